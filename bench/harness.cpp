@@ -51,7 +51,7 @@ Round realizing(std::function<std::vector<Tensor>()> make) {
     double seconds = time_of([&] {
       const std::vector<Tensor> made = make();
       Tensor::realize(made);
-      device->synchronize();  // realize returns when the work is given to the device
+      device->synchronize();  // realize returns after submission to the device
     });
     engine::Session::current().collect();
     return seconds;

@@ -1,5 +1,5 @@
-// How rows with peers are timed: warm, in turns with the peer, the best and the median of many
-// rounds. Rows without peers are timed by Google Benchmark (bench/micro).
+// Timing helper for rows with peers: after a warm-up, alternates with the peer and reports the best
+// and the median of many rounds. Rows without peers use Google Benchmark (bench/micro).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace plugrad::bench {
 
-/// One round; returns the seconds that count, so that it can prepare and clean up outside of them.
+/// One round; returns the measured seconds, which exclude preparation and clean-up.
 using Round = std::function<double()>;
 
 struct Timing {
@@ -20,21 +20,21 @@ struct Timing {
 struct Rounds {
   int warm_up = 3;
   int least = 7;
-  double seconds = 1.0;  // keeps measuring at least for so long, all contenders together
+  double seconds = 1.0;  // minimum measuring time for all contenders together
 };
 
-/// Times the contenders in turns, so that a slow moment of the machine meets all of them.
+/// Times the contenders alternately, so that a slow phase of the machine affects all of them.
 std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& rounds = {});
 
 /// Seconds of one call.
 double time_of(const std::function<void()>& call);
 
-/// Times recording, planning (a cache hit when warm) and running what `make` returns. A value that
-/// lived on would be found again instead of computed, so dead values are collected outside the
-/// time.
+/// Times recording, planning (a cache hit when warm) and execution of the tensors that `make`
+/// returns. A surviving value would be reused instead of computed, so that dead values are
+/// collected outside the measured time.
 Round realizing(std::function<std::vector<Tensor>()> make);
 
-/// Times a replay of `make`, which is recorded before that, on these arguments.
+/// Times replays of `make` on these arguments; the recording is not measured.
 Round replaying(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> make,
                 std::vector<Tensor> arguments);
 

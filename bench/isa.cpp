@@ -10,7 +10,7 @@
 namespace plugrad::bench {
 namespace {
 
-// The instruction sets that libraries name, the newest first.
+// Instruction sets as libraries name them, newest first.
 struct Known {
   const char* text;
   int level;
@@ -45,14 +45,14 @@ RunningIsa isa_of_onednn(void* library) {
   return isa && name ? named(name(isa())) : RunningIsa{};
 }
 
-// BLIS takes the number of a kind of processor, which differs between its versions.
+// BLIS identifies a processor kind by a number that depends on the version.
 RunningIsa isa_of_blis(void* library) {
   const auto name = symbol<const char* (*)(int)>(library, "bli_arch_string");
   const auto query = symbol<int (*)()>(library, "bli_arch_query_id");
   const auto start = symbol<void (*)()>(library, "bli_init");
   if (!name || !query || !start) return {};
   constexpr const char* kOfLevel[] = {nullptr, "penryn", "penryn", "haswell", "skx", nullptr};
-  constexpr int kKinds = 16;  // those of x86-64 come first
+  constexpr int kKinds = 16;  // those of x86-64 are first
   if (const char* wanted = kOfLevel[chosen_isa().level])
     for (int kind = 0; kind < kKinds; ++kind)
       if (name(kind) && std::string(name(kind)) == wanted)

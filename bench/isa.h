@@ -1,4 +1,4 @@
-// The instruction sets that a run of the bench can be held to, ours and the peers' alike.
+// Instruction sets to which a bench run can be restricted, for plugrad and the peers.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct Isa {
 constexpr int kAnyLevel = 5;  ///< of an instruction set that is not told, and of "native"
 
 std::span<const Isa> isas();
-/// That of settings().cpu_target, which peers follow.
+/// The instruction set of settings().cpu_target, which peers also use.
 const Isa& chosen_isa();
 
 /// The instruction set that a library reports.
@@ -26,8 +26,8 @@ struct RunningIsa {
   int level = kAnyLevel;
 };
 
-/// Of a shared library that is open: "openblas", "blis" or "onednn". Holds BLIS, which takes no
-/// name, to the chosen one first.
+/// The instruction set of a loaded library: "openblas", "blis" or "onednn". Restricts BLIS, which
+/// accepts no name, to the chosen one first.
 RunningIsa isa_of_library(const std::string& name, void* library);
 
 }  // namespace plugrad::bench

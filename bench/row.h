@@ -1,4 +1,4 @@
-// One measurement of a suite, which gives one row or several.
+// One measurement of a suite; it produces one or more rows.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace plugrad::bench {
 struct Row {
   std::vector<std::string> names;
   int threads = 0;  ///< 0: not a matter of threads
-  /// False when a result was wrong.
+  /// Returns false if a result was wrong.
   std::function<bool(Peers& peers, const Report& report)> run;
 };
 
-/// One that has no peer in another process.
+/// A row without a peer in another process.
 inline Row reporting(std::vector<std::string> names, void (*measure)(const Report& report)) {
   return {std::move(names), 0, [measure](Peers&, const Report& report) {
             measure(report);
@@ -25,7 +25,7 @@ inline Row reporting(std::vector<std::string> names, void (*measure)(const Repor
           }};
 }
 
-// The suites, for the default device.
+// The suites for the default device.
 std::vector<Row> gemm_rows();
 std::vector<Row> conv_rows();
 std::vector<Row> elementwise_rows();

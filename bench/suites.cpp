@@ -18,7 +18,7 @@ namespace {
 struct Suite {
   const char* name;
   std::vector<Row> (*rows)();
-  bool is_usual = true;  // measured where no suite is named
+  bool is_usual = true;  // measured if no suite is named
 };
 constexpr Suite kSuites[] = {
     {"gemm", gemm_rows},
@@ -34,7 +34,7 @@ bool listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Rows that are chosen, and which of their names are.
+// The selected rows and their selected names.
 class Chosen {
  public:
   explicit Chosen(const Choice& choice) : filter_(choice.filter) {
@@ -52,7 +52,7 @@ class Chosen {
   }
 
   const std::vector<Row>& rows() const { return rows_; }
-  /// A filter that is the whole name of a row means that row alone.
+  /// A filter that equals the name of a row selects only that row.
   bool wanted(const std::string& name) const {
     return one_ ? name == filter_ : name.find(filter_) != std::string::npos;
   }
@@ -63,7 +63,7 @@ class Chosen {
   std::vector<Row> rows_;
 };
 
-// What the default device holds at most from one result to the next, less what other rows left.
+// Peak memory of the default device between two results, minus the memory left by other rows.
 class PeakMemory {
  public:
   PeakMemory() {

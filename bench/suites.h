@@ -1,4 +1,4 @@
-// The measurements behind `plugrad bench` and docs/performance.md: suites of named rows.
+// The measurements of `plugrad bench` and docs/performance.md: suites of named rows.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct Result {
          seconds = 0;       ///< of one call, where the row has a place in the roofline
   uint64_t peak_bytes = 0;  ///< device memory in use at once, at most; 0: none in this process
 
-  /// Ours over the peer's, so that more is better in either unit.
+  /// plugrad relative to the peer: larger is better for every unit.
   double ratio() const { return higher_is_better ? value / peer->value : peer->value / value; }
 };
 
-/// Receives each result when it is there.
+/// Called with each result as soon as it is available.
 using Report = std::function<void(const Result&)>;
 
 struct Choice {
@@ -42,13 +42,13 @@ struct Choice {
 };
 
 std::vector<std::string> suite_names();
-/// Those that are measured where none is named.
+/// The suites measured if none is named.
 std::vector<std::string> usual_suite_names();
-/// Of all rows that would be measured on the default device, in their order.
+/// Names of all rows that would be measured on the default device, in order.
 std::vector<std::string> row_names(const Choice& choice);
-/// Measures them. False when a row was left out because its result was wrong.
+/// Measures the rows. Returns false if a row was dropped because its result was wrong.
 bool run_rows(const Choice& choice, Peers& peers, const Report& report);
-/// Processor, cores, memory.
+/// Processor, cores and memory.
 std::string describe_machine();
 
 }  // namespace plugrad::bench

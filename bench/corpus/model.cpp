@@ -17,7 +17,7 @@ namespace {
 
 constexpr Rounds kRounds{.warm_up = 2, .least = 7, .seconds = 0.1};
 
-// Results that are views of inputs are stored by a replay, as contiguous() does.
+// A replay stores results that are views of inputs, as contiguous() does.
 void predict(const std::vector<Tensor>& results, ModelRow& row) {
   std::vector<Tensor> outputs;
   for (const Tensor& result : results) outputs.push_back(result.contiguous());
@@ -36,7 +36,7 @@ ModelRow measure_row(const CorpusRow& row, int threads) {
   engine::Session::current().collect();
   engine::Session::current().clear_caches();
   const ThreadScope scope(threads);
-  // The heuristic's schedules, whatever was found before.
+  // Uses the heuristic's schedules, ignoring search results.
   const SettingScope search([](Settings& s) { s.schedule_database = "/dev/null", s.tune = false; });
   ModelRow out{.name = row.item.name, .family = row.family, .threads = threads};
   Case item = row.item;

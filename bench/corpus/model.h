@@ -1,4 +1,4 @@
-// How well the cost model orders the rows of the corpus: predicted beside measured times.
+// Compares the cost model's ranking of the corpus's rows with measured times.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,11 @@ struct ModelRow {
   std::vector<ModelKernel> kernels = {};
 };
 
-/// Measures the chosen rows without peers; medians of at least 7 replays.
+/// Measures the selected rows without peers; medians of at least 7 replays.
 void run_model(const CorpusChoice& choice, const std::function<void(const ModelRow&)>& report);
 
-/// Spearman's: of the ranks of two lists of one length, equal values sharing the mean of their
-/// ranks. NaN for fewer than two values, or where all of one list are equal.
+/// Spearman's rank correlation of two lists of equal length; equal values share their mean rank.
+/// NaN for fewer than two values, or if all values of a list are equal.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 struct ModelSummary {

@@ -58,7 +58,7 @@ ResultFile::ResultFile(std::string path, const Json& run, bool is_resumed)
 void ResultFile::read(const Json& run) {
   const auto bytes = read_file(path_);
   require(bytes || errno == ENOENT, "[bench] {} cannot be read: {}", path_, file_error_text(errno));
-  if (!bytes) return;  // nothing to resume
+  if (!bytes) return;  // no previous run
   std::istringstream file(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
   std::string line;
   if (!std::getline(file, line)) return;
@@ -72,7 +72,7 @@ void ResultFile::read(const Json& run) {
     if (row.is_discarded()) continue;
     try {
       results_.push_back(from_json(row));
-    } catch (const Json::exception&) {  // it is measured again
+    } catch (const Json::exception&) {  // measured again
     }
   }
 }
@@ -88,7 +88,7 @@ void ResultFile::add(const CorpusResult& result) {
   write();
 }
 
-// Anew for each row, which takes seconds to measure: hundreds of rows are few bytes.
+// Rewrites the whole file after each row: a row takes seconds to measure, and the file is small.
 void ResultFile::write() const {
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text_))};
   const int error = replace_file(path_, parts);

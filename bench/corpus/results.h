@@ -1,4 +1,4 @@
-// Results of rows of the corpus, and the file that keeps them while the run goes on.
+// Results of corpus rows, saved to a file during the run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,12 +21,12 @@ struct CorpusResult {
 
 nlohmann::ordered_json to_json(const CorpusResult& result);
 
-/// A line of JSON a result, after a line that says of what run they are.
+/// One line of JSON per result, after a line that identifies the run.
 class ResultFile {
  public:
-  /// Begins anew, or, resumed, keeps the results that are there. Lines that are damaged, as the
-  /// last one after an interruption, are left out. Errors: User where the file is of another run or
-  /// cannot be written.
+  /// Starts a new file, or, when resuming, keeps its results. Damaged lines, such as the last one
+  /// after an interruption, are dropped. Errors: User if the file belongs to another run or cannot
+  /// be written.
   ResultFile(std::string path, const nlohmann::ordered_json& run, bool is_resumed);
 
   bool has(const std::string& name, int threads) const;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Sizes = std::vector<int64_t>;
 
-constexpr int64_t kMostElements = int64_t{1} << 28;  // of an input: 1 GiB
+constexpr int64_t kMostElements = int64_t{1} << 28;  // per input: 1 GiB
 
 double count(const Sizes& shape) {
   double product = 1;
@@ -125,7 +125,7 @@ class Reader {
     return shapes;
   }
 
-  // Derived from the row: the result, its gradient, the work.
+  // Derives the result, its gradient and the work from the row.
   void complete(CorpusRow& out, bool gradients) const {
     Case& row = out.item;
     Sizes result;

@@ -1,7 +1,6 @@
-// The shapes of known networks, read from the JSON files beside this one: a file a network.
-//   {"title": where it comes from, "rows": [{"kind": of bench/rows/kinds.cpp, "inputs": [shapes],
-//    "options": {…}, "count": in one call of the network, "gradients": true where they are
-//    wanted}]}
+// The shapes of known networks, read from the JSON files in this folder, one per network.
+// {"title": source, "rows": [{"kind": of bench/rows/kinds.cpp, "inputs": [shapes],
+// "options": {…}, "count": occurrences in one call of the network, "gradients": optional true}]}
 #pragma once
 
 #include <string>
@@ -17,10 +16,10 @@ struct CorpusRow {
   Case item;  ///< without threads
 };
 
-/// All rows, by network and in the order of its file. Each name is unique, and what is computed,
-/// too. Errors: User, with the file and the row, where one is malformed.
+/// All rows, by network and in file order. Names are unique, and so are computations. Errors: User,
+/// with the file and the row, if one is malformed.
 std::vector<CorpusRow> corpus_rows(const std::string& folder = {});
-/// In the order of reports.
+/// In report order.
 const std::vector<std::string>& corpus_families();
 
 }  // namespace plugrad::bench

@@ -1,4 +1,4 @@
-// Measures rows of the corpus beside their peers, each result kept at once.
+// Measures corpus rows against their peers, and saves each result immediately.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,11 @@ struct CorpusChoice {
   std::vector<int> threads;
 };
 
-/// Errors: User for a family that there is not.
+/// Errors: User for an unknown family.
 std::vector<CorpusRow> chosen_rows(const CorpusChoice& choice);
 
-/// Measures what `file` lacks; a row below the floor three times, of which the middle one counts.
+/// Measures the rows that `file` lacks; a row below the floor is measured three times, and the
+/// median is kept.
 void run_corpus(const CorpusChoice& choice, Peers& peers, ResultFile& file,
                 const std::function<void(const CorpusResult&)>& report);
 

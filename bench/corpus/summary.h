@@ -1,4 +1,4 @@
-// Results of the corpus -> a geometric mean a family, and the rows that are worst.
+// Summarises corpus results: a geometric mean per family, and the worst rows.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct FamilySummary {
   size_t below, wrong;  ///< rows below the floor; rows whose result differs
 };
 
-/// By family and number of threads; families without a row are left out.
+/// By family and number of threads; families without rows are omitted.
 std::vector<FamilySummary> summarise(const std::vector<CorpusResult>& results);
-/// Those of the lowest ratios, the lowest first.
+/// The rows with the lowest ratios, lowest first.
 std::vector<CorpusResult> worst_rows(std::vector<CorpusResult> results, size_t count);
-/// Of an odd number of runs of one row, the one in the middle by ratio.
+/// The median by ratio of an odd number of runs of one row.
 CorpusResult middle_run(std::vector<CorpusResult> runs);
 
 }  // namespace plugrad::bench

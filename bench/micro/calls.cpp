@@ -1,4 +1,5 @@
-// What one call of a user costs: recorded, replayed, of variable sizes; and a launch alone.
+// Measures the overhead of a user's call: recorded, replayed, with variable sizes; and of a single
+// launch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +15,13 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kTinyKernels = 100;
-constexpr int kCalls = 250;  // of an iteration
+constexpr int kCalls = 250;  // per iteration
 constexpr int64_t kMostRows = 4096, kRowSize = 256;
 constexpr std::array<int64_t, 3> kVariableSizes = {1, kMostRows / 4, kMostRows};
 
 using Body = std::function<void(benchmark::State&)>;
 
-// Of the calls of one iteration; a mean would hold what else the machine did meanwhile.
+// The median over the calls of an iteration; a mean would include disturbances by other processes.
 double median_seconds(const std::function<double()>& call) {
   std::array<double, kCalls> seconds;
   for (double& s : seconds) s = call();
@@ -42,7 +43,7 @@ Body call_to_value() {
   };
 }
 
-// A chain of kernels of four floats each: none can run in the loops of the one before.
+// A chain of kernels of four floats each, which cannot be fused.
 Tensor tiny_chain(Tensor x) {
   for (int i = 0; i < kTinyKernels; ++i) x = (x.flip(0) + 1.0).contiguous();
   return x;
@@ -62,7 +63,7 @@ Body replay_of_chain() {
   };
 }
 
-// One recording over rows of a variable number: a product, a softmax over columns and over rows,
+// One recording over a variable number of rows: a product, softmax over columns and over rows,
 // sums.
 Body call_of_size(int64_t size) {
   const Variable rows("rows", 1, kMostRows);

@@ -1,5 +1,5 @@
-// First calls of programs that are long as written: what planning and compiling cost together, and
-// how many kernels are compiled.
+// First calls of long programs: time of planning and compilation together, and the number of
+// kernels compiled.
 #include "bench/harness.h"
 #include "bench/micro/empty_cache.h"
 #include "bench/micro/micro.h"
@@ -30,7 +30,7 @@ Tensor sum_of_draws() {
   return sum;
 }
 
-/// One step of Adam on an LSTMCell that is called for each place.
+/// One step of Adam on an LSTMCell that is called once per position.
 class UnrolledCell {
  public:
   void step() {
@@ -63,8 +63,8 @@ Tensor recurrence() {
   return x;
 }
 
-// From the call to the value, of a graph that no cache has seen, and how many kernels were
-// compiled. A first kernel loads the compiler's libraries, which is no part of the figure.
+// Time from the call to the value for an uncached graph, and the number of kernels compiled. A
+// preceding kernel loads the compiler's libraries, which is not measured.
 void measure_cold(benchmark::State& state, const std::function<void()>& call) {
   engine::Session& session = engine::Session::current();
   const EmptyCache cache;

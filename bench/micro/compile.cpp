@@ -1,4 +1,4 @@
-// What plans and kernels cost before they run.
+// Measures planning and compilation.
 #include "base/clock.h"
 #include "bench/harness.h"
 #include "bench/micro/empty_cache.h"
@@ -12,11 +12,11 @@ namespace {
 
 using Body = std::function<void(benchmark::State&)>;
 
-// Kernels that no cache has seen: their constant is the time of day.
+// Uncached kernels: their constant is the time of day.
 Body compile_of_small_kernel() {
   const Tensor a = Tensor::from<float>({1, 2, 3, 4}).realize();
-  const double salt = static_cast<double>(monotonic_ns() % 1'000'003) /
-                      7;  // small enough that f32 tells them apart
+  const double salt =
+      static_cast<double>(monotonic_ns() % 1'000'003) / 7;  // small enough to be distinct in f32
   return [a, salt, count = 0](benchmark::State& state) mutable {
     engine::Session& session = engine::Session::current();
     for (auto _ : state) {
@@ -38,7 +38,7 @@ double planning_seconds(MnistStep& step) {
          1e-9;
 }
 
-// The first time, or when the same graph shape comes again.
+// Uncached, or for a repeated graph shape.
 Body planning(bool is_cold) {
   struct Parts {
     EmptyCache cache;
@@ -58,7 +58,7 @@ struct Resnet {
   Resnet() { Tensor::realize(nn::parameters(net)); }
 };
 
-// ResNet-18's forward pass from the graph to source text, nothing compiled.
+// ResNet-18's forward pass from the graph to source text, without compilation.
 Body resnet_sources() {
   return [parts = std::make_shared<Resnet>()](benchmark::State& state) {
     for (auto _ : state) {
@@ -70,7 +70,7 @@ Body resnet_sources() {
   };
 }
 
-// How long the plan of an equal graph takes to be found.
+// Time to look up the plan of an equal graph.
 Body resnet_lookup() {
   return [parts = std::make_shared<Resnet>()](benchmark::State& state) {
     engine::Session& session = engine::Session::current();

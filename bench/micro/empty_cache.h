@@ -1,4 +1,4 @@
-// A cache folder that is empty and removed afterwards.
+// An empty cache folder, removed by the destructor.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace plugrad::bench {
 
-// While it lives no program is on disk, so that code generation runs.
+// During its lifetime no compiled program is on disk, so that code generation runs.
 class EmptyCache {
  public:
   ~EmptyCache() {

@@ -1,4 +1,4 @@
-// What nodes and rewrites cost.
+// Measures node creation and rewrites.
 #include <vector>
 
 #include "bench/harness.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNodes = 400'000, kExpressions = 40'000;
 
-// A chain of distinct additions: the least a node can be.
+// A chain of distinct additions: the cheapest nodes.
 uint32_t build_nodes(Graph& graph) {
   Id x = graph.constant(DType::F32, 1.0), y = graph.constant(DType::F32, 2.0);
   for (int i = 0; i < kNodes; ++i) {
@@ -22,8 +22,8 @@ uint32_t build_nodes(Graph& graph) {
   return x;
 }
 
-// Kernel-like expressions over four ranges: an index with something to simplify in one of sixteen,
-// and floats computed of it.
+// Kernel-like expressions over four ranges: one index in sixteen can be simplified, and floats are
+// computed from it.
 std::vector<Id> build_expressions(Graph& graph, int count) {
   std::vector<Id> ranges, roots;
   for (uint32_t axis = 0; axis < 4; ++axis)

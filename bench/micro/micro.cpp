@@ -7,7 +7,7 @@
 namespace plugrad::bench {
 namespace {
 
-// Keeps the repetitions instead of printing them.
+// Collects the repetitions instead of printing them.
 class Collector : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }

@@ -1,4 +1,4 @@
-// Rows without a peer: each is measured by Google Benchmark.
+// Rows without peers, measured by Google Benchmark.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -11,15 +11,15 @@
 
 namespace plugrad::bench {
 
-/// Of the repetitions: a duration is seldom too short, a rate seldom too high.
+/// Over the repetitions: durations use the median, rates the best.
 enum class Statistic { Median, Best };
 
 struct Micro {
   std::string name;
-  /// "us", "ms" or "s" of an iteration; "million/s": of the items that the body counts.
+  /// "us", "ms" or "s" per iteration; "million/s" of the items that the body counts.
   std::string unit;
-  /// What one row needs before it is measured; gives the body, which Google Benchmark calls once a
-  /// repetition. A body sets the time of each iteration where `is_timed_by_hand`.
+  /// Prepares a row; returns the body, which Google Benchmark calls once per repetition. The body
+  /// sets the time of each iteration if `is_timed_by_hand`.
   std::function<std::function<void(benchmark::State&)>()> prepare;
   int iterations = 1;   ///< of a repetition, whose time is their mean
   int repetitions = 9;  ///< after one that does not count
@@ -31,7 +31,7 @@ struct Micro {
 
 Row micro_row(const Micro& micro);
 
-// Those of the suite `framework`, by what they measure.
+// The rows of the suite `framework`, by subject.
 std::vector<Micro> graph_micros();
 std::vector<Micro> call_micros();
 std::vector<Micro> compile_micros();

@@ -106,7 +106,7 @@ struct MobileNetV2 {
   }
 };
 
-// Two convolutions, each normalised in groups.
+// Two convolutions, each with group normalisation.
 struct DoubleConv {
   DoubleConv(int64_t in, int64_t out)
       : conv1(in, out, 3, {.padding = 1}, false),

@@ -20,9 +20,9 @@ class MnistStep {
     Tensor::realize(std::vector{x_, y_});
     Tensor::realize(nn::parameters(net_));
   }
-  /// A step that is replayed; gives the loss.
+  /// A replayed step; returns the loss.
   double run() { return step_(x_, y_).item<double>(); }
-  /// One that is recorded and planned each time.
+  /// A step that is recorded and planned each time.
   double run_plainly() { return record(x_, y_).item<double>(); }
   std::vector<Tensor> data() const { return {x_, y_}; }
   std::vector<Tensor> parameters() const { return nn::parameters(net_); }

@@ -1,5 +1,5 @@
-// Whole networks with random weights, each evaluated by one call; bench/peers/networks.py has the
-// same with equal names of their weights.
+// Whole networks with random weights, evaluated by one call; bench/peers/networks.py has the same
+// networks with equal weight names.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@ struct Network {
 };
 
 std::vector<std::string> network_names();
-/// "resnet18", "resnet50", "mobilenet_v2", "unet", "minilm", "vit_tiny" or "gpt2_decode", the
-/// latter with 256 tokens before it. Errors: std::out_of_range.
+/// "resnet18", "resnet50", "mobilenet_v2", "unet", "minilm", "vit_tiny" or "gpt2_decode" (with 256
+/// previous tokens). Errors: std::out_of_range.
 Network make_network(const std::string& name, int64_t batch);
 
-// By what they take.
+// By kind of input.
 Network make_image_network(const std::string& name, int64_t batch);
 Network make_token_network(const std::string& name, int64_t batch);
 
-/// A network of `net`, which is kept.
+/// A network that owns `net`.
 template <class Net, class Call>
 Network network_of(std::shared_ptr<Net> net, std::vector<Tensor> data, Call call) {
   Network out{.data = std::move(data), .state = {}, .call = {}};

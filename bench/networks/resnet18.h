@@ -1,4 +1,4 @@
-// ResNet-18 (He et al. 2016) as it evaluates 1000 classes of images: (n, 3, 224, 224) to (n, 1000).
+// ResNet-18 (He et al. 2016), inference for 1000 classes: (n, 3, 224, 224) to (n, 1000).
 #pragma once
 
 #include <optional>

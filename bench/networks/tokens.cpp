@@ -1,4 +1,4 @@
-// Transformers: MiniLM's encoder, ViT-Ti and one step of GPT-2 small.
+// Transformers: MiniLM's encoder, ViT-Ti, and one step of GPT-2 small.
 #include "bench/networks/networks.h"
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
@@ -16,7 +16,7 @@ Tensor joined(const Tensor& x) {
   return x.transpose(1, 2).reshape({shape[0], shape[2], shape[1] * shape[3]});
 }
 
-// The norm stands behind its part, as in BERT, or ahead of it.
+// Post-norm, as in BERT, or pre-norm.
 struct EncoderLayer {
   EncoderLayer(int64_t width, int64_t count, bool first)
       : query(width, width),
@@ -104,7 +104,7 @@ struct DecoderLayer {
   int64_t heads;
   PLUGRAD_FIELDS(stacked, out, up, down, norm1, norm2)
 
-  // `past`: (2, batch, heads, length, width of a head), the keys and the values so far.
+  // `past`: (2, batch, heads, length, head size), the cached keys and values.
   Tensor operator()(const Tensor& x, const Tensor& past) const {
     const auto parts = stacked(norm1(x)).chunk(3, -1);
     const Tensor keys = cat({past[0], heads_of(parts[1], heads)}, 2);

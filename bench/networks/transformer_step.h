@@ -1,4 +1,4 @@
-// One training step of a transformer block, norm first, on random data.
+// One training step of a pre-norm transformer block on random data.
 #pragma once
 
 #include <functional>
@@ -42,8 +42,8 @@ class TransformerStep {
   TransformerStep& operator=(const TransformerStep&) = delete;
   double run() { return step_(x_, y_).item<double>(); }
   std::vector<Tensor> data() const { return {x_, y_}; }
-  /// Of the projections of query, key and value first all weights, then all biases, as the peer's
-  /// one stacked matrix takes them.
+  /// The projections of query, key and value: all weights, then all biases, in the order of the
+  /// peer's stacked matrix.
   std::vector<Tensor> parameters() const {
     const nn::MultiHeadAttention& a = net_.attention;
     std::vector<Tensor> all = {net_.n1.weight, net_.n1.bias};

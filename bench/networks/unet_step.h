@@ -1,4 +1,4 @@
-// One training step of a U-Net for 24 x 24 images, all of whose weights have one dtype.
+// One training step of a U-Net for 24 x 24 images; all weights have one dtype.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct UNet {
   nn::Conv2d out{32, 1, 1};
   PLUGRAD_FIELDS(down1, down2, bottom, up2, join2, up1, join1, out)
 
-  // Shape: (n, 1, h, w) -> (n, 1, h, w), where h and w are multiples of 4.
+  // Shape: (n, 1, h, w) -> (n, 1, h, w); h and w are multiples of 4.
   Tensor operator()(const Tensor& x) {
     const Tensor a = down1(x);
     const Tensor b = down2(max_pool2d(a));

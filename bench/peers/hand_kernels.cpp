@@ -1,5 +1,6 @@
-// Compiled once an instruction set; PLUGRAD_HAND is its namespace, PLUGRAD_LANES its floats a
-// vector. It includes no header with inline functions: the linker could keep another set's copy.
+// Compiled once per instruction set; PLUGRAD_HAND is its namespace, PLUGRAD_LANES the floats per
+// vector. Includes no header with inline functions, because the linker could keep the copy of
+// another instruction set.
 #include "bench/peers/hand_kernels.h"
 
 namespace plugrad::bench::PLUGRAD_HAND {
@@ -8,7 +9,7 @@ namespace {
 constexpr size_t kLanes = PLUGRAD_LANES;
 typedef float Lanes __attribute__((vector_size(4 * PLUGRAD_LANES)));
 typedef int Bits __attribute__((vector_size(4 * PLUGRAD_LANES)));
-// Reads and writes without asking for alignment.
+// Unaligned loads and stores.
 typedef float Unaligned __attribute__((vector_size(4 * PLUGRAD_LANES), aligned(4), may_alias));
 
 inline Lanes load(const float* at) {
@@ -27,7 +28,7 @@ inline float sum_of(Lanes v) {
   return total;
 }
 
-// 2^(x log2 e): a polynomial of the fraction, scaled through the exponent's bits. For x <= 0.
+// 2^(x log2 e): a polynomial of the fraction, scaled by the exponent bits. For x <= 0.
 inline Lanes exp_of(Lanes x) {
   const Lanes magic = Lanes{} + 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   x = larger(x, Lanes{} - 87.0f);
@@ -56,7 +57,7 @@ float map_reduce(const float* a, const float* b, const float* c, size_t begin, s
   return total;
 }
 
-// Rows of whole vectors; a row stays in the first cache between its passes.
+// Rows of whole vectors; a row stays in the L1 cache between passes.
 void softmax(const float* x, float* y, size_t columns, size_t begin, size_t end) {
   for (size_t row = begin; row < end; ++row) {
     const float* in = x + row * columns;
@@ -100,15 +101,15 @@ void layernorm(const float* x, float* y, size_t columns, size_t begin, size_t en
   }
 }
 
-// Rows of queries side by side, two vectors of them, against kKeys keys at a time: the scores of a
-// block, their exponentials and the sums of a block of rows stay in the first cache. Whenever a
-// block has a larger score than those before, what they have added up shrinks (online softmax).
+// Processes two vectors of query rows against kKeys keys at a time: the scores of a block, their
+// exponentials and the sums of the rows stay in the L1 cache. If a block has a larger score than
+// the previous blocks, the accumulated sums are rescaled (online softmax).
 constexpr size_t kRows = 2 * kLanes, kWidth = 64, kKeys = 64;
-constexpr size_t kTile = kLanes == 16 ? 8 : 4;  // keys, then rows, that registers hold
+constexpr size_t kTile = kLanes == 16 ? 8 : 4;  // keys, then rows, held in registers
 
 struct Block {
   float q[kWidth][kRows];     // scaled
-  float score[kKeys][kRows];  // then its exponential
+  float score[kKeys][kRows];  // later their exponentials
   float sum[kRows][kWidth];
 };
 
@@ -189,7 +190,7 @@ void attention(const float* q, const float* k, const float* v, float* y, size_t 
   }
 }
 
-// Four rows at a time, so that x is read from the cache once for all of them.
+// Four rows at a time, so that x is loaded once for all of them.
 void matvec(const float* m, const float* x, float* y, size_t columns, size_t begin, size_t end) {
   for (size_t row = begin; row < end; row += 4) {
     Lanes s[4] = {};

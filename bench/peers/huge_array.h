@@ -1,5 +1,4 @@
-// Floats on huge pages, as plugrad's own buffers are: small ones cost the peers a fault every 4
-// KiB.
+// Floats on huge pages, like plugrad's own buffers: small pages cost a fault every 4 KiB.
 #pragma once
 
 #include <sys/mman.h>

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// One case as the parent describes it, with its inputs in memory.
+// One case from the parent, with its inputs in memory.
 struct Problem {
   std::string kind, transpose;
   std::vector<std::vector<int64_t>> shapes;
@@ -53,11 +53,11 @@ Problem read_problem(const json& request) {
   return problem;
 }
 
-// What is timed, and where its result lies.
+// A timed computation and its output.
 struct Variant {
   std::string name;
   std::function<void()> run;
-  const HugeArray* output;  // null: nothing to compare
+  const HugeArray* output;  // null: not compared
 };
 
 /// c = op(a) op(b), row-major.
@@ -107,12 +107,12 @@ constexpr Library kLibraries[] = {
 class Peer {
  public:
   virtual ~Peer() = default;
-  /// Empty where the peer has nothing for the problem.
+  /// Empty if the peer does not support the problem.
   virtual std::vector<Variant> prepare(Problem& problem) = 0;
   virtual RunningIsa isa() const = 0;
 };
 
-// The library takes its number of threads from the environment that the parent set.
+// The library reads its number of threads from the environment that the parent set.
 class LibraryPeer : public Peer {
  public:
   LibraryPeer(const Library& library, void* handle, Sgemm sgemm)
@@ -234,7 +234,7 @@ class HandPeer : public Peer {
   }
 
   Workers workers_;
-  std::vector<float> sums_;  // each on a cache line of its own
+  std::vector<float> sums_;  // each on a separate cache line
   std::optional<HugeArray> output_;
 };
 
@@ -268,7 +268,7 @@ void write_floats(const std::string& path, const HugeArray& values) {
   require(error == 0, "[bench] {} cannot be written: {}", path, file_error_text(error));
 }
 
-// Runs each variant once and writes what it computed to the file "PREFIX.number".
+// Runs each variant once and writes its output to the file "PREFIX.number".
 json answer_setup(const std::vector<Variant>& variants, const std::string& prefix) {
   json names = json::array();
   for (size_t i = 0; i < variants.size(); ++i) {

@@ -1,4 +1,4 @@
-"""The networks of bench/networks in PyTorch, with equal names of their weights."""
+"""The networks of bench/networks in PyTorch, with equal weight names."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -217,7 +217,7 @@ class Gpt2(nn.Module):
 
 
 NETWORKS = {"resnet18": resnet18, "resnet50": resnet50, "mobilenet_v2": MobileNetV2, "unet": UNet, "minilm": MiniLm, "vit_tiny": VitTiny, "gpt2_decode": Gpt2}
-TOKENS = {"minilm", "gpt2_decode"}  # whose first input holds integers
+TOKENS = {"minilm", "gpt2_decode"}  # the first input is integer
 
 
 def load(request, inputs):

@@ -1,5 +1,5 @@
-"""ONNX Runtime as a peer, for whole networks that PyTorch exports: usage: onnxruntime_peer.py LABEL.
-It has no setting for the instruction set."""
+"""ONNX Runtime as a peer, for networks exported from PyTorch: usage: onnxruntime_peer.py LABEL. It
+has no setting for the instruction set."""
 import io
 import os
 import sys
@@ -37,7 +37,6 @@ def prepare(request):
     return [(LABEL, run, lambda: run()[0].tobytes())]
 
 
-# PyTorch only exports: a thread of its own would go on waiting actively, on a core that ONNX
-# Runtime's threads need.
+# PyTorch only exports: further threads would keep spinning on cores that ONNX Runtime needs.
 torch.set_num_threads(1)
 protocol.serve(prepare)

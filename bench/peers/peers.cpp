@@ -10,7 +10,7 @@
 namespace plugrad::bench {
 namespace {
 
-// Memory that malloc keeps instead of giving it back, on huge pages.
+// Makes malloc keep freed memory, on huge pages.
 std::vector<std::string> tuned_malloc() {
   return {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=100000000000",
           "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
@@ -31,7 +31,7 @@ std::vector<std::string> environment_of(const PeerProgram& program, int threads)
     all.push_back(fmt::format("{}={}", name, threads));
   const Isa& isa = chosen_isa();
   all.insert(all.end(), isa.environment.begin(), isa.environment.end());
-  all.push_back(fmt::format("PLUGRAD_CPU_TARGET={}", isa.target));  // of the kernels by hand
+  all.push_back(fmt::format("PLUGRAD_CPU_TARGET={}", isa.target));  // for the hand-written kernels
   all.emplace_back("OMP_WAIT_POLICY=active");
   all.emplace_back("KMP_BLOCKTIME=infinite");
   all.emplace_back("OPENBLAS_THREAD_TIMEOUT=30");  // 2^30 cycles

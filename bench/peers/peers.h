@@ -1,4 +1,4 @@
-// The peers that this machine has: which there are, how each is started, and what to install.
+// The peers available on this machine: detection, start and installation hints.
 #pragma once
 
 #include <map>
@@ -21,22 +21,22 @@ struct PeerProgram {
 };
 const std::vector<PeerProgram>& peer_programs();
 
-/// A peer that took part: what it ran, and whether rows are held against it.
+/// A peer that was used: its instruction set, and whether rows are compared with it.
 struct PeerRun {
   std::string title, isa;
   bool counts;
 };
 
-/// Processes of peers, each started when it is first asked for and kept for the rows that follow.
+/// Peer processes, each started on first use and kept for later rows.
 class Peers {
  public:
-  /// Those of `names` only.
+  /// Only those in `names`.
   explicit Peers(std::vector<std::string> names) : names_(std::move(names)) {}
-  /// Null where it is not wanted or not installed.
+  /// Null if it is not selected or not installed.
   PeerProcess* open(const PeerProgram& program, int threads);
-  /// A new one, for the caller alone.
+  /// A new process, owned by the caller.
   std::unique_ptr<PeerProcess> start(const PeerProgram& program, int threads) const;
-  /// Of those that were opened, each program once.
+  /// The opened peers, each program once.
   std::vector<PeerRun> runs() const;
 
  private:

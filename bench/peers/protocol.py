@@ -1,4 +1,5 @@
-"""What peers in Python share: the requests of bench/peers/peer_process.h on stdin, answers on stdout."""
+"""Protocol of the Python peers: reads the requests of bench/peers/peer_process.h from stdin, and
+answers on stdout."""
 import array
 import ctypes
 import json
@@ -30,12 +31,14 @@ def take_turn(run, seconds):
 
 
 def serve(prepare, isa=None):
-    """`prepare(request)` gives [(name, run, first)]: run() computes once, first() does so too and gives
-    the values as floats' bytes, or None when there is nothing to compare. `isa()` gives what the library says
-    that it runs and the level of x86-64 that this is; without it the peer cannot be held to one."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a stopped process would outlive its parent
+    """`prepare(request)` returns [(name, run, first)]: run() computes once; first() also computes,
+    and returns the values as bytes of floats, or None if there is nothing to compare. `isa()`
+    returns the library's instruction set and its x86-64 level; without it the peer cannot be
+    restricted to one."""
+    # PR_SET_PDEATHSIG: a stopped process would outlive its parent
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the library prints is no answer
+    os.dup2(2, 1)  # keeps the library's output separate from the answers
     name, level = isa() if isa else ("not told", LEVEL_OF_ANY)
     say(answers, {"found": True, "isa": name, "level": level})
     variants = []

@@ -1,5 +1,4 @@
-// Launches of an empty kernel by a driver's own functions: what plugrad's launches are held
-// against.
+// Launches an empty kernel by the driver's own functions: the reference for plugrad's launches.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,8 @@ struct RawLaunch {
   std::function<void()> launch;  ///< one, and waits for it
 };
 
-/// Of the first device that the driver lists. Empty where there is no driver, or where this program
-/// was built without its headers. What is made lives as long as the process.
+/// Uses the driver's first device. Empty if there is no driver, or the program was built without
+/// its headers. The objects live as long as the process.
 RawLaunch raw_opencl_launch();
 RawLaunch raw_vulkan_launch();
 

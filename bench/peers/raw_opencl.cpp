@@ -9,7 +9,7 @@
 namespace plugrad::bench {
 namespace {
 
-// The functions that are used, found by their declarations in cl.h.
+// The functions used, typed by their declarations in cl.h.
 struct OpenCl {
   decltype(clGetPlatformIDs)* platforms;
   decltype(clGetDeviceIDs)* devices;

@@ -1,4 +1,5 @@
-"""The computations of bench/rows/kinds.cpp in PyTorch: each kind as a function of the request and its inputs."""
+"""The computations of bench/rows/kinds.cpp in PyTorch: each kind is a function of the request and
+its inputs."""
 import torch
 from torch.nn import functional as F
 
@@ -60,11 +61,11 @@ FORWARD = {
     "lstm_cell": lstm_cell,
     "concat": lambda r, *parts: torch.cat(parts, 1),
 }
-# Those that PyTorch computes otherwise where the channels lie last: both ways are timed.
+# Kinds that PyTorch computes differently in channels-last layout: both layouts are timed.
 IMAGES = {"conv2d", "conv_transpose2d", "groupnorm", "batchnorm_train", "max_pool2d", "avg_pool2d", "global_avg_pool", "upsample_nearest",
           "gate", "scale_shift_relu"}
 FORMATS = (("channels-first", torch.contiguous_format), ("channels-last", torch.channels_last))
-INDICES = {"embedding": 1}  # the input that holds integers
+INDICES = {"embedding": 1}  # index of the integer input
 
 
 def formats(kind, inputs):
@@ -74,7 +75,7 @@ def formats(kind, inputs):
 
 
 def variant(label, request, inputs):
-    """(name, a function that gives a tuple of results)."""
+    """(name, a function that returns a tuple of results)."""
     kind = request["kind"]
     forward, indices = FORWARD[kind], INDICES.get(kind)
     if indices is not None:

@@ -1,4 +1,5 @@
-"""PyTorch as a peer: usage: torch_peer.py LABEL. Threads, malloc and waiting are set in the environment."""
+"""PyTorch as a peer: usage: torch_peer.py LABEL. The environment sets threads, malloc and
+waiting."""
 import copy
 import ctypes
 import os
@@ -36,7 +37,8 @@ class MnistCnn(nn.Module):
 
 
 class Block(nn.Module):
-    """Norm first; the projections of query, key and value are one matrix, which is faster here."""
+    """Pre-norm; the projections of query, key and value are one matrix, which is faster in
+    PyTorch."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -58,7 +60,8 @@ def load(net, inputs):
     with torch.no_grad():
         for parameter in net.parameters():
             parts = []
-            while sum(p.shape[0] for p in parts) < parameter.shape[0]:  # a stacked matrix takes several
+            # a stacked matrix takes several
+            while sum(p.shape[0] for p in parts) < parameter.shape[0]:
                 parts.append(inputs.pop(0))
             parameter.copy_(torch.cat(parts))
 
@@ -74,7 +77,7 @@ def training(net, loss_of, name):
         return loss.item()
 
     def first():
-        """The loss and all gradients."""
+        """Returns the loss and all gradients."""
         return protocol.floats([step()]) + values(*(parameter.grad for parameter in net.parameters()))
 
     return name, step, first
@@ -98,7 +101,7 @@ def resident(field):
 
 
 def peak_memory(request, inputs):
-    """Bytes by which the training step's peak lies above what is resident before it."""
+    """Peak memory of the training step above the resident memory before it, in bytes."""
     memory_format = dict(FORMATS)[request["format"]]
     x = torch.randn(request["batch"], 1, 28, 28).contiguous(memory_format=memory_format)
     y = torch.randint(0, 10, (request["batch"],))
@@ -154,7 +157,7 @@ def prepare(request):
 
 
 def printed(run):
-    """What `run` prints to stdout, by the libraries in C too."""
+    """Output of `run` on stdout, including that of C libraries."""
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
         before = os.dup(1)
@@ -181,7 +184,8 @@ def level_of(text):
 
 
 def isa():
-    """PyTorch's own kernels, oneDNN and MKL choose each for itself: the highest level counts."""
+    """PyTorch's own kernels, oneDNN and MKL each choose an instruction set: returns the highest
+    level."""
     text = printed(small_calls)
     onednn, mkl = re.search(r"cpu,isa:(.*)", text), re.search(r"MKL_VERBOSE .*?architecture (.*?) enabled", text)
     parts = [torch.backends.cpu.get_cpu_capability()]

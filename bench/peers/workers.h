@@ -1,5 +1,5 @@
-// Threads for the kernels of the limits and of the C peer. They wait actively, as the peers'
-// OpenMP threads do; between their turns the whole process is stopped.
+// Threads for the limit kernels and the C peer. Idle threads spin, as the peers' OpenMP threads do;
+// between turns the whole process is stopped.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   int count() const { return static_cast<int>(threads_.size()) + 1; }
-  /// Calls work(0) … work(count - 1), one a thread, and waits for all.
+  /// Calls work(0) … work(count - 1), one per thread, and waits for all.
   void run(const std::function<void(int)>& work);
-  /// The same for equal parts of [0, size), each of a multiple of `step`.
+  /// The same for equal parts of [0, size), each a multiple of `step`.
   void split(size_t size, size_t step, const std::function<void(int, size_t, size_t)>& work);
 
  private:

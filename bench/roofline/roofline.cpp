@@ -9,7 +9,7 @@
 namespace plugrad::bench {
 namespace {
 
-// The page in SVG units; the plot lies left of the list of its points.
+// The page in SVG units; the plot is left of the list of points.
 constexpr double kLeft = 64, kRight = 640, kTop = 56, kBottom = 536, kListLeft = 672, kWidth = 1000;
 constexpr double kLine = 15;  // height of a line of the list
 
@@ -30,7 +30,7 @@ constexpr const char* kStyle = R"(<style>
 struct Point {
   std::string name;
   double intensity, speed;  // FLOP a byte, FLOP/s
-  double reached;           // of the roof above it
+  double reached;           // fraction of the roof
   int threads;
 };
 

@@ -1,4 +1,4 @@
-// A roofline plot as SVG: what the machine can do, and where each measured kernel stands below it.
+// A roofline plot as SVG: the machine's peak performance, and each measured kernel.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Roof {
   double bandwidth = 0;  ///< bytes a second
 };
 
-/// Of the results that say how much they compute and move. The text of an SVG file, readable on
-/// light and dark grounds.
+/// Plots the results with known work and memory traffic. Returns the text of an SVG file, readable
+/// on light and dark backgrounds.
 std::string roofline_svg(const std::string& machine, const std::vector<Roof>& roofs,
                          const std::vector<Result>& results);
 

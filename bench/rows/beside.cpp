@@ -1,4 +1,4 @@
-// How long the host waits for copies while a device works.
+// Measures how long the host waits for copies while a device is busy.
 
 #include <vector>
 
@@ -12,10 +12,10 @@ namespace plugrad::bench {
 namespace {
 
 constexpr uint64_t kBatchBytes = 512 * 28 * 28 * sizeof(float);
-constexpr int kKernels = 8;  // under way when the copy comes
+constexpr int kKernels = 8;  // in flight when the copy is made
 const char* const kInOrder = "in the order of the queue";
 
-// Gives the device kernels, some milliseconds of them, and returns before they are done.
+// Submits kernels for some milliseconds, and returns before they complete.
 class Work {
  public:
   Work() : a_(Tensor::rand({384, 384}).contiguous().realize()) { give(); }
@@ -39,7 +39,7 @@ Round while_working(runtime::Device& device, Work& work, const std::function<voi
   };
 }
 
-// Without a queue there is nothing to go beside, and no peer.
+// Without queues nothing runs concurrently, and there is no peer.
 void compare(const Report& report, runtime::Device& device, Work& work, const char* name,
              const std::function<void()>& beside, const std::function<void()>& in_order) {
   const std::vector<Timing> timings = measure(

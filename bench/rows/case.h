@@ -1,4 +1,4 @@
-// A computation that is measured beside its peers: one row of the tables.
+// A computation measured against peers: one row of the tables.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Case {
   double flops = 0;                                   ///< multiply and add count as two
   double bytes = 0;                                   ///< that must be read or written
   std::string unit;                                   ///< "GFLOP/s", "GB/s" or "ms"
-  /// Peers that the row is held against (the best one); others are measured for information.
+  /// Peers for the comparison (the fastest counts); others are only reported.
   std::vector<std::string> judges;
   double tolerance = 1e-4;  ///< between results, relative to the largest value
   double turn_seconds = 0.04;
@@ -26,7 +26,7 @@ struct Case {
   bool is_jitted = false;    ///< replayed, as within a network, instead of recorded at each call
   bool is_searched = false;  ///< kernels are searched for (BEAM), otherwise chosen by the heuristic
 
-  /// Of a duration, in the unit.
+  /// Converts a duration to the unit.
   double value(double seconds) const {
     if (unit == "GFLOP/s") return flops / seconds * 1e-9;
     if (unit == "GB/s") return bytes / seconds * 1e-9;

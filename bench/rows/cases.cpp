@@ -1,4 +1,4 @@
-// The tables of what is measured beside peers.
+// The tables of rows measured against peers.
 #include <fmt/format.h>
 
 #include "base/settings.h"
@@ -22,8 +22,8 @@ double count(const Sizes& shape) {
   return product;
 }
 
-// (batch, m, k) times (batch, k, n), a batch of 1 left out; `transpose` names the operands that are
-// stored the other way round.
+// (batch, m, k) times (batch, k, n), without the batch axis if it is 1; `transpose` names the
+// operands that are stored transposed.
 Case product(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, int threads,
              const std::string& transpose = {}) {
   const bool ta = transpose.find('a') != std::string::npos,
@@ -140,7 +140,7 @@ std::vector<Case> elementwise_cases() {
                              12.0 * kCount, threads));
     rows.back().flops = 4.0 * kCount;
     rows.push_back(streaming("softmax", "softmax", {{4096, 4096}}, 8.0 * kCount, threads));
-    rows.back().flops = 20.0 * kCount;  // of which most is the exponential's polynomial
+    rows.back().flops = 20.0 * kCount;  // mostly for the exponential's polynomial
     rows.push_back(streaming("layernorm", "layernorm", {{4096, 1024}}, 2.0 * kCount, threads));
     rows.back().flops = 6.0 * kCount / 4;
   }
@@ -191,7 +191,8 @@ std::vector<Case> model_cases() {
              .flops = 40e9,
              .unit = "ms",
              .judges = torch()};
-  mnist.tolerance = 1e-2;  // PyTorch's channels-last sums batchnorm's statistics one by one
+  // PyTorch's channels-last batchnorm accumulates its statistics sequentially
+  mnist.tolerance = 1e-2;
   mnist.turn_seconds = 0.4;
   Case transformer{.name = "transformer_step",
                    .kind = "transformer_step",

@@ -1,5 +1,5 @@
-// What the host's checks cost: calls of a device through runtime::Device against the same calls of
-// the plugin's own functions, in turns.
+// Measures the host's overhead: device calls through runtime::Device against direct calls of the
+// plugin's functions, alternately.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kCalls = 200'000;
 constexpr char kLaunch[] = "launch of an empty kernel and wait";
-constexpr int kWaits = 200;  // launches that are waited for one by one
+constexpr int kWaits = 200;  // launches, each followed by a wait
 
 // out[0] = a[0] + b[0]
 std::vector<std::byte> small_kernel() {
@@ -62,7 +62,7 @@ Wait launch_and_wait() {
   };
 }
 
-// The same by the driver's own functions, in turns.
+// Compares with the driver's own functions, alternately.
 void report_launch(const Report& report, const RawLaunch& raw) {
   const auto many = [](const Wait& call) -> Round {
     return [call] {
@@ -80,7 +80,7 @@ void report_launch(const Report& report, const RawLaunch& raw) {
           .higher_is_better = false});
 }
 
-// Where no driver stands below the plugin.
+// For plugins without an underlying driver.
 Micro launch_micro() {
   return {.name = kLaunch,
           .unit = "us",
@@ -118,7 +118,7 @@ void report_dispatch(const Report& report) {
     buffers.push_back(owned.back().get());
     handles.push_back(buffers.back()->handle());
   }
-  // A launch of no groups ends at once, so that what is left is the way to it.
+  // A launch without groups returns immediately: measures only the call path.
   runtime::Launch none{.buffers = buffers, .scalars = {}, .group_count = {0, 1, 1}};
   pgr_launch_desc desc;
   PGR_INIT(desc, LAUNCH_DESC);

@@ -44,7 +44,7 @@ class CacheFolder {
   CacheFolder(const CacheFolder&) = delete;
   CacheFolder& operator=(const CacheFolder&) = delete;
 
-  /// The first steps of a new process with this folder as its cache.
+  /// The first steps of a fresh process with this folder as its cache.
   nlohmann::json steps() const {
     return nlohmann::json::parse(
         output_of({.program = "/proc/self/exe",
@@ -61,7 +61,7 @@ void report_first(const Report& report, const std::string& name, const nlohmann:
   report({.name = name, .value = more, .unit = "s", .higher_is_better = false});
 }
 
-// What PyTorch's memory grows by in a new process, at the least of its settings.
+// PyTorch's memory growth in a fresh process, for its best settings.
 std::optional<Peer> torch_growth(Peers& peers) {
   std::optional<Peer> least;
   const std::string file =
@@ -97,7 +97,7 @@ std::vector<std::string> first_step_names() {
 nlohmann::json run_first_steps(const std::string& device) {
   if (!device.empty()) Device::set_default_device(device);
   MnistStep step(kBatch);
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const double before = resident("VmRSS"), first = time_of([&] { step.run(); });
   std::vector<double> others;
   for (int i = 0; i < 5; ++i) others.push_back(time_of([&] { step.run(); }));

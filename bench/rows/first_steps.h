@@ -1,4 +1,4 @@
-// The first steps of a training in a process of its own: `plugrad bench-steps DEVICE`.
+// The first steps of a training in a separate process: `plugrad bench-steps DEVICE`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace plugrad::bench {
 nlohmann::json run_first_steps(const std::string& device);
 
 std::vector<std::string> first_step_names();
-/// What the first step costs with an empty and a filled cache, and the memory, beside PyTorch's.
+/// Measures the first step with an empty and a filled cache, and memory, against PyTorch.
 bool report_first_steps(Peers& peers, const Report& report);
 
 }  // namespace plugrad::bench

@@ -1,4 +1,4 @@
-// What the framework itself costs: nodes, rewrites, plans, a call, a compilation.
+// Measures the framework's overhead: nodes, rewrites, plans, calls, compilation.
 #include "bench/micro/micro.h"
 
 namespace plugrad::bench {

@@ -1,5 +1,5 @@
-// Small floats beside f32: each row is a function of the same shapes and values in two dtypes,
-// timed in turns.
+// Compares small floats with f32: each row is a function of the same shapes and values in two
+// dtypes, timed alternately.
 #include <fmt/format.h>
 
 #include <span>
@@ -34,7 +34,7 @@ Tensor pool(const Inputs& in) {
   return max_pool2d(in[0]);
 }
 
-// Streams of 8 MB in f32; odd rows; channels that fill no vector; views with gaps.
+// Streams of 8 MB in f32; odd rows; channels that do not fill a vector; strided views.
 std::span<const Family> families() {
   static const Family all[] = {
       {"matmul/512", {{512, 512}, {512, 512}}, product},

@@ -51,7 +51,7 @@ Tensor affine(const Tensor& x, const Tensors& t) {
   return t.size() == 3 ? x * t[1] + t[2] : x;
 }
 
-// Weights of the channels, which are the second axis.
+// Weights of the channels, which are axis 1.
 Tensor channels(const Tensor& weight) {
   return weight.reshape({-1, 1, 1});
 }
@@ -77,21 +77,21 @@ Forward enlargement(const json& options) {
   return [scale](const Tensors& t) { return interpolate(t[0], {.scale = {scale, scale}}); };
 }
 
-// Rotary position embedding: pairs of elements half a row apart are turned.
+// Rotary position embedding: rotates pairs of elements half a row apart.
 Tensor rotate(const Tensors& t) {
   const int64_t half = t[1].shape()[1] / 2;
   const auto parts = t[0].split(half, -1);
   return t[0] * t[1] + cat({-parts[1], parts[0]}, -1) * t[2];
 }
 
-// The new state's output of an LSTM's gates (input, forget, cell, output) and cell.
+// The new hidden state from an LSTM's gates (input, forget, cell, output) and cell.
 Tensor lstm_cell(const Tensors& t) {
   const auto gates = t[0].chunk(4, 1);
   const Tensor cell = gates[1].sigmoid() * t[1] + gates[0].sigmoid() * gates[2].tanh();
   return gates[3].sigmoid() * cell.tanh();
 }
 
-// Of kinds that take no options: a function of the inputs.
+// For kinds without options: a function of the inputs.
 template <auto compute>
 Forward plain(const json&) {
   return compute;

@@ -1,5 +1,5 @@
-// The computations that cases name: what is computed of the inputs, and the family that a kind is
-// counted in. bench/peers/torch_kinds.py has the same.
+// The computations of cases, and the family of each kind. bench/peers/torch_kinds.py implements the
+// same.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,11 @@ struct Kind {
 };
 
 const std::vector<Kind>& kinds();
-/// Null where there is none of this name.
+/// Null for unknown names.
 const Kind* find_kind(const std::string& name);
 
-/// Results of a case: its forward result, and with the option "gradients" those of all inputs but
-/// the last, which is the gradient of the result, and those that hold indices.
+/// Results of a case: the forward result; with the option "gradients", the gradients of all inputs
+/// except index inputs and the last input, which is the gradient of the result.
 std::vector<Tensor> compute_case(const Case& row, const std::vector<Tensor>& inputs);
 
 }  // namespace plugrad::bench

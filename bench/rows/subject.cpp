@@ -79,8 +79,8 @@ Subject training_subject(std::shared_ptr<Step> step) {
     subject.inputs.push_back(host_values(tensor));
   }
   subject.round = [step] { return time_of([&] { step->run(); }); };
-  // The first loss and all gradients: later losses differ as soon as Adam has divided a gradient
-  // near zero by itself.
+  // The first loss and all gradients: later losses diverge as soon as Adam divides a gradient near
+  // zero by itself.
   subject.result = [step, parameters] {
     std::vector<float> all = {static_cast<float>(step->run())};
     for (const Tensor& parameter : parameters) {
@@ -92,7 +92,7 @@ Subject training_subject(std::shared_ptr<Step> step) {
   return subject;
 }
 
-// One call of a whole network, whose weights are captured.
+// One call of a whole network with captured weights.
 Subject network_subject(const Case& row) {
   const Network network = make_network(row.options.at("network"), row.options.at("batch"));
   Subject subject;

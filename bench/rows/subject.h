@@ -1,4 +1,4 @@
-// Our side of a case: its inputs, a round to time, and what it computes.
+// plugrad's side of a case: its inputs, a timed round, and its results.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct Subject {
   std::function<std::vector<float>()> result;  ///< to compare with the peers' once, before timing
 };
 
-/// On the device `device`, empty for the default one. Errors: User from the tensors.
+/// On `device`; empty: the default one. Errors: User from the tensors.
 Subject make_subject(const Case& row, const std::string& device = {});
 
 }  // namespace plugrad::bench

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int kTurns = 7;
 constexpr double kSlow = 6;  // times the seconds of a turn
 
-// Where inputs and results are exchanged.
+// Folder for exchanging inputs and results.
 class Folder {
  public:
   Folder() {
@@ -48,8 +48,8 @@ class Folder {
 
 struct Contender {
   std::string name, program;
-  bool counts;                                              // rows are held against it
-  std::function<std::vector<double>(double seconds)> turn;  // times; none when it has died
+  bool counts;                                              // rows are compared with it
+  std::function<std::vector<double>(double seconds)> turn;  // timings; empty if the peer has died
   std::vector<double> times = {};
   double last_turn = 0;
 };
@@ -82,7 +82,7 @@ std::vector<float> read_floats(const std::string& path) {
 }
 
 struct Difference {
-  double apart = 0;  // the largest, over the largest value; infinite where one is no number
+  double apart = 0;  // largest difference relative to the largest value; infinite for NaN
   size_t place = 0;
 };
 
@@ -104,7 +104,7 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-// Prepares every peer that is there, and compares.
+// Prepares every available peer, and compares.
 class Meeting {
  public:
   Meeting(const Case& row, Peers& peers) : row_(row), subject_(make_subject(row)) {
@@ -207,7 +207,7 @@ std::optional<Result> measure_case(const Case& row, Peers& peers) {
   Case mine = row;
   if (mine.threads == 0) mine.threads = thread_count();
   ThreadScope scope(mine.threads);
-  // What was found before, by the user or for another row, decides nothing.
+  // Ignores search results from the user or from other rows.
   const Folder found;
   const SettingScope search([&](Settings& s) {
     s.schedule_database = found.file("search.tsv");

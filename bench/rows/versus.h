@@ -1,4 +1,4 @@
-// Measures a case in turns with its peers, after comparing what they compute.
+// Compares the results of a case and its peers, then measures them alternately.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace plugrad::bench {
 
-/// Nothing where a peer's result differs: a wrong kernel gets no row. Says so on stderr.
+/// nullopt if a peer's result differs: wrong kernels get no row. Reports this on stderr.
 std::optional<Result> measure_case(const Case& row, Peers& peers);
 
 }  // namespace plugrad::bench

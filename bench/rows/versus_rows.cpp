@@ -1,4 +1,4 @@
-// The rows that are measured in turns with peers: products, convolutions, streaming kernels.
+// The rows measured alternately with peers: products, convolutions, streaming kernels.
 #include <fmt/format.h>
 
 #include "bench/row.h"
@@ -20,7 +20,7 @@ std::vector<Row> rows_of(const std::vector<Case>& cases) {
   return rows;
 }
 
-// A device that does not work on the host's threads, against the one that does.
+// A device that does not use the host's threads, against the one that does.
 Row row_beside_cpu(int64_t n) {
   Case square;
   square.name = fmt::format("sgemm/{}", n), square.kind = "matmul";

@@ -1,4 +1,4 @@
-// Gradients, checked by differences: nudge one input, see what the result does.
+// Gradients, checked by finite differences.
 #include <plugrad/plugrad.h>
 
 #include <cmath>
@@ -29,17 +29,17 @@ double disagreement(const std::function<Tensor(const Tensor&)>& f, std::vector<d
 }  // namespace
 
 int main() {
-  // backward() adds to the grad() of every marked leaf.
+  // backward() accumulates into grad() of every leaf that requires a gradient.
   Tensor x = Tensor::from({2.0}).requires_grad_();
   (x * x + 3 * x + 1).sum().backward();
   std::cout << x.grad().item<double>() << "\n";  // 2x + 3 = 7
 
-  // Control flow is C++'s: the branch that was taken is what is differentiated.
+  // Control flow is C++'s: autograd differentiates the branch that ran.
   Tensor z = Tensor::from({3.0}).requires_grad_();
   Tensor y = z.item<double>() > 0 ? z * z : -z;
   std::cout << gradient(y.sum(), {z})[0].item<double>() << "\n";  // 6
 
-  // A leaf that was broadcast collects from every place it went to.
+  // The gradient of a broadcast leaf is summed over the broadcast axes.
   Tensor bias = Tensor::zeros({3}, DType::F64).requires_grad_();
   (Tensor::ones({4, 3}, DType::F64) + bias).sum().backward();
   std::cout << bias.grad().to_vector<double>()[0] << "\n";  // 4

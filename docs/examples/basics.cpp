@@ -1,4 +1,4 @@
-// Tensor basics: what a tensor is, and when something runs.
+// Tensor basics: shape, dtype and device, and lazy evaluation.
 #include <plugrad/plugrad.h>
 
 #include <iostream>
@@ -9,35 +9,35 @@ int main() {
   Tensor a = Tensor::from<float>({{1, 2, 3}, {4, 5, 6}});
   std::cout << a << "\n";  // Tensor(2, 3) f32 on CPU, realized
 
-  // Operations only record. Values of one shape or of size 1 along an axis broadcast.
+  // Operations only record. Tensors broadcast along axes of size 1.
   Tensor b = a * 2 + Tensor::from<float>({10, 20, 30});
   std::cout << b << "\n";  // Tensor(2, 3) f32 on CPU, lazy
 
-  // How many kernels would computing b take? One: multiply and add are fused.
+  // Kernels needed to compute b: one, because multiply and add are fused.
   std::cout << b.schedule().size() << "\n";  // 1
 
-  // Reading a value computes it; it stays, and reading again runs nothing.
+  // Reading a value computes it; the value is kept, and reading it again runs nothing.
   std::cout << b[{1, 2}].item<float>() << "\n";  // 42
   b.realize();
   std::cout << b << ", " << b.schedule().size() << "\n";  // … realized, 0
   std::cout << to_string(b) << "\n";                      // [[12, 24, 36],
                                                           //  [18, 30, 42]]
 
-  // Numbers are weak: they take the dtype of what they meet. Dtypes promote without losing range.
+  // C++ numbers are weakly typed: they take the tensor's dtype. Promotion never loses range.
   Tensor bytes = Tensor::from<uint8_t>({250, 251, 252});
   std::cout << name_of((bytes + 1).dtype()) << " " << name_of((bytes + 1.5).dtype()) << " "
             << name_of((bytes.cast(DType::F16) + 1.5).dtype()) << "\n";  // u8 f32 f16
 
-  // A Tensor is a handle: copies denote the same tensor. What was recorded keeps what it saw.
+  // A Tensor is a handle: copies denote the same tensor. Recorded operations keep the old value.
   Tensor copy = a, before = a.sum();
   a += 100;
   std::cout << copy[{0, 0}].item<float>() << " " << before.item<float>() << "\n";  // 101 21
 
-  // Reductions take an axis, several, or all; sizes of 0 are fine.
+  // Reductions take one axis, several axes or all; sizes of 0 are allowed.
   std::cout << b.max(0).to_vector<float>()[2] << " " << Tensor::zeros({0, 3}).sum().item<float>()
             << "\n";  // 42 0
 
-  // A mistake is an Error that says what failed, on what, and what to do.
+  // An Error names the failed function, its arguments and a remedy.
   try {
     matmul(a, b);
   } catch (const Error& error) {

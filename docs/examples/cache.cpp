@@ -1,4 +1,4 @@
-// A decoder with a cache of keys and values: one recording for every length of the text so far.
+// A decoder with a key-value cache: one recording serves every length of the text.
 #include <plugrad/plugrad.h>
 
 #include <iostream>
@@ -32,7 +32,7 @@ int main() {
   for (int64_t n = 1; n <= 40; ++n) text.push_back(decode(text.back(), length.bind(n)));
   std::cout << text.size() - 1 << " tokens, " << decode.recordings() << " recording\n";
 
-  // The same without a cache, for the last token: everything is computed again.
+  // The last token without a cache: every position is computed again.
   text.pop_back();
   const Tensor x = cat(text, 0), last = text.back();
   const Tensor again = scaled_dot_product_attention(heads(last.matmul(wq)), heads(x.matmul(wk)),

@@ -1,11 +1,11 @@
-// Operations of your own: composed of others, with a gradient of their own, or as a kernel.
+// User-defined operations: composed of others, with a custom gradient, or as a kernel.
 #include <plugrad/plugrad.h>
 
 #include <cmath>
 #include <iostream>
 using namespace plugrad;
 
-// Composed operations need nothing: they fuse like those that plugrad has, and have gradients.
+// Composed operations fuse like built-in ones and are differentiable without further code.
 Tensor my_gelu(const Tensor& x) {
   return x * 0.5 * (1 + (x / std::sqrt(2.0)).erf());
 }
@@ -23,13 +23,13 @@ void show(const char* name, const Tensor& result) {
   std::cout << "\n";
 }
 
-// round() has no slope; this one says that it is the identity's ("straight through").
+// round() has derivative 0; the custom gradient is the identity's (straight-through estimator).
 const CustomFunction round_through{
     "round_through",
     [](FunctionContext&, const std::vector<Tensor>& x) { return std::vector{x[0].round()}; },
     [](const FunctionContext&, const std::vector<Tensor>& gradients) { return gradients; }};
 
-// out[i] = a[i]² + b[i], for every device: as loops over loads and stores, which plugrad optimises.
+// out[i] = a[i]² + b[i], for every device: loops over loads and stores, which plugrad schedules.
 UserKernel square_plus(int64_t n) {
   using ir::UOp;
   const UOp i = UOp::range(n, 0);
@@ -43,7 +43,7 @@ UserKernel square_plus(int64_t n) {
           }};
 }
 
-// The same as C, for the CPU: one group an element.
+// The same kernel in C, for the CPU: one workgroup per element.
 constexpr char kSource[] = R"(
 void square_plus(void *const *buffers, const unsigned long *scalars,
                  unsigned long begin, unsigned long end) {

@@ -1,8 +1,8 @@
-// A transformer that learns a text letter by letter, and goes on with it.
+// A transformer that learns a text letter by letter and generates a continuation.
 //
-// Every part of a large language model is here, small: letters become vectors (embeddings), blocks
-// of attention and a two-layer network refine them, and the last vector of each place predicts the
-// next letter. Run it as `pgr_example_gpt 600` for more steps than the test takes.
+// The parts of a large language model at small size: an embedding turns letters into vectors,
+// blocks of attention and a two-layer network transform the vectors, and the last vector of each
+// position predicts the next letter. Run `pgr_example_gpt 600` for more steps than the test takes.
 #include <plugrad/plugrad.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace plugrad;
 constexpr int64_t kContext = 32;  // letters that a prediction may look at
 constexpr int64_t kWidth = 48, kHeads = 4, kBlocks = 2, kBatch = 16;
 
-// "The house that Jack built": each verse repeats those before it, which is what there is to learn.
+// "The house that Jack built": each verse repeats the verses before it, so the text is predictable.
 std::string rhyme() {
   const char* lines[] = {"the malt that lay in ",
                          "the rat that ate ",
@@ -29,8 +29,8 @@ std::string rhyme() {
   return text;
 }
 
-// Attention mixes places, each looking at those before it; the network then works on every place
-// alone. Both add to x instead of replacing it, so that gradients reach the first block undimmed.
+// Attention mixes each position with the positions before it; the two-layer network works on each
+// position alone. Both have residual connections, which carry gradients to the first block.
 struct Block {
   nn::LayerNorm norm1{{kWidth}}, norm2{{kWidth}};
   nn::MultiHeadAttention attention{kWidth, kHeads};
@@ -51,7 +51,7 @@ struct Gpt {
   nn::Linear out;
   PLUGRAD_FIELDS(letter, place, blocks, norm, out)
 
-  // Shape: (n, kContext) of letter numbers -> (n, kContext, letters) of scores.
+  // Shape: (n, kContext) letter indices -> (n, kContext, letters) logits.
   Tensor operator()(const Tensor& x) const {
     Tensor h = letter(x) + place.weight;
     for (const Block& block : blocks) h = block(h);
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   float loss_value = std::log(static_cast<float>(letters)), first = loss_value;  // of a blind guess
   uint64_t random = 1;
   for (int64_t step = 0; step < steps; ++step) {
-    // Pieces of the text from random places; what is to be predicted is the same piece one on.
+    // Random pieces of the text; the targets are the same pieces shifted by one letter.
     std::vector<int32_t> x, y;
     for (int64_t i = 0; i < kBatch; ++i) {
       random = random * 6364136223846793005u + 1442695040888963407u;
@@ -99,8 +99,8 @@ int main(int argc, char** argv) {
   }
   std::cout << "loss " << first << " -> " << loss_value << "\n";
 
-  // It goes on from the beginning of the text. The window always has kContext letters, so that all
-  // letters are made by the same kernels. Dividing scores by 0.5 makes likely letters likelier.
+  // The generated text starts with the beginning of the training text. The window always has
+  // kContext letters, so that all letters use the same kernels. The temperature is 0.5.
   const nn::TrainingScope evaluation(false);
   std::vector<int32_t> window(numbers.begin(), numbers.begin() + kContext);
   std::string made;

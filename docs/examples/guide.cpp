@@ -1,4 +1,4 @@
-// The pieces of code that the tensor guide shows, in its order.
+// Code shown by the tensor guide, in its order.
 #include <plugrad/plugrad.h>
 
 #include <iostream>

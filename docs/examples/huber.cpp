@@ -1,7 +1,7 @@
-// A loss of one's own, its gradient, and how to check it.
+// A user-defined loss, its gradient, and a check of the gradient.
 //
-// Huber's loss is a square near 0 and a straight line beyond delta, so that single wild samples do
-// not dominate. It is written with ordinary functions; autograd needs nothing else. Huber 1964.
+// Huber's loss is quadratic near 0 and linear beyond delta, so that outliers do not dominate. It is
+// written with ordinary functions; autograd needs nothing else. Source: Huber 1964.
 #include <plugrad/plugrad.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ int main() {
   std::cout << "kernels of the loss: " << loss.schedule().size() << "\n";
   loss.backward();
 
-  // The slope by central differences, in f64: (f(x + h) - f(x - h)) / 2h is off by about h².
+  // Gradient by central differences in f64: (f(x + h) - f(x - h)) / 2h has an error of O(h²).
   const Tensor plus = huber(Tensor::from(errors) + step, delta);
   const Tensor minus = huber(Tensor::from(errors) - step, delta);
   const Tensor slope = (plus - minus) / (2 * step);

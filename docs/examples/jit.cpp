@@ -17,7 +17,7 @@ int main() {
   }
   std::cout << "in " << runs << " runs; total " << total.to_vector<float>()[1] << "\n";
 
-  // One recording for every length: the cache has its full size, what is not there yet is masked.
+  // One recording for every length: the cache has its full size, unused rows are masked.
   const Variable length("length", 1, 64);
   Tensor cache = Tensor::zeros({64, 8});
   auto decode = jit([&](const Tensor& token, const Tensor& n) {

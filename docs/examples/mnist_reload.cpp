@@ -1,5 +1,5 @@
-// A few steps of training on MNIST, saved and loaded into a second network, which then computes the
-// same to the last bit. Needs the data set: `plugrad data mnist` fetches it, PLUGRAD_DATA names it.
+// Trains on MNIST for a few steps, saves the network and loads it into a second one, whose outputs
+// are bitwise equal. Needs the data set: `plugrad data mnist` fetches it, PLUGRAD_DATA names it.
 #include <plugrad/plugrad.h>
 
 #include <iostream>

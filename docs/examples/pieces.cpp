@@ -1,5 +1,4 @@
-// The pieces of code that the pages about jit, variable sizes, optimisations, user kernels and
-// devices show.
+// Code shown by the pages about jit, variable sizes, optimisations, user kernels and devices.
 #include <plugrad/plugrad.h>
 
 #include <iostream>

@@ -5,7 +5,7 @@
 using namespace plugrad;
 
 int main() {
-  // What is left of 100, 0 and 50 when half is lost at each step. The step is recorded once.
+  // Each step halves the state and adds an input of 100, 0 or 50. The step is recorded once.
   Tensor kept = Tensor(0.5f).requires_grad_();
   Tensor given = Tensor::from<float>({100, 0, 50});
   ScanResult stock = scan(
@@ -18,7 +18,7 @@ int main() {
   Tensor slope = gradient(stock.state[0], {kept})[0];  // of 100 k² + 0 k + 50
   std::cout << "slope " << slope.item<float>() << "\n";
 
-  // Two sequences of 4 and 2 places, in a batch that is as long as the longer one.
+  // Two sequences of lengths 4 and 2, in a batch padded to the longer one.
   Tensor::manual_seed(1);
   nn::LSTM lstm(3, 5);
   Tensor x = Tensor::randn({4, 2, 3}), lengths = Tensor::from<int>({4, 2});

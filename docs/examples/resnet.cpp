@@ -1,9 +1,9 @@
-// A small residual network (He et al. 2016) that tells ten kinds of colour images apart.
+// A small residual network (He et al. 2016) that classifies colour images into ten classes.
 //
-// It uses CIFAR-10 when its files are there: put cifar-10-binary.tar.gz into a folder cifar-10/ and
-// name the folder around it in PLUGRAD_DATA. Otherwise it says so and makes images of its own:
-// stripes whose direction and colour belong to a class, under noise, so that it runs anywhere.
-// `pgr_example_resnet 2000 32` takes more steps and more channels than the test does.
+// With CIFAR-10 when its files are present: put cifar-10-binary.tar.gz into a folder cifar-10/ and
+// name the parent folder in PLUGRAD_DATA. Otherwise the program reports that and generates images:
+// noisy stripes whose direction and colour depend on the class. `pgr_example_resnet 2000 32` takes
+// more steps and more channels than the test does.
 #include <plugrad/plugrad.h>
 
 #include <cmath>
@@ -13,8 +13,8 @@
 #include <random>
 using namespace plugrad;
 
-// Two convolutions, and a way around them: they only have to learn what is to change. Where the
-// image shrinks, a 1 x 1 convolution makes the way around fit.
+// Two convolutions with a residual connection. Where the image shrinks, the connection is a 1 x 1
+// convolution.
 struct Residual {
   Residual(int64_t in, int64_t out, int64_t stride)
       : conv1(in, out, 3, {.stride = stride, .padding = 1}, false),
@@ -54,7 +54,7 @@ struct ResNet {
   }
 };
 
-// `count` images of `size` x `size`: class k has stripes turned by k * 18 degrees.
+// `count` images of `size` x `size`: stripes of class k are rotated by k * 18 degrees.
 data::Dataset stripes(int64_t count, int64_t size, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<uint8_t> images, labels;
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   Tensor::manual_seed(1);
   auto [train, test] = load();
   ResNet net(width);
-  // Weight decay for the kernels alone: scales, shifts and biases do without.
+  // Weight decay applies to kernels only, not to scales, shifts and biases.
   std::vector<Tensor> kernels, others;
   for (const Tensor& p : nn::parameters(net)) (p.ndim() > 1 ? kernels : others).push_back(p);
   optim::OptimizerGroup opt(

@@ -1,5 +1,6 @@
-// What a search finds: a matrix product and an MNIST training step, before and after. Takes a
-// minute or two; arguments: size of the matrices, seconds a kernel, 0 to leave MNIST out.
+// Searches kernel schedules of a matrix product and of an MNIST training step, and prints times
+// before and after. Runs for one to two minutes; arguments: size of the matrices, seconds per
+// kernel, 0 to leave MNIST out.
 #include <plugrad/plugrad.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ struct Net {
   }
 };
 
-/// The median of some calls f(i), in milliseconds; the first one is not counted.
+/// Median time of repeated calls f(i) in milliseconds, without the first call.
 template <class F>
 double milliseconds(int calls, const F& f) {
   std::vector<double> times;
@@ -41,7 +42,7 @@ double milliseconds(int calls, const F& f) {
 
 constexpr int kCalls = 15;
 
-/// What is computed once keeps its value, so each call has a left side of its own.
+/// A realised tensor keeps its value, so each call needs its own left operand.
 void product(int beam, double seconds, const std::vector<Tensor>& left, const Tensor& b) {
   const SearchScope search(beam, seconds);
   const double ms = milliseconds(kCalls, [&](int i) {
@@ -75,7 +76,7 @@ int main(int argc, char** argv) {
   const int64_t n = argc > 1 ? std::atoll(argv[1]) : 1024;
   const double seconds = argc > 2 ? std::atof(argv[2]) : 15;
   const bool with_mnist = argc <= 3 || std::atoi(argv[3]) != 0;
-  // A database of its own, so that BEAM=0 means the heuristic whatever was found before.
+  // An own database makes BEAM=0 use the heuristic, whatever an earlier search stored.
   std::filesystem::remove("search-example.tsv");
   setenv("PLUGRAD_SEARCH_DB", "search-example.tsv", 1);
 

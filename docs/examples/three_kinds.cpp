@@ -1,5 +1,5 @@
-// Three kinds of operation, and what each costs. Elementwise operations melt into the kernel that
-// reads them, movement is free, and a reduction is where kernels end.
+// The three kinds of operation and their cost. Elementwise operations fuse into the kernel that
+// reads them, movement is free, and a reduction ends a kernel.
 #include <plugrad/plugrad.h>
 
 #include <iomanip>
@@ -22,12 +22,12 @@ int main() {
   Tensor x = stored({64, 32}), y = stored({64, 32}), w = stored({32, 16});
   std::cout << "kernels\n";
 
-  // Elementwise: one kernel, however many there are.
+  // Elementwise: any number of operations is one kernel.
   show("x + y", x + y);
   show("((x * y + 1).relu() - y).exp()", ((x * y + 1).relu() - y).exp());
   show("where(x > 0.5, x, -y)", where(x > 0.5, x, -y));
 
-  // Movement: a view is another way to count the same elements.
+  // Movement: a view indexes the same elements in another way.
   show("x.transpose().reshape({8, 256})", x.transpose().reshape({8, 256}));
   show("x[{Slice(8, 40, 2), 3}]", x[{Slice(8, 40, 2), 3}]);
   show("x.transpose() + 1   (movement inside a kernel)", x.transpose() + 1);
@@ -37,16 +37,16 @@ int main() {
   show("x.sum()", x.sum());
   show("(x * y).relu().sum(1)", (x * y).relu().sum(1));
   show("relu(matmul(x, w) + 1)", relu(matmul(x, w) + 1));
-  // … until something needs its result more than once: x / sum reads every sum 32 times.
+  // … unless several consumers need its result: x / sum reads every sum 32 times.
   show("x / x.sum(1, true)", x / x.sum(1, true));
   show("x.softmax()         (a maximum, a sum, a division)", x.softmax());
 
-  // A movement that repeats elements makes an outer product; with a sum it is a matrix product.
+  // Repeating elements along an axis gives an outer product; summing it gives a matrix product.
   Tensor product = (x.reshape({64, 32, 1}) * w.reshape({1, 32, 16})).sum(1);
   show("expand, multiply, sum", product);
   std::cout << "the same as matmul: " << (product - matmul(x, w)).abs().max().item<float>() << "\n";
 
-  // Stopping in between costs: each realize() is a kernel and a trip through memory.
+  // Each intermediate realize() costs a kernel and a pass through memory.
   Tensor a = stored({1024}), b = stored({1024});
   show("(a + b).relu().sum()", (a + b).relu().sum());
   size_t steps = 0;

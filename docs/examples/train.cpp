@@ -5,7 +5,7 @@ using namespace plugrad;
 
 struct Net {
   nn::Linear hidden{2, 16}, out{16, 2};
-  // The names of the state dictionary, said once; nothing else to register.
+  // Names the entries of the state dictionary; no other registration is needed.
   PLUGRAD_FIELDS(hidden, out)
 
   Tensor operator()(const Tensor& x) { return out(relu(hidden(x))); }

@@ -1,4 +1,4 @@
-// Nodes by hand: build, look, match, rewrite.
+// Nodes by hand: building, inspecting, matching, rewriting.
 #include <plugrad/plugrad.h>
 
 #include <iostream>
@@ -20,7 +20,7 @@ int main() {
                              }}};
   std::cout << fold.rewrite(sum);  // const i32 4
 
-  // The same rule as a pattern; equal nodes are one node, whoever builds them.
+  // The same rule as a pattern; structurally equal nodes are one node.
   const PatternMatcher same{{Pattern::op("add", {a, b}), a + b}};
   std::cout << (same.rewrite(sum) == fold.rewrite(sum)) << (sum.simplify() == fold.rewrite(sum))
             << "\n";  // 11

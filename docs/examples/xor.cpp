@@ -1,7 +1,7 @@
-// Exclusive or from ten samples, learned by two layers until the loss is below 0.001.
+// Learns exclusive or from ten samples with two layers until the loss is below 0.001.
 //
-// No straight line separates the two answers, so one layer cannot learn this; a hidden layer can.
-// The loop is that of every training: forward, backward, step.
+// The classes are not linearly separable, so one layer cannot learn them; a hidden layer can. The
+// loop is the usual training loop: forward, backward, step.
 #include <plugrad/plugrad.h>
 
 #include <iostream>

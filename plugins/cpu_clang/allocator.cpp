@@ -1,4 +1,4 @@
-// Buffers are host memory; large copies and fills go over the host's threads.
+// Buffers are host memory; large copies and fills use the host's threads.
 #include <cstring>
 
 #include "plugin.h"
@@ -9,7 +9,7 @@ struct pgr_buffer : plugrad::sdk::HostBuffer {};
 namespace plugrad::cpu_clang {
 namespace {
 
-constexpr uint64_t kSpanBytes = uint64_t{1} << 20;  // least that one thread copies or fills
+constexpr uint64_t kSpanBytes = uint64_t{1} << 20;  // minimum bytes per thread of a copy or fill
 
 template <typename Body>
 void for_spans(pgr_device* device, uint64_t count, uint64_t min_span, const Body& body) {

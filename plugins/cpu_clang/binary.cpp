@@ -14,7 +14,7 @@ struct BinaryHeader {
 static_assert(sizeof(BinaryHeader) == 32);
 constexpr char kMagic[8] = {'P', 'G', 'R', 'C', 'P', 'U', '0', '9'};
 
-// FNV-1a over words: it guards against damage, not against malice.
+// FNV-1a over words: detects damage, not tampering.
 uint64_t hash_bytes(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (size_t at = 0; at < bytes.size(); at += 8) {

@@ -1,5 +1,4 @@
-// What the compiler hands out and the runner takes: an ELF object behind a header that tells damage
-// and other machines' code apart.
+// The binary format: an ELF object with a header that detects damage and code of other machines.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,10 @@ namespace plugrad::cpu_clang {
 
 enum class BinaryState { Good, Damaged, Foreign };
 
-// `machine` is any text that says what the code may use.
+// `machine` is any text that identifies the features that the code uses.
 std::string wrap_object(std::string_view object, std::string_view machine);
 
-// Good: *out_object is the object inside `binary`.
+// If Good, *out_object is the object inside `binary`.
 BinaryState unwrap_object(std::string_view binary, std::string_view machine,
                           std::string_view* out_object);
 

@@ -1,4 +1,4 @@
-// Renderer and Compiler: forwarded to the SDK's components with this machine's options.
+// Renderer and compiler: forwards to the SDK's components with this machine's options.
 #include <vector>
 
 #include "binary.h"
@@ -67,7 +67,7 @@ pgr_status render(pgr_device* device, const pgr_render_desc* desc, pgr_blob* out
   return outer == PGR_STATUS_OK ? status : outer;
 }
 
-// The bytes of a blob, which is released.
+// Copies the bytes of a blob, and releases it.
 std::string take(pgr_blob& blob) {
   std::string bytes(static_cast<const char*>(blob.data), blob.size);
   if (blob.release) blob.release(&blob);

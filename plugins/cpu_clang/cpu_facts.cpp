@@ -40,7 +40,7 @@ std::string read_model() {
   return text_of(words, 12);
 }
 
-// Each feature is asked for by itself: a virtual machine may hide some of a processor's.
+// Each feature is tested separately: a virtual machine may hide some.
 std::string read_features() {
   std::string list;
 #define PLUGRAD_ASK(name) \
@@ -85,8 +85,8 @@ uint64_t ask_system(int what) {
   return value > 0 ? static_cast<uint64_t>(value) : 0;
 }
 
-// What the cores beside this one share. In a virtual machine sysconf may tell that of the whole
-// socket.
+// The cache shared with the neighbouring cores. In a virtual machine sysconf may report the cache
+// of the whole socket.
 uint64_t shared_cache_bytes() {
   const uint64_t told = ask_system(_SC_LEVEL3_CACHE_SIZE);
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
@@ -127,7 +127,8 @@ CpuFacts detect_cpu() {
 
 namespace {
 
-// The levels of the x86-64 psABI: what one adds to the next lower, as LLVM names it.
+// The levels of the x86-64 psABI: the features that a level adds to the previous one, in LLVM's
+// names.
 struct Level {
   const char* name;
   const char* added;
@@ -146,7 +147,7 @@ bool has_feature(std::string_view features, std::string_view name) {
   return (std::string(features) + ",").find("+" + std::string(name) + ",") != std::string::npos;
 }
 
-// Features of a level, of which `cpu` must have each.
+// Features of a level; `cpu` must have all of them.
 std::string features_of(const Level& level, const CpuFacts& cpu) {
   std::string features = "+sse2";
   for (const Level& part : kLevels) {

@@ -1,4 +1,4 @@
-// What this machine's processor is and can do, found without LLVM.
+// Detects the processor and its features, without LLVM.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace plugrad::cpu_clang {
 
 struct CpuFacts {
-  std::string model;     // "AMD EPYC", for people
+  std::string model;     // "AMD EPYC", for display
   std::string vendor;    // "AuthenticAMD"
-  std::string arch;      // "x86_64-znver4", or the level that it is used as: "x86-64-v3"
+  std::string arch;      // "x86_64-znver4", or the selected level: "x86-64-v3"
   std::string tune;      // LLVM's name of the processor to schedule for
-  std::string features;  // what the compiler may use: "+avx2,+fma,…"
+  std::string features;  // features that the compiler may use: "+avx2,+fma,…"
   bool has_f16c = false, has_fma = false, has_sse41 = false;
   bool has_f16_math = false;  // AVX512-FP16
   uint32_t vector_bytes = 16;
@@ -26,8 +26,8 @@ CpuFacts detect_cpu();
 // The values of the option isa, joined by '|': "native|x86-64-v4|…".
 std::string isa_names();
 
-// The same processor used as one of a level of x86-64. Throws StatusError for a name that
-// isa_names() lacks, and for a level of which the processor lacks an instruction set.
+// Restricts the processor to a level of x86-64. Throws StatusError for a name that isa_names()
+// lacks, and for a level that the processor does not support.
 CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa);
 
 }  // namespace plugrad::cpu_clang

@@ -1,4 +1,4 @@
-// What the device says of itself.
+// Describes the device.
 #include "plugrad/plugin_api/device.h"
 
 #include "plugin.h"
@@ -20,8 +20,8 @@ constexpr uint32_t kHalves = bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16);
 constexpr uint32_t kStorage = kBool | kInts | kFloats | kHalves;
 constexpr uint32_t kIndex = bit(PGR_DTYPE_I32) | bit(PGR_DTYPE_I64);
 
-// bf16 is moved and cast, never computed with, and f16 where the processor has no such arithmetic;
-// no function of libm is ever called.
+// bf16 is only moved and cast, as is f16 on processors without f16 arithmetic. Kernels never call
+// libm.
 void claim_ops(const CpuFacts& cpu, uint32_t* ops) {
   for (uint32_t op : {PGR_OP_PARAM, PGR_OP_ARRAY, PGR_OP_CONST, PGR_OP_LOAD, PGR_OP_STORE,
                       PGR_OP_VECTOR, PGR_OP_LANE, PGR_OP_WHERE})
@@ -104,7 +104,7 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
   });
 }
 
-// Every launch and copy has finished when it returns.
+// Launches and copies are synchronous, so that nothing is pending.
 pgr_status synchronize(pgr_device*, pgr_error*) {
   return PGR_STATUS_OK;
 }

@@ -13,8 +13,8 @@ namespace plugrad::cpu_clang {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // 32-bit distances reach everything
-constexpr uint64_t kStubBytes = 16;                 // an address, and a jump to it
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // within the range of 32-bit relative addresses
+constexpr uint64_t kStubBytes = 16;                 // an address and a jump to it
 
 [[noreturn]] void refuse(const std::string& what) {
   throw sdk::StatusError(PGR_STATUS_BAD_BINARY, "object: " + what);
@@ -39,8 +39,8 @@ Half narrowed(float x) {
   return static_cast<Half>(x);
 }
 
-// Runtime functions that compilers call implicitly. LLVM emits float selects between f16
-// values, and calls a conversion function where the processor has no F16C.
+// Runtime functions that compilers call implicitly: LLVM emits float selects between f16 values,
+// and calls a conversion function if the processor lacks F16C.
 const void* runtime_function(std::string_view name) {
   if (name == "memcpy") return reinterpret_cast<const void*>(&std::memcpy);
   if (name == "memmove") return reinterpret_cast<const void*>(&std::memmove);
@@ -72,7 +72,7 @@ class ElfReader {
   }
 
  private:
-  // A record at an offset of the file, checked to be inside it.
+  // A record at an offset of the file, bounds-checked.
   template <typename Record>
   Record at(uint64_t offset) const {
     Record record;
@@ -121,7 +121,7 @@ class ElfReader {
     return rest.substr(0, end);
   }
 
-  // Sections one after the other, then a slot for each symbol that a relocation may reach through.
+  // Sections in sequence, then one slot for each symbol that a relocation may need.
   void lay_out() {
     uint64_t end = 0;
     for (size_t i = 0; i < sections_.size(); ++i) {
@@ -164,7 +164,7 @@ class ElfReader {
 
   uint64_t base() const { return reinterpret_cast<uint64_t>(object_->memory_); }
 
-  // Address that a symbol stands for.
+  // The address of a symbol.
   uint64_t address(uint64_t index) const {
     if (index >= symbols_.size()) refuse("a relocation's symbol does not exist");
     const Elf64_Sym& symbol = symbols_[index];
@@ -182,7 +182,7 @@ class ElfReader {
     return base() + offsets_[symbol.st_shndx] + symbol.st_value;
   }
 
-  // The slot holds the symbol's address; behind it stands "jmp *[slot]".
+  // The slot holds the symbol's address, followed by "jmp *[slot]".
   uint64_t slot(uint64_t index) {
     const uint64_t target = address(index);
     char* memory = object_->memory_ + slots_offset_ + index * kStubBytes;

@@ -9,11 +9,11 @@
 
 namespace plugrad::cpu_clang {
 
-// Code and constants in one mapping, readable and executable, never writable once it is made.
+// Code and constants in one mapping: readable and executable, not writable after loading.
 class LoadedObject {
  public:
-  // Throws StatusError (BAD_BINARY) where the object is damaged, or refers to a symbol that kernels
-  // may not use.
+  // Throws StatusError (BAD_BINARY) if the object is damaged or refers to a symbol that kernels may
+  // not use.
   static std::unique_ptr<LoadedObject> load(std::string_view object);
   ~LoadedObject();
   LoadedObject(const LoadedObject&) = delete;

@@ -1,4 +1,5 @@
-// cpu_clang: kernels become C, Clang makes machine code of it in memory, the host's threads run it.
+// cpu_clang: renders kernels as C, compiles them in memory with Clang, and runs them on the host's
+// threads.
 #include "plugin.h"
 
 #include "plugrad/sdk/entry.h"
@@ -98,7 +99,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
     sdk::answer_hello(hello, sdk::kLowestHostMinor, "cpu_clang");
     static pgr_plugin plugin;
     plugin.host = hello->host;
-    plugin.renderer = nullptr;  // another host opens its own
+    plugin.renderer = nullptr;  // the next host opens its own
     plugin.compiler = nullptr;
     plugin.cpu = cpu_clang::detect_cpu();
     static const pgr_plugin_api api = cpu_clang::make_api(&plugin);

@@ -1,4 +1,5 @@
-// What the plugin's parts share: the objects behind the opaque handles and the tables.
+// Declarations shared by the plugin's sources: the objects behind the opaque handles, and the
+// tables.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,7 @@
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;
   plugrad::cpu_clang::CpuFacts cpu;
-  // Opened when first needed; the compiler only where the cache has no binary.
+  // Opened on first use; the compiler only on a cache miss.
   std::mutex components_mutex;
   const pgr_renderer_api* renderer = nullptr;
   const pgr_compiler_api* compiler = nullptr;
@@ -21,7 +22,7 @@ struct pgr_plugin {
 
 struct pgr_device {
   pgr_plugin* plugin = nullptr;
-  plugrad::cpu_clang::CpuFacts cpu;  // as its options restrict it
+  plugrad::cpu_clang::CpuFacts cpu;  // as restricted by the options
   std::atomic<uint64_t> used_bytes{0};
 };
 

@@ -9,8 +9,8 @@
 
 namespace {
 
-// As the renderer's dialect "c" defines it: runs groups [begin, end) of a launch of `counts` along
-// the three axes, which a kernel of one axis does not look at.
+// The entry as the renderer's dialect "c" defines it: runs groups [begin, end) of a launch of
+// `counts` groups along the three axes; a kernel of one axis ignores `counts`.
 using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, uint64_t begin,
                           uint64_t end, const uint64_t* counts);
 
@@ -18,7 +18,7 @@ using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, uint64_
 
 struct pgr_kernel {
   KernelFn function = nullptr;
-  // What a launch cost lately, all threads added up: waking threads for a tiny one costs more than
+  // Recent cost of a launch, summed over threads: waking threads for a tiny launch costs more than
   // it saves.
   std::atomic<uint64_t> recent_ns{UINT64_MAX};
 };
@@ -82,7 +82,7 @@ struct Launch {
   const uint64_t* counts;
 };
 
-// Runs all groups; returns about how long they would have taken one thread.
+// Runs all groups; returns the approximate single-threaded time.
 void run(const pgr_host_api& host, pgr_kernel& kernel, const Launch& launch, uint64_t groups) {
   const uint64_t begin = now_ns();
   const bool is_tiny =
@@ -102,7 +102,8 @@ void run(const pgr_host_api& host, pgr_kernel& kernel, const Launch& launch, uin
   kernel.recent_ns.store((now_ns() - begin) * threads, std::memory_order_relaxed);
 }
 
-// Apart from the checks, so that a launch builds no message that it does not need: a microsecond.
+// Separate from the checks, so that a launch does not construct unused messages: saves a
+// microsecond.
 void refuse_local_size(int axis, uint32_t size) {
   sdk::require(false, PGR_STATUS_LIMIT_EXCEEDED,
                "local_size along axis " + std::to_string(axis) + " is " + std::to_string(size) +

@@ -1,4 +1,4 @@
-// What the compiled code depends on.
+// Inputs of the compilation besides the source.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace plugrad::cpu_clang {
 
-// Raised when flags, passes or the entry's signature change, so that cached binaries are made anew.
+// Increment when flags, passes or the entry's signature change, to invalidate cached binaries.
 #define PLUGRAD_CPU_REVISION "4"
 
-// Everything about this machine that the code may rely on, as text.
+// Text of all features of this machine that the code may use.
 std::string machine_text(const CpuFacts& cpu);
 
-// The object inside a binary; BAD_BINARY where it is damaged or another machine's.
+// The object inside a binary; throws BAD_BINARY if it is damaged or compiled for another machine.
 std::string_view require_object(std::string_view binary, const CpuFacts& cpu);
 
 }  // namespace plugrad::cpu_clang

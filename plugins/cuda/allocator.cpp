@@ -1,5 +1,5 @@
-// Memory of the GPU. Copies from and to the host go through pinned memory and return when the host
-// memory may be used again.
+// Memory of the GPU. Copies between host and device use pinned memory, and return when the host
+// memory may be reused.
 #include <algorithm>
 #include <cstring>
 
@@ -40,7 +40,7 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
   });
 }
 
-// The driver lets work that is queued on it finish before the memory is given back.
+// The driver frees the memory after the queued work that uses it.
 void free_buffer(pgr_device*, pgr_buffer* buffer) {
   delete buffer;
 }
@@ -85,8 +85,8 @@ pgr_status copy(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64_t 
   });
 }
 
-// In steps as wide as the pattern allows: 1 or 4 bytes; otherwise byte by byte of the pattern, each
-// a column of a matrix whose rows are the repetitions.
+// Uses elements as wide as the pattern allows: 1 or 4 bytes. Other patterns are filled byte by
+// byte: each byte is a column of a matrix whose rows are the repetitions.
 void queue_fill(pgr_device& device, CUstream stream, CUdeviceptr to, uint64_t size, uint64_t eight,
                 uint64_t pattern_bytes) {
   const Driver& driver = *device.driver;
@@ -128,7 +128,7 @@ pgr_status sub_buffer(pgr_device*, pgr_buffer* parent, uint64_t offset, uint64_t
 
 }  // namespace
 
-// At least one byte, so that every buffer has an address of its own.
+// At least one byte, so that every buffer has a distinct address.
 Memory::Memory(pgr_device& device, uint64_t size_bytes, uint64_t align_bytes)
     : device_(device), size_bytes_(size_bytes) {
   const uint64_t extra = align_bytes > kBufferAlign ? align_bytes : 0;

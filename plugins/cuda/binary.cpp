@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kMagic = "plugrad cuda 1";
 
-// "f32 *restrict data0, const i32 arg1": bs.
+// "f32 *restrict data0, const i32 arg1" gives "bs".
 std::string letters_of(std::string_view params) {
   std::string letters;
   while (!params.empty()) {
@@ -19,7 +19,7 @@ std::string letters_of(std::string_view params) {
   return letters;
 }
 
-// Up to the line's end, which is taken away.
+// Removes and returns the first line.
 std::string_view take_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);

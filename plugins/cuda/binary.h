@@ -1,5 +1,5 @@
-// What the compiler hands out and the runner takes: PTX or machine code, the kernels in it with
-// their parameters, and a header that tells damage and other GPUs' code apart.
+// The binary format: PTX or machine code, its kernels with their parameters, and a header that
+// detects damage and code of other GPUs.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace plugrad::cuda {
 
 struct KernelEntry {
   std::string name;
-  std::string params;  // a letter each: b, a buffer, or s, a scalar
+  std::string params;  // one letter each: b buffer, s scalar
 };
 
 struct Binary {
@@ -19,16 +19,16 @@ struct Binary {
   std::string code;
 };
 
-// The kernels that a source of the dialect "cuda" defines.
+// The kernels defined in a source of the dialect "cuda".
 std::vector<KernelEntry> kernels_of(std::string_view source);
 
-// `arch` is the GPU's, such as "sm_90".
+// `arch` is the GPU's architecture, e.g. "sm_90".
 std::string wrap_binary(const Binary& binary, const std::string& arch);
 
 enum class BinaryState { Good, Damaged, Foreign };
 BinaryState unwrap_binary(std::string_view bytes, const std::string& arch, Binary* out);
 
-// As it is. Throws StatusError (BAD_BINARY).
+// The content of a binary. Throws StatusError (BAD_BINARY).
 Binary require_binary(std::string_view bytes, const std::string& arch);
 
 }  // namespace plugrad::cuda

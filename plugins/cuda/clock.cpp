@@ -21,7 +21,7 @@ Event::Event(pgr_device& device) : device_(device) {
   check(device, device.driver->event_create(&handle_, 0), "cuEventCreate");
 }
 
-// May come behind the loss of the device: then there is nothing to do.
+// The device may already be lost; then there is nothing to release.
 Event::~Event() {
   sdk::guard(nullptr, [&] {
     const ContextScope scope(device_);
@@ -41,7 +41,7 @@ DeviceClock::~DeviceClock() {
   });
 }
 
-// On a stream without other work, so that the event is reached at once.
+// On an idle stream, so that the event completes immediately.
 std::shared_ptr<const Epoch> DeviceClock::make_epoch() {
   const Driver& driver = *device_.driver;
   auto made = std::make_shared<Epoch>(device_);

@@ -10,7 +10,7 @@ struct pgr_device;
 
 namespace plugrad::cuda {
 
-// An event that is owned.
+// An owning event handle.
 class Event {
  public:
   explicit Event(pgr_device& device);
@@ -24,23 +24,23 @@ class Event {
   CUevent handle_ = nullptr;
 };
 
-// A moment that later events are timed from.
+// Reference event for the times of later events.
 struct Epoch {
   explicit Epoch(pgr_device& device) : event(device) {}
   Event event;
   uint64_t device_ns = 0, host_ns = 0;
 };
 
-// The driver tells the time between two events in milliseconds as a float, which is exact to
-// nanoseconds only while they are near each other: so the moment that they are timed from moves on.
+// The driver gives the time between two events in milliseconds as a float, which is exact to
+// nanoseconds only for short intervals: the reference event is renewed.
 class DeviceClock {
  public:
   explicit DeviceClock(pgr_device& device);
   ~DeviceClock();
 
-  // For an event that is about to be recorded.
+  // The reference for an event that is about to be recorded.
   std::shared_ptr<const Epoch> epoch();
-  // Of an event that was reached.
+  // Time of a completed event.
   uint64_t time_ns(const Epoch& epoch, const Event& event);
   uint64_t now_ns();
 

@@ -1,4 +1,4 @@
-// Renderer and Compiler: the SDK's dialect "cuda", compiled for the device's architecture.
+// Renderer and compiler: the SDK's dialect "cuda", compiled for the device's architecture.
 #include <algorithm>
 #include <charconv>
 
@@ -27,7 +27,7 @@ pgr_status render(pgr_device*, const pgr_render_desc* desc, pgr_blob* out, pgr_e
   return outer == PGR_STATUS_OK ? status : outer;
 }
 
-// "sm_90" is 90.
+// "sm_90" gives 90.
 unsigned read_target(std::string_view text) {
   unsigned value = 0;
   const bool has_prefix = text.starts_with("sm_");
@@ -39,7 +39,7 @@ unsigned read_target(std::string_view text) {
   return value;
 }
 
-// What is compiled for, and by what: the device's own, or, without a device, as the options say.
+// Architecture and compiler: the device's, or, without a device, those of the options.
 struct Target {
   Target(pgr_device* device, const pgr_compile_desc& desc) {
     choice = device ? device->toolchain : the_plugin().toolchain;

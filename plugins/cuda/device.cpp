@@ -1,4 +1,4 @@
-// What the driver says of its GPUs, and the context that a device's calls run in.
+// Describes the GPUs by the driver's attributes, and owns the context of a device.
 #include "plugrad/plugin_api/device.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace plugrad::cuda {
 namespace {
 
-constexpr uint64_t kMostStaticLocalBytes = 48 << 10;  // of arrays that the kernel itself declares
+constexpr uint64_t kMostStaticLocalBytes = 48 << 10;  // limit of statically declared arrays
 
 std::string uuid_text(const CUuuid& uuid) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -72,7 +72,7 @@ constexpr uint32_t kHalves = bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16);
 constexpr uint32_t kStorage = kBool | kInts | kFloats | kHalves;
 constexpr uint32_t kIndex = bit(PGR_DTYPE_I32) | bit(PGR_DTYPE_I64);
 
-// f16 and bf16 are moved and cast, never computed with.
+// f16 and bf16 are only moved and cast.
 void claim_ops(uint32_t* ops) {
   for (uint32_t op : {PGR_OP_PARAM, PGR_OP_ARRAY, PGR_OP_CONST, PGR_OP_LOAD, PGR_OP_STORE,
                       PGR_OP_WHERE, PGR_OP_CAST})
@@ -92,7 +92,7 @@ void claim_ops(uint32_t* ops) {
   ops[PGR_OP_ATOMIC_ADD] = kWideInts | kFloats;
 }
 
-// Of capability 8.0 on, where a warp multiplies tiles of 16 x 8 and copies past the registers.
+// Since compute capability 8.0: tiles of 16 x 8 per warp, and asynchronous copies to shared memory.
 constexpr uint32_t kTensorCoreDtypes[] = {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F32};
 constexpr unsigned kLeastForTensorCores = 80;
 
@@ -123,7 +123,7 @@ pgr_device_caps make_caps(const DeviceFacts& facts) {
   caps.denormals = PGR_DENORMALS_PRESERVE;
   caps.contract_supported = 1;
   for (uint32_t d = 1; d < PGR_DTYPE_COUNT; ++d) caps.vector_lanes[d] = 1;
-  // As many as leave the multiprocessor full of groups of 256.
+  // The number that still fills a multiprocessor with groups of 256 work-items.
   caps.vector_registers = facts.registers_per_block / 512;
   caps.subgroup_size = facts.warp_size;
   caps.has_local = 1;
@@ -134,15 +134,16 @@ pgr_device_caps make_caps(const DeviceFacts& facts) {
   }
   caps.max_local_total = facts.max_block;
   caps.local_bytes = facts.local_bytes;
-  caps.private_bytes = 512;                      // what stays in registers
-  caps.cache_bytes[0] = facts.core_local_bytes;  // one memory, cut in two as kernels need
+  caps.private_bytes = 512;  // fits in registers
+  // one memory, split between shared memory and L1 by each kernel
+  caps.cache_bytes[0] = facts.core_local_bytes;
   caps.cache_bytes[1] = caps.cache_bytes[2] = facts.l2_bytes;
   caps.cache_line_bytes = 128;
   caps.max_buffer_bytes = facts.memory_bytes;
   caps.max_params = kMostParams;
   caps.buffer_align_bytes = kBufferAlign;
   caps.core_local_bytes = facts.core_local_bytes;
-  caps.local_banks = 32;  // of every architecture, and no attribute of a device
+  caps.local_banks = 32;  // the same on every architecture; there is no device attribute
   caps.local_bank_bytes = 4;
   if (facts.compute_capability >= kLeastForTensorCores) {
     claim_tensor_cores(caps);
@@ -184,7 +185,7 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
   });
 }
 
-// A failure of work that is under way shows in any call.
+// Any call may report a failure of work in flight.
 pgr_status health(pgr_device* device, uint32_t* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");

@@ -1,4 +1,4 @@
-// libcuda: opened, its functions found, its results understood.
+// Opens libcuda, loads its functions and maps its results to statuses.
 #include "driver.h"
 
 #include "plugrad/sdk/dynamic_library.h"
@@ -6,13 +6,13 @@
 namespace plugrad::cuda {
 namespace {
 
-constexpr int kOldestDriver = 11040;  // graphs as they are used here
+constexpr int kOldestDriver = 11040;  // 11.4: the graph functions used here
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// The first function that the library lacks; empty: it has all.
+// The first function that the library lacks; empty: none.
 std::string find_functions(const sdk::DynamicLibrary& library, Driver& out) {
 #define PLUGRAD_FIND(member, symbol, arguments) \
   if (!library.find(symbol, out.member)) return symbol;
@@ -56,7 +56,7 @@ std::string Driver::name_of(CUresult result) const {
 }
 
 bool open_driver(const std::string& path, Driver& out, std::string& reason) {
-  // The last three are where containers, WSL and NixOS have it, outside of the loader's path.
+  // The last three are the locations in containers, WSL and NixOS, outside the loader's path.
   const sdk::DynamicLibrary library =
       path.empty() ? sdk::DynamicLibrary({"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                           "/usr/lib/wsl/lib/libcuda.so.1",

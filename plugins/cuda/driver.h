@@ -1,5 +1,5 @@
-// The part of the CUDA driver's interface that is used, declared here so that no toolkit is needed,
-// and libcuda opened at run time.
+// Declares the used part of the CUDA driver API, so that no toolkit is needed; libcuda is opened at
+// run time.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct CUuuid {
   unsigned char bytes[16];
 };
 
-// Results that are treated in a way of their own; all others go by Driver::error_name.
+// Results with special handling; Driver::error_name covers the others.
 enum : CUresult {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -122,7 +122,7 @@ struct Memcpy3D {
   size_t width, height, depth;
 };
 
-// X(member, symbol, arguments): what of libcuda is called.
+// X(member, symbol, arguments): the functions used from libcuda.
 // clang-format off
 #define PLUGRAD_CUDA_FUNCTIONS(X) \
   X(init, "cuInit", (unsigned)) \
@@ -181,19 +181,19 @@ struct Driver {
 #define PLUGRAD_MEMBER(member, symbol, arguments) CUresult(*member) arguments = nullptr;
   PLUGRAD_CUDA_FUNCTIONS(PLUGRAD_MEMBER)
 #undef PLUGRAD_MEMBER
-  int version = 0;  // 12040 is 12.4
+  int version = 0;  // 12040 is version 12.4
 
   // "CUDA_ERROR_ILLEGAL_ADDRESS"
   std::string name_of(CUresult result) const;
 };
 
-// Opens the library (empty: libcuda.so.1) and calls cuInit. False where it cannot be worked with:
-// `reason` says why, and what would mend it.
+// Opens the library (empty: libcuda.so.1) and calls cuInit. Returns false if it is unusable;
+// `reason` then has the cause and a remedy.
 bool open_driver(const std::string& library, Driver& out, std::string& reason);
 
-// What a result means to the host.
+// The status for a result.
 pgr_status status_of(CUresult result);
-// Whether the context can only be destroyed from here on.
+// True if the context can only be destroyed after this result.
 bool is_sticky(CUresult result);
 
 }  // namespace plugrad::cuda

@@ -1,4 +1,4 @@
-// "pgr.graph": a CUDA graph of explicit nodes. Patches change the instantiated one.
+// "pgr.graph": a CUDA graph of explicit nodes. Patches modify the instantiated graph.
 #include <algorithm>
 #include <variant>
 
@@ -8,7 +8,7 @@
 namespace plugrad::cuda {
 namespace {
 
-constexpr uint64_t kMostPitch = INT32_MAX;  // of a row; one row alone needs none
+constexpr uint64_t kMostPitch = INT32_MAX;  // maximum row pitch; a single row has none
 
 struct CopyNode {
   pgr_buffer dst, src;
@@ -27,10 +27,10 @@ struct CopyNode {
 
 struct LaunchNode {
   std::unique_ptr<Launch> launch;
-  std::vector<pgr_buffer> buffers;  // they keep their memory
+  std::vector<pgr_buffer> buffers;  // keep their memory alive
 };
 
-// Of no work item or no byte: an empty node, which no patch fills.
+// A launch without work-items or a copy of 0 bytes is an empty node, which patches cannot fill.
 struct Node {
   std::variant<LaunchNode, CopyNode> work;
   CUgraphNode handle = nullptr;
@@ -47,10 +47,10 @@ struct pgr_graph {
   plugrad::cuda::CUgraph graph = nullptr;
   plugrad::cuda::CUgraphExec exec = nullptr;
   std::vector<plugrad::cuda::Node> nodes;
-  uint64_t kernels = 0, bytes = 0;  // of a replay
+  uint64_t kernels = 0, bytes = 0;  // per replay
 };
 
-// A replay that is under way ends first.
+// Waits for replays in flight.
 pgr_graph::~pgr_graph() {
   plugrad::sdk::guard(nullptr, [&] {
     const plugrad::cuda::ContextScope scope(device);
@@ -163,7 +163,7 @@ Node& node_of(pgr_graph* graph, uint32_t number) {
                          name_of(number) + " has no " + what + " " + std::to_string(slot));
 }
 
-// The place of buffer or scalar number `slot` among a kernel's parameters.
+// Index of buffer or scalar number `slot` among a kernel's parameters.
 size_t param_index(const pgr_kernel& kernel, char letter, uint32_t slot, uint32_t number) {
   uint32_t before = 0;
   for (size_t i = 0; i < kernel.params.size(); ++i)

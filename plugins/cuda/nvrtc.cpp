@@ -10,7 +10,7 @@
 namespace plugrad::cuda {
 namespace {
 
-// A text of the library's own making: it tells the size, 0 at the end included, and then writes.
+// A text returned by the library: queries its size, including the NUL, then its content.
 template <typename Program, typename Size, typename Write>
 std::string text_of(Program program, Size size_of, Write write) {
   size_t size = 0;

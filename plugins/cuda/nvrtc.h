@@ -1,4 +1,4 @@
-// NVIDIA's run-time compiler, opened where it is installed.
+// NVIDIA's run-time compiler, opened if it is installed.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@ namespace plugrad::cuda {
 
 class Nvrtc {
  public:
-  // nullptr where it cannot be opened: `reason` says why. The library stays open, so asking again
-  // costs nothing.
+  // nullptr if the library cannot be opened, with the cause in `reason`. The library stays open, so
+  // that repeated calls are cheap.
   static const Nvrtc* open(const std::string& path, std::string& reason);
 
   std::string version() const;
-  // The newest architecture that it knows and that code for `compute_capability` may be made of.
-  // 0: none.
+  // The newest architecture that NVRTC supports and that runs on `compute_capability`; 0: none.
   int target_for(unsigned compute_capability) const;
-  // True and the code, or false; the log either way.
+  // Returns true and the code, or false; the log in both cases.
   bool compile(const std::string& source, const std::string& name,
                const std::vector<std::string>& options, bool is_ptx, std::string& code,
                std::string& log) const;

@@ -1,5 +1,5 @@
-// cuda: kernels become CUDA C, NVRTC or Clang makes PTX or machine code of it, NVIDIA's driver runs
-// it.
+// cuda: renders kernels as CUDA C, compiles them with NVRTC or Clang to PTX or machine code, and
+// runs them by NVIDIA's driver.
 #include "plugin.h"
 
 #include "plugrad/sdk/entry.h"
@@ -40,7 +40,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
   });
 }
 
-// Without devices the message says why although that is no error.
+// Zero devices is not an error, but the message has the reason.
 pgr_status device_count(pgr_plugin* plugin, uint32_t* out_count, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out_count != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_count is NULL");

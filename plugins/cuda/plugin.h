@@ -1,4 +1,5 @@
-// What the plugin's parts share: the objects behind the opaque handles, and the tables.
+// Declarations shared by the plugin's sources: the objects behind the opaque handles, and the
+// tables.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 
 namespace plugrad::cuda {
 
-// A GPU as the driver describes it; asked without a context.
+// Attributes of a GPU, queried without a context.
 struct DeviceFacts {
   CUdevice handle = 0;
   std::string id, name, arch, driver;
@@ -33,7 +34,7 @@ struct DeviceFacts {
 
 }  // namespace plugrad::cuda
 
-// An in-order stream, and the pinned memory that its copies go through.
+// An in-order stream and the pinned memory of its copies.
 struct pgr_queue {
   explicit pgr_queue(pgr_device& device);
   ~pgr_queue();
@@ -47,7 +48,7 @@ struct pgr_plugin {
   std::string driver_path;  // the option "driver"
   plugrad::cuda::ToolchainChoice toolchain;
 
-  std::mutex mutex;  // of all below
+  std::mutex mutex;  // guards all members below
   bool is_searched = false;
   std::string why_none;
   plugrad::cuda::Driver driver;
@@ -61,8 +62,8 @@ struct pgr_device {
   plugrad::cuda::CUcontext context = nullptr;
   plugrad::cuda::ToolchainChoice toolchain;
   std::unique_ptr<plugrad::cuda::DeviceClock> clock;
-  std::unique_ptr<pgr_queue> queue;       // what a NULL queue stands for
-  std::atomic<uint32_t> other_queues{0};  // that live beside it
+  std::unique_ptr<pgr_queue> queue;       // the queue for a NULL handle
+  std::atomic<uint32_t> other_queues{0};  // queues created by the host
 
   std::once_flag lost_once;
   std::string lost_by;  // written before is_lost is set
@@ -76,9 +77,9 @@ struct pgr_device {
 namespace plugrad::cuda {
 
 inline constexpr uint32_t kBufferAlign = 256;
-inline constexpr uint32_t kMostParams = 500;  // 8 bytes each of the 4096 that every driver takes
+inline constexpr uint32_t kMostParams = 500;  // 8 bytes each; every driver accepts 4096 bytes
 
-// One allocation; its buffers share it.
+// One allocation, shared by its buffers.
 class Memory {
  public:
   Memory(pgr_device& device, uint64_t size_bytes, uint64_t align_bytes);
@@ -95,25 +96,25 @@ class Memory {
 
 }  // namespace plugrad::cuda
 
-// A buffer or a range of one.
+// A whole allocation or a sub-range.
 struct pgr_buffer {
   std::shared_ptr<plugrad::cuda::Memory> memory;
   plugrad::cuda::CUdeviceptr address = 0;
   uint64_t size = 0;
 };
 
-// A kernel of a loaded module. `params` has a letter a parameter: b, a buffer, or s, a scalar.
+// A kernel of a loaded module. `params` has one letter per parameter: b buffer, s scalar.
 struct pgr_kernel {
   std::string name, params;
   plugrad::cuda::CUfunction function = nullptr;
   uint32_t buffer_count = 0, scalar_count = 0;
-  uint32_t max_items = 0;  // of a group
+  uint32_t max_items = 0;  // maximum work-items per group
 };
 
 namespace plugrad::cuda {
 
-// Makes the device's context the calling thread's for as long as it lives, and restores the
-// thread's own. Throws StatusError (DEVICE_LOST) where the device is lost.
+// Makes the device's context current on this thread, and restores the previous one at the end.
+// Throws StatusError (DEVICE_LOST) if the device is lost.
 class ContextScope {
  public:
   explicit ContextScope(pgr_device& device);
@@ -125,39 +126,39 @@ class ContextScope {
   const Driver& driver_;
 };
 
-// Throws StatusError with the result's name where it is none of success; marks the device lost
-// where the context is.
+// Throws StatusError with the result's name unless it is success; marks the device lost if its
+// context is.
 [[noreturn]] void fail(pgr_device& device, CUresult result, const std::string& what);
 inline void check(pgr_device& device, CUresult result, const char* what) {
   if (result != kSuccess) fail(device, result, what);
 }
 
-// The plugin of this process: component tables are called without a device.
+// The process's plugin object: component tables have no device argument.
 pgr_plugin& the_plugin();
 
-// Opens the driver and asks it for its devices, once.
+// Opens the driver and enumerates the devices, once.
 void find_devices(pgr_plugin& plugin);
 std::vector<DeviceFacts> list_devices(const Driver& driver);
 
-// Throws StatusError (INVALID_ARGUMENT) where the range is not inside the buffer.
+// Throws StatusError (INVALID_ARGUMENT) if the range is out of the buffer's bounds.
 CUdeviceptr address_of(const pgr_buffer* buffer, uint64_t offset_bytes, uint64_t size_bytes,
                        const char* what);
 
-// Behind a write without a queue: there is no event that other queues, where there are any, could
-// wait for.
+// After a write without a queue: other queues, if any, have no event to wait for, so that the write
+// must complete here.
 void settle_own_queue(pgr_device& device);
 
 inline pgr_queue& queue_of(pgr_device& device, pgr_queue* queue) {
   return queue ? *queue : *device.queue;
 }
 
-// A launch that was checked: parameters point into `values`.
+// A checked launch; its parameters point into `values`.
 struct Launch {
   Launch(const pgr_device& device, const pgr_kernel* kernel, const pgr_launch_desc* desc);
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
   const pgr_kernel* kernel;
-  std::vector<uint64_t> values;  // addresses and scalars, in the kernel's order
+  std::vector<uint64_t> values;  // addresses and scalars in the kernel's order
   std::vector<void*> params;
   unsigned grid[3];
   unsigned block[3];

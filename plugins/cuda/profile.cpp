@@ -1,4 +1,4 @@
-// "pgr.profile": the device's clock beside the host's, and what was given to the device.
+// "pgr.profile": correlates the device's and the host's clock, and counts submitted work.
 #include "plugin.h"
 #include "plugrad/sdk/entry.h"
 

@@ -1,4 +1,4 @@
-// "pgr.queue": a queue is a stream, an event a mark in it with its time.
+// "pgr.queue": a queue is a stream; an event is a CUDA event with timing.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -7,7 +7,7 @@
 
 struct pgr_event {
   explicit pgr_event(pgr_device& device) : epoch(device.clock->epoch()), event(device) {}
-  std::shared_ptr<const plugrad::cuda::Epoch> epoch;  // recorded before it
+  std::shared_ptr<const plugrad::cuda::Epoch> epoch;  // recorded before this event
   plugrad::cuda::Event event;
 };
 
@@ -16,7 +16,7 @@ pgr_queue::pgr_queue(pgr_device& on) : device(on), staging(on) {
                        "cuStreamCreate");
 }
 
-// Waits for its work.
+// Waits for the stream's work.
 pgr_queue::~pgr_queue() {
   plugrad::sdk::guard(nullptr, [&] {
     const plugrad::cuda::ContextScope scope(device);
@@ -81,7 +81,7 @@ bool is_reached(pgr_device& device, const pgr_event& event) {
   return true;
 }
 
-// The driver's own wait has no limit, so a limited one asks: often at first, then ever less.
+// The driver's wait has no timeout: a limited wait polls at increasing intervals.
 bool wait_until(pgr_device& device, const pgr_event& event, uint64_t timeout_ns) {
   using namespace std::chrono_literals;
   const uint64_t begin_ns = host_now_ns();

@@ -1,5 +1,5 @@
-// Modules and launches. A launch is checked against what the device and the kernel take before the
-// driver sees it.
+// Modules and launches. Each launch is checked against the limits of device and kernel before it is
+// submitted.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -15,7 +15,7 @@ struct pgr_program {
   std::map<std::string, pgr_kernel, std::less<>> kernels;
 };
 
-// Waits for launches of it.
+// Waits for launches of its kernels.
 pgr_program::~pgr_program() {
   if (!module) return;
   plugrad::sdk::guard(nullptr, [&] {
@@ -28,7 +28,7 @@ pgr_program::~pgr_program() {
 namespace plugrad::cuda {
 namespace {
 
-// The driver compiles PTX here, and assembles nothing of machine code.
+// The driver compiles PTX at this point; machine code needs no compilation.
 CUmodule load_module(pgr_device& device, const Binary& binary) {
   char log[2048] = {};
   int keys[] = {kJitErrorLogBuffer, kJitErrorLogBytes};

@@ -31,7 +31,7 @@ void Staging::prepare(Chunk& chunk) {
   chunk.data = static_cast<char*>(data);
 }
 
-// Its content is needed until the stream has come here.
+// The chunk's content is in use until the stream reaches this point.
 void Staging::mark(Chunk& chunk, CUstream stream) {
   check(device_, device_.driver->event_record(chunk.used->handle(), stream), "cuEventRecord");
   chunk.is_in_use = true;
@@ -69,7 +69,7 @@ void Staging::copy_in(CUstream stream, CUdeviceptr dst, const char* src, uint64_
   }
 }
 
-// The stream is in order, so what it writes into a chunk comes behind what it reads from it.
+// The stream is in order: its next write to a chunk follows its read from it.
 void Staging::copy_out(CUstream stream, char* dst, CUdeviceptr src, uint64_t size) {
   const std::lock_guard lock(mutex_);
   char* to[2] = {};

@@ -1,5 +1,5 @@
-// Pinned host memory that the copies of one queue go through: what a caller gives may be used again
-// when the call returns, and the device copies on.
+// Pinned host memory for the copies of one queue: a call returns when the caller's memory may be
+// reused, while the device still copies.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // Returns when `src` was read.
+  // Returns when `src` has been read.
   void copy_in(CUstream stream, CUdeviceptr dst, const char* src, uint64_t size);
-  // Returns when `dst` is written.
+  // Returns when `dst` has been written.
   void copy_out(CUstream stream, char* dst, CUdeviceptr src, uint64_t size);
 
  private:
-  // Two of them: one is filled while the other is copied.
+  // Double buffering: one chunk is filled while the other is copied.
   struct Chunk {
     char* data = nullptr;
     std::unique_ptr<Event> used;
@@ -36,7 +36,7 @@ class Staging {
   Chunk& chunk_with_room();
 
   pgr_device& device_;
-  std::mutex mutex_;  // the device's own queue is used from several threads
+  std::mutex mutex_;  // the device's default queue is used by several threads
   Chunk chunks_[2];
   int current_ = 0;
 };

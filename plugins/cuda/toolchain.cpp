@@ -10,11 +10,11 @@
 namespace plugrad::cuda {
 namespace {
 
-// Raised when flags change, so that cached binaries are made anew.
+// Increment when flags change, to invalidate cached binaries.
 constexpr const char* kRevision = "1";
 
-// Architectures that Clang knows, and the PTX version that each begins with: an older driver takes
-// it. A newer GPU runs the code of the last.
+// Architectures that Clang supports, with the first PTX version of each, which old drivers accept.
+// Newer GPUs run code for the last architecture.
 struct ClangTarget {
   unsigned compute_capability;
   const char* feature;
@@ -34,7 +34,7 @@ const ClangTarget& clang_target(unsigned compute_capability) {
   return *best;
 }
 
-// nullptr: Clang is to be taken, also where NVRTC has no architecture for an old GPU any more.
+// nullptr selects Clang, also if NVRTC no longer supports an old GPU.
 const Nvrtc* find_nvrtc(const ToolchainChoice& choice, unsigned compute_capability) {
   using Compiler = ToolchainChoice::Compiler;
   if (choice.compiler == Compiler::Clang) return nullptr;
@@ -48,7 +48,7 @@ const Nvrtc* find_nvrtc(const ToolchainChoice& choice, unsigned compute_capabili
   return nvrtc;
 }
 
-// Machine code where NVRTC knows this very architecture, PTX for the driver's compiler otherwise.
+// Machine code if NVRTC supports this exact architecture; otherwise PTX for the driver's compiler.
 bool makes_ptx(const ToolchainChoice& choice, int target, unsigned compute_capability) {
   return choice.compiler == ToolchainChoice::Compiler::NvrtcPtx ||
          target != static_cast<int>(compute_capability);
@@ -69,7 +69,7 @@ void compile_by_nvrtc(const Nvrtc& nvrtc, const ToolchainChoice& choice, const C
   const std::string arch = nvrtc_arch(nvrtc, choice, job.compute_capability);
   std::vector<std::string> options = {"--gpu-architecture=" + arch,
                                       "--std=c++17",
-                                      "--fmad=false",  // the source says where
+                                      "--fmad=false",  // the source decides on contraction
                                       "--ftz=false",
                                       "--prec-div=true",
                                       "--prec-sqrt=true",

@@ -1,4 +1,4 @@
-// CUDA C to what the driver loads: by NVRTC where it can be opened, otherwise by the SDK's Clang.
+// Compiles CUDA C for the driver: with NVRTC if it can be opened, otherwise with the SDK's Clang.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ struct pgr_plugin;
 
 namespace plugrad::cuda {
 
-// By the options "compiler" and "nvrtc".
+// The values of the options "compiler" and "nvrtc".
 struct ToolchainChoice {
   enum class Compiler { Auto, Nvrtc, NvrtcPtx, Clang } compiler = Compiler::Auto;
-  std::string nvrtc_path;  // empty: the usual names
+  std::string nvrtc_path;  // empty: the default names
 };
 
-// Takes an option of the plugin or of a device; false where it is none of ours. Throws StatusError
-// (INVALID_ARGUMENT) for a value that it cannot have.
+// Reads an option of the plugin or of a device; returns false for unknown keys. Throws StatusError
+// (INVALID_ARGUMENT) for an invalid value.
 bool read_option(ToolchainChoice& choice, std::string_view key, std::string_view value);
 
 struct CompileJob {
@@ -31,20 +31,20 @@ struct CompiledCode {
   std::string code, log;
 };
 
-// Throws StatusError: COMPILE_FAILED with `out.log` filled, or what keeps the compiler from
-// running.
+// Throws StatusError: COMPILE_FAILED with `out.log` filled, or the reason that the compiler cannot
+// run.
 void compile(pgr_plugin& plugin, const ToolchainChoice& choice, const CompileJob& job,
              CompiledCode& out);
 
-// Which compiler would be used, with its version and what it compiles for.
+// Name and version of the compiler that would be used, and its target.
 std::string toolchain_text(const ToolchainChoice& choice, unsigned compute_capability);
 
-// A component's table, opened by the host.
+// A table of a component that the host opens.
 const void* open_component(pgr_plugin& plugin, std::string_view library,
                            std::string_view interface_name);
 
 pgr_option make_option(std::string_view key, std::string_view value);
-// The bytes of a blob, which is released.
+// Copies the bytes of a blob, and releases it.
 std::string take(pgr_blob& blob);
 
 }  // namespace plugrad::cuda

@@ -1,5 +1,5 @@
-// Buffers are the driver's memory objects. On a CPU they stand on host memory of ours, which the
-// driver reads and writes in place: aligned as asked, on huge pages, and mapped without a copy.
+// Buffers are the driver's memory objects. On a CPU they use host memory allocated here, which the
+// driver accesses in place: aligned as requested, on huge pages, and mapped without a copy.
 #include <cstring>
 
 #include "buffer.h"
@@ -16,7 +16,7 @@ plugrad::opencl::Range::~Range() {
 namespace plugrad::opencl {
 namespace {
 
-// A smaller write is copied aside, so that the caller need not wait for the queue.
+// Smaller writes are copied to a staging buffer, so that the caller need not wait for the queue.
 constexpr uint64_t kMostStagedBytes = 256 * 1024;
 
 std::atomic<uint64_t> host_bytes_not_counted{0};
@@ -28,7 +28,7 @@ cl_mem make_on_host_memory(pgr_device& device, uint64_t size, uint64_t align, bo
   const cl_mem handle = api().clCreateBuffer(
       device.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, memory->data(), &code);
   device.check(code, "cannot allocate " + std::to_string(size) + " bytes");
-  // Queued work may need it longer than whoever frees the buffer.
+  // Queued work may use the memory after the buffer is freed.
   code = api().clSetMemObjectDestructorCallback(
       handle, [](cl_mem, void* owned) { delete static_cast<sdk::HostMemory*>(owned); },
       memory.get());
@@ -87,7 +87,7 @@ void free_buffer(pgr_device*, pgr_buffer* buffer) {
   delete buffer;
 }
 
-// Queues a write of bytes that are copied first, and freed when the write is done.
+// Queues a write from a copy of the bytes, which is freed when the write completes.
 void write_staged(pgr_device& device, cl_command_queue queue, const Range& dst, uint64_t offset,
                   const void* src, uint64_t size) {
   auto bytes = std::make_unique<char[]>(size);
@@ -151,7 +151,7 @@ void fill_bytes(pgr_device& device, cl_command_queue queue, const Range& dst, ui
                "clEnqueueFillBuffer");
 }
 
-// The shortest part of the pattern that it repeats.
+// The shortest period of the pattern.
 uint64_t period_of(uint64_t eight, uint64_t pattern_bytes) {
   for (uint64_t bytes = 1; bytes < pattern_bytes; bytes *= 2) {
     const uint64_t low = eight & (~uint64_t{0} >> (64 - 8 * bytes));
@@ -173,7 +173,7 @@ pgr_status fill(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64_t 
     const uint64_t period = period_of(eight, pattern_bytes);
     if (offset % period == 0)
       return fill_bytes(*device, on, *dst->range, offset, size, eight, period);
-    // OpenCL takes a pattern only where it stands at a multiple of its size.
+    // OpenCL requires the offset to be a multiple of the pattern's size.
     std::string bytes(size + 8, '\0');
     sdk::write_pattern(bytes.data(), size, eight);
     write_staged(*device, on, *dst->range, offset, bytes.data(), size);

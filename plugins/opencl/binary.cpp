@@ -12,7 +12,7 @@ struct Header {
 static_assert(sizeof(Header) == 40);
 constexpr char kMagic[8] = {'P', 'G', 'R', 'O', 'C', 'L', '0', '2'};
 
-// FNV-1a over words: it guards against damage, not against malice.
+// FNV-1a over words: detects damage, not tampering.
 uint64_t hash_bytes(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (size_t at = 0; at < bytes.size(); at += 8) {
@@ -30,7 +30,7 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-// Empty, and false, where the bytes end before the text does.
+// Returns false and an empty text if the bytes are truncated.
 bool take_text(std::string_view& from, std::string_view& text) {
   uint64_t size = 0;
   if (from.size() < sizeof size) return false;

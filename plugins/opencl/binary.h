@@ -1,5 +1,5 @@
-// What the compiler hands out and the runner takes: the driver's binary, the parameters of each
-// kernel in it, and a header that tells damage and other drivers' binaries apart.
+// The binary format: the driver's binary, the parameters of its kernels, and a header that detects
+// damage and binaries of other drivers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plugrad::opencl {
 
-// A kernel's parameters in order: the bytes of a scalar, 0 for a buffer.
+// A kernel's parameters in order: bytes of a scalar, 0 for a buffer.
 struct KernelShape {
   std::string name;
   std::vector<uint8_t> param_bytes;
@@ -17,16 +17,16 @@ struct KernelShape {
 
 struct Binary {
   std::vector<KernelShape> kernels;
-  std::string code;           // the driver's, or the source that a driver builds again when loaded
-  std::string build_options;  // of a source; empty where `code` is the driver's
+  std::string code;  // the driver's binary, or source that the driver builds when it is loaded
+  std::string build_options;  // options for source; empty if `code` is the driver's binary
 };
 
 enum class BinaryState { Good, Damaged, Foreign };
 
-// `identity` is the text that changes when the driver would give something else.
+// `identity` is a text that changes when the driver's output may change.
 std::string wrap_binary(const Binary& binary, std::string_view identity);
 
-// Good: fills *out, which may be nullptr.
+// If Good, fills *out, which may be nullptr.
 BinaryState unwrap_binary(std::string_view bytes, std::string_view identity, Binary* out);
 
 }  // namespace plugrad::opencl

@@ -1,11 +1,11 @@
-// A range of device memory as the driver's objects.
+// Ranges of device memory as OpenCL objects.
 #pragma once
 
 #include "plugin.h"
 
 namespace plugrad::opencl {
 
-// One allocation. On a CPU it is memory of the host, which the driver uses in place.
+// One allocation. On a CPU it is host memory that the driver uses in place.
 struct Memory {
   pgr_device& device;
   cl_mem handle;
@@ -13,9 +13,9 @@ struct Memory {
   ~Memory();
 };
 
-// A memory, or a range of one with a handle of its own.
+// A whole allocation, or a sub-range with its own handle.
 struct Range {
-  std::shared_ptr<Memory> memory;  // nullptr: of size 0
+  std::shared_ptr<Memory> memory;  // nullptr: size 0
   cl_mem handle = nullptr;
   uint64_t origin = 0, size = 0;  // within the memory
   std::mutex map_mutex;
@@ -28,13 +28,13 @@ struct Range {
 }  // namespace plugrad::opencl
 
 struct pgr_buffer {
-  std::shared_ptr<plugrad::opencl::Range> range;  // graphs keep it too
+  std::shared_ptr<plugrad::opencl::Range> range;  // shared with graphs
 };
 
 namespace plugrad::opencl {
 
-// Throws StatusError (INVALID_ARGUMENT) where the range is not inside the buffer, or the buffer
-// NULL. `what` names it in the message.
+// Throws StatusError (INVALID_ARGUMENT) if the range is out of bounds or the buffer NULL. `what`
+// names the range in the message.
 void require_range(const Range* range, uint64_t offset, uint64_t size, const char* what);
 inline Range* range_of(const pgr_buffer* buffer) {
   return buffer ? buffer->range.get() : nullptr;
@@ -44,7 +44,7 @@ struct CopyWork {
   std::shared_ptr<Range> dst, src;
   uint64_t dst_offset = 0, src_offset = 0, size = 0;
 };
-// Throws StatusError (INVALID_ARGUMENT) for a bad range, or two that overlap.
+// Throws StatusError (INVALID_ARGUMENT) if a range is out of bounds or the two overlap.
 void check_copy(const CopyWork& copy);
 void enqueue_copy(pgr_device& device, cl_command_queue queue, const CopyWork& copy);
 

@@ -1,5 +1,6 @@
-// What the device claims, from what its driver says. A device of type CPU describes the host's
-// processor: groups of one work-item, vectors, caches; any other one work-items in step.
+// Derives the device's claims from the driver's information. A device of type CPU describes the
+// host's processor: groups of one work-item, vectors, caches. Other devices describe work-items in
+// lockstep.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,8 +34,8 @@ void claim_memory(uint32_t storage, uint32_t* ops) {
   ops[PGR_OP_BARRIER] = kBool;
 }
 
-// f64 where there is one; f16 is computed with only where the device has the type, and moved and
-// cast everywhere, as bf16 is.
+// f64 if the device has it. f16 arithmetic only if the device has the type; f16 and bf16 can always
+// be moved and cast.
 void claim_arithmetic(const DeviceFacts& facts, uint32_t* ops) {
   const uint32_t f64 = facts.has_fp64 ? bit(PGR_DTYPE_F64) : 0;
   const uint32_t floats = bit(PGR_DTYPE_F32) | f64 | (facts.has_fp16 ? bit(PGR_DTYPE_F16) : 0);

@@ -1,4 +1,5 @@
-// The driver's compiler: source in, its binary out, with the parameters of each kernel beside it.
+// Compiles source with the driver, and stores the driver's binary with the parameters of each
+// kernel.
 #include "compiler.h"
 
 #include <cstring>
@@ -9,7 +10,7 @@
 namespace plugrad::opencl {
 namespace {
 
-// Changes when this plugin builds the same source in another way.
+// Increment when this plugin builds the same source differently.
 #define PLUGRAD_OPENCL_REVISION "4"
 
 std::string build_options(const DeviceFacts& facts) {
@@ -18,7 +19,7 @@ std::string build_options(const DeviceFacts& facts) {
   return options;
 }
 
-// The source allows contraction unless this macro is defined; the option has the last word.
+// The source allows contraction unless this macro is defined; the compile option decides.
 std::string with_contraction(std::string source, bool is_allowed) {
   return is_allowed ? source : "#define PLUGRAD_CONTRACT_OFF\n" + source;
 }
@@ -55,7 +56,7 @@ std::string arg_type(cl_kernel kernel, cl_uint index) {
   return text;
 }
 
-// Bytes of a scalar parameter; 0 for a buffer.
+// Size of a scalar parameter in bytes; 0 for a buffer.
 uint8_t param_bytes(pgr_device& device, cl_kernel kernel, cl_uint index) {
   cl_kernel_arg_address_qualifier space = 0;
   device.check(api().clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
@@ -109,7 +110,7 @@ std::vector<KernelShape> shapes_of(pgr_device& device, cl_program program) {
   return shapes;
 }
 
-// `out` owns the driver's program, also where the build fails.
+// `out` owns the driver's program, also after a failed build.
 void build_source(pgr_device& device, const std::string& source, const std::string& options,
                   ProgramOwner& out, std::string& log) {
   const char* text = source.c_str();
@@ -120,9 +121,9 @@ void build_source(pgr_device& device, const std::string& source, const std::stri
   build(device, out.handle, options, &log);
 }
 
-// PoCL's binary holds each kernel compiled for groups of any size, and the first launch compiles
-// it again for the group that it has. The source as a binary leaves one of the two; PoCL's own
-// cache on disk keeps what it made of a source.
+// PoCL's binary contains each kernel compiled for any group size, and the first launch recompiles
+// the kernel for its group. Storing the source as the binary avoids one of the two compilations;
+// PoCL has its own disk cache for sources.
 Binary source_as_binary(pgr_device& device, std::string source, std::string options,
                         std::string& log) {
   ProgramOwner program;
@@ -130,7 +131,8 @@ Binary source_as_binary(pgr_device& device, std::string source, std::string opti
   return {shapes_of(device, program.handle), std::move(source), std::move(options)};
 }
 
-// Without PoCL's own header where it takes that; else with it, so that a log names the right lines.
+// Omits PoCL's own header if the build succeeds without it; otherwise builds with it, so that the
+// log has correct line numbers.
 Binary build_for_pocl(pgr_device& device, const std::string& source, std::string& log) {
   const std::string options = build_options(device.facts);
   try {

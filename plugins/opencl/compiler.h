@@ -1,4 +1,4 @@
-// What the runner needs of the compiler.
+// The interface of the compiler for the runner.
 #pragma once
 
 #include "binary.h"
@@ -6,13 +6,13 @@
 
 namespace plugrad::opencl {
 
-// What the renderer puts before a kernel's name.
+// The renderer's prefix of kernel names.
 inline constexpr std::string_view kKernelPrefix = "k_";
 
-// Changes exactly when the driver may give another binary for the same source.
+// Changes exactly when the driver may return another binary for the same source.
 std::string identity_text(const DeviceFacts& facts);
 
-// The binary's content. Throws StatusError (BAD_BINARY) where it is damaged or another driver's.
+// The binary's content. Throws StatusError (BAD_BINARY) if it is damaged or from another driver.
 Binary require_binary(std::string_view bytes, const DeviceFacts& facts);
 
 // Releases the driver's program.
@@ -27,11 +27,11 @@ struct ProgramOwner {
   }
 };
 
-// Throws StatusError with the driver's log in the message.
+// Throws StatusError with the driver's log as message.
 void build(pgr_device& device, cl_program program, const std::string& options, std::string* log);
 
-// A program of the source, built now or among the last that were; `out` owns a reference.
-// Throws as build() does.
+// A program for the source, built now or found in the cache; `out` owns a reference. Throws as
+// build() does.
 void take_program(pgr_device& device, const std::string& source, const std::string& options,
                   ProgramOwner& out, std::string& log);
 

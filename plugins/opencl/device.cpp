@@ -1,4 +1,4 @@
-// What the device says of itself, and whether it is still there.
+// Describes the device and detects its loss.
 #include "plugin.h"
 
 pgr_device::~pgr_device() {
@@ -27,7 +27,7 @@ pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
     PGR_INIT(own, DEVICE_INFO);
     own.stable_id = sdk::to_pgr(facts.stable_id);
     own.name = sdk::to_pgr(facts.name);
-    // "OpenCL 3.0"; vendors write a sentence behind it.
+    // "OpenCL 3.0"; vendors append more text.
     own.arch = sdk::to_pgr(
         std::string_view(facts.version).substr(0, facts.version.find(' ', sizeof "OpenCL")));
     own.vendor = sdk::to_pgr(facts.vendor);

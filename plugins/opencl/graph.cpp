@@ -1,12 +1,12 @@
-// "pgr.graph": launches and copies, checked once and queued again at each replay in the order
-// given, which every node's dependencies allow: as a command buffer or one by one.
+// "pgr.graph": launches and copies, checked once and queued at each replay in the given order,
+// which satisfies all dependencies: as a command buffer or one by one.
 #include "driver/command_buffer.h"
 #include "plugrad/sdk/graph_node.h"
 
 struct pgr_graph {
   std::vector<plugrad::opencl::Node> nodes;
-  std::unique_ptr<plugrad::opencl::CommandBuffer> recorded;  // of the nodes as they are
-  bool is_refused = false;  // the driver did not take it as a command buffer
+  std::unique_ptr<plugrad::opencl::CommandBuffer> recorded;  // a recording of the current nodes
+  bool is_refused = false;  // the driver rejected the command buffer
 };
 
 namespace plugrad::opencl {
@@ -78,7 +78,7 @@ pgr_status patch_buffer(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t
       return;
     }
     if (slot >= 2) refuse_slot("buffer", slot, number);
-    // A copy of the node is changed first, so that a refused patch leaves the graph as it was.
+    // Modifies a copy of the node, so that a rejected patch leaves the graph unchanged.
     CopyWork changed = std::get<CopyWork>(node);
     (slot == 0 ? changed.dst : changed.src) = buffer->range;
     check_copy(changed);
@@ -111,8 +111,8 @@ void enqueue(pgr_device& device, cl_command_queue queue, const LaunchNode& launc
   ++device.kernels_launched;
 }
 
-// Whether the graph is queued. Where the driver refuses, the list will say what is wrong, if
-// anything is.
+// Returns true if the graph was queued. If the driver rejects it, replaying the list reports the
+// error, if there is one.
 bool enqueue_recorded(pgr_device& device, cl_command_queue queue, pgr_graph& graph) {
   if (!device.command_buffers || graph.is_refused) return false;
   try {

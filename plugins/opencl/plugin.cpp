@@ -1,4 +1,4 @@
-// opencl: kernels become OpenCL C, which the driver of any vendor compiles and runs.
+// opencl: renders kernels as OpenCL C; the driver of any vendor compiles and runs them.
 #include "driver/command_buffer.h"
 #include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
@@ -31,7 +31,7 @@ pgr_status device_count(pgr_plugin* plugin, uint32_t* out_count, pgr_error* erro
   });
 }
 
-// A device as the driver opens it: a context and the queue that NULL stands for.
+// Opens a device: its context and the queue for NULL handles.
 std::unique_ptr<pgr_device> open(pgr_plugin& plugin, const DeviceFacts& facts) {
   auto device = std::make_unique<pgr_device>();
   device->plugin = &plugin;

@@ -1,4 +1,5 @@
-// What the plugin's parts share: the objects behind the opaque handles, and the tables.
+// Declarations shared by the plugin's sources: the objects behind the opaque handles, and the
+// tables.
 #pragma once
 
 #include <atomic>
@@ -27,8 +28,8 @@ struct pgr_device {
   pgr_plugin* plugin = nullptr;
   plugrad::opencl::DeviceFacts facts;
   cl_context context = nullptr;
-  cl_command_queue queue = nullptr;  // what a NULL pgr_queue stands for
-  std::optional<plugrad::opencl::CommandBufferApi> command_buffers;  // where graphs use them
+  cl_command_queue queue = nullptr;  // the queue for a NULL pgr_queue
+  std::optional<plugrad::opencl::CommandBufferApi> command_buffers;  // set if graphs use them
   std::atomic<bool> is_lost{false};
   std::atomic<uint64_t> used_bytes{0};
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0}, command_buffers_replayed{0};
@@ -39,8 +40,7 @@ struct pgr_device {
   std::set<pgr_queue*> queues;
 
   ~pgr_device();
-  // Throws StatusError where the code is a failure, and notes that the device is gone if it says
-  // so.
+  // Throws StatusError for an error code, and marks the device lost if the code says so.
   void check(cl_int code, const std::string& what);
   void check(cl_int code, const char* what) {
     if (code != CL_SUCCESS) check(code, std::string(what));
@@ -53,7 +53,7 @@ struct pgr_queue {
 
 namespace plugrad::opencl {
 
-// Groups along an axis, which OpenCL leaves open: what every driver takes.
+// Maximum groups along an axis. OpenCL specifies none; every driver accepts this many.
 inline constexpr uint64_t most_groups(int axis) {
   return axis == 0 ? (uint64_t{1} << 31) - 1 : 65535;
 }
@@ -65,7 +65,7 @@ cl_command_queue make_queue(pgr_device& device);
 // Waits for all queues; throws the first failure.
 void finish_all(pgr_device& device);
 
-// One time stamp of an event's life, in ns of the device's clock.
+// A profiling time stamp of an event, in ns of the device's clock.
 uint64_t event_ns(pgr_device& device, cl_event event, cl_profiling_info which);
 
 pgr_device_caps make_caps(const pgr_device& device);

@@ -7,7 +7,7 @@
 namespace plugrad::opencl {
 namespace {
 
-constexpr int kTries = 8;  // of which the tightest counts
+constexpr int kTries = 8;  // attempts; the one with the smallest uncertainty is used
 
 uint64_t host_now_ns() {
   timespec now;
@@ -19,7 +19,7 @@ struct Pair {
   uint64_t device_ns = 0, host_ns = 0, error_ns = UINT64_MAX;
 };
 
-// The marker ends between the two looks at the host's clock.
+// The marker completes between two reads of the host's clock.
 Pair one_pair(pgr_device& device, cl_command_queue queue) {
   const uint64_t before_ns = host_now_ns();
   cl_event event = nullptr;
@@ -32,7 +32,7 @@ Pair one_pair(pgr_device& device, cl_command_queue queue) {
           (after_ns - before_ns + 1) / 2};
 }
 
-// On a queue of its own: the others may have work to do.
+// On a separate queue: the others may be busy.
 pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_host_ns,
                      uint64_t* out_error_ns, pgr_error* error) {
   return sdk::guard(error, [&] {

@@ -9,7 +9,7 @@
 namespace plugrad::opencl {
 namespace {
 
-// Told by the driver when the event is reached; outlives the handle where that comes later.
+// Set by the driver's callback; outlives the handle if the callback comes later.
 struct Completion {
   std::mutex mutex;
   std::condition_variable changed;
@@ -22,7 +22,8 @@ struct Completion {
 struct pgr_event {
   cl_event handle = nullptr;
   std::mutex mutex;
-  std::shared_ptr<plugrad::opencl::Completion> completion;  // made by the first wait with a limit
+  // created by the first wait with a timeout
+  std::shared_ptr<plugrad::opencl::Completion> completion;
 
   ~pgr_event() {
     if (handle) plugrad::opencl::api().clReleaseEvent(handle);
@@ -65,7 +66,7 @@ pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_err
     const cl_command_queue on = queue_of(*device, queue);
     device->check(api().clEnqueueMarkerWithWaitList(on, 0, nullptr, &event->handle),
                   "clEnqueueMarkerWithWaitList");
-    // Whoever waits for it does not push this queue on.
+    // Waiting on another queue does not flush this one.
     device->check(api().clFlush(on), "clFlush");
     *out = event.release();
   });
@@ -80,7 +81,7 @@ pgr_status wait(pgr_device* device, pgr_queue* queue, pgr_event* event, pgr_erro
   });
 }
 
-// CL_COMPLETE, or what is still to come (above it) or went wrong (below it).
+// CL_COMPLETE, a pending state (positive) or an error (negative).
 cl_int status_of_event(pgr_device& device, cl_event event) {
   cl_int status = CL_QUEUED;
   device.check(api().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
@@ -123,7 +124,7 @@ pgr_status event_wait(pgr_device* device, pgr_event* event, uint64_t timeout_ns,
     sdk::require(event != nullptr, PGR_STATUS_INVALID_ARGUMENT, "event is NULL");
     const cl_int now = status_of_event(*device, event->handle);
     if (now <= CL_COMPLETE) return require_done(*device, now);
-    // Longer than that is for ever, and would overflow the clock's sum.
+    // Longer timeouts are unlimited: they would overflow the clock's sum.
     constexpr uint64_t kYearNs = uint64_t{365} * 24 * 3600 * 1'000'000'000;
     if (timeout_ns > kYearNs) {
       const cl_int code = api().clWaitForEvents(1, &event->handle);

@@ -1,4 +1,4 @@
-// A launch as a queue or a graph takes it: checked, with everything it needs.
+// A checked launch with all of its arguments, for queues and graphs.
 #pragma once
 
 #include <array>
@@ -10,10 +10,11 @@ struct pgr_kernel {
   cl_kernel handle = nullptr;
   plugrad::opencl::KernelShape shape;
   uint32_t buffer_count = 0, scalar_count = 0;
-  std::array<size_t, 3> compiled_size{};  // of a group, by the source; 0: any
+  std::array<size_t, 3> compiled_size{};  // work-group size fixed by the source; 0: any
   size_t max_local_total = 0;
   uint64_t local_bytes = 0, private_bytes = 0;
-  std::mutex arguments_mutex;  // set and launched as one: the driver keeps them in the kernel
+  // guards setting arguments and launching: the driver stores arguments in the kernel
+  std::mutex arguments_mutex;
 };
 
 namespace plugrad::opencl {
@@ -21,15 +22,15 @@ namespace plugrad::opencl {
 struct LaunchSize {
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};
   cl_uint axes = 1;
-  bool is_empty = false;  // no group
+  bool is_empty = false;  // has no groups
 };
 
-// Throws StatusError: INVALID_ARGUMENT where the arguments do not fit the kernel, LIMIT_EXCEEDED
-// where they do not fit the device.
+// Throws StatusError: INVALID_ARGUMENT if the arguments do not fit the kernel, LIMIT_EXCEEDED if
+// they exceed the device's limits.
 LaunchSize check_launch(const pgr_device& device, const pgr_kernel& kernel,
                         const pgr_launch_desc& desc);
 
-// Nobody else sets this kernel's arguments meanwhile. A NULL buffer handle is one of size 0.
+// The caller must hold the kernel's arguments_mutex. A NULL buffer handle is a buffer of size 0.
 template <typename HandleOf>
 void set_arguments(pgr_device& device, cl_kernel kernel, const KernelShape& shape,
                    const HandleOf& handle_of, const uint64_t* scalars) {

@@ -1,5 +1,5 @@
-// Buffers are host memory. What a call on a queue is given is copied, and memory lives until the
-// work on it is done.
+// Buffers are host memory. Calls on a queue copy their arguments, and memory lives until the queued
+// work is done.
 #include <cstring>
 
 #include "work_queue.h"
@@ -34,7 +34,7 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
       std::memcpy(to, from, size);
       return;
     }
-    // The caller may use its memory again before the queue comes to this.
+    // The caller may reuse its memory before the queue reaches this work.
     auto run = [to, bytes = std::string(from, size)] {
       // NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes of any kind
       std::memcpy(to, bytes.data(), bytes.size());

@@ -93,7 +93,7 @@ uint32_t find_dtype(std::string_view word) {
   return PGR_DTYPE_VOID;
 }
 
-// Moves stay possible for a dtype without arithmetic: its bits can be worked on as integers.
+// Moves remain possible for a dtype without arithmetic: its bits can be processed as integers.
 void withdraw_dtype(Claims& claims, uint32_t dtype) {
   for (const sdk::OpInfo& op : sdk::all_ops())
     if ((op.op_class == PGR_OP_CLASS_ALU && op.number != PGR_OP_BITCAST) ||

@@ -1,5 +1,5 @@
-// The "binary" is the kernel IR block itself: compiling checks it, and that it uses only what is
-// claimed.
+// The "binary" is the kernel IR block itself: compiling validates it against the rules and the
+// claims.
 #include "plugin.h"
 #include "plugrad/sdk/guard.h"
 

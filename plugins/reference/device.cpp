@@ -1,4 +1,4 @@
-// What the device says of itself.
+// Describes the device.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ uint64_t memory_bytes() {
          static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
 }
 
-// Small, so that kernels of few elements meet the limits already.
+// Small limits, so that small kernels already reach them.
 void limit_as_gpu(pgr_device_caps& caps) {
   caps.subgroup_size = 8;
   caps.threads = 2;

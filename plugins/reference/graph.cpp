@@ -1,5 +1,5 @@
-// "pgr.graph": a copy of the nodes. A replay queues each of them in the order given, which every
-// node's dependencies allow.
+// "pgr.graph": a copy of the nodes. A replay queues the nodes in the given order, which satisfies
+// all dependencies.
 #include <variant>
 
 #include "plugrad/sdk/graph_node.h"
@@ -55,7 +55,7 @@ pgr_graph::Node& node_of(pgr_graph* graph, uint32_t number) {
                                                           what + " " + std::to_string(slot));
 }
 
-// Of a copy, slot 0 is the destination and 1 the source.
+// For a copy, slot 0 is the destination and slot 1 the source.
 sdk::HostBuffer& buffer_slot(pgr_graph::Node& node, uint32_t slot, uint32_t number) {
   if (auto* launch = std::get_if<LaunchWork>(&node)) {
     if (slot < launch->buffers.size()) return launch->buffers[slot];
@@ -66,7 +66,7 @@ sdk::HostBuffer& buffer_slot(pgr_graph::Node& node, uint32_t slot, uint32_t numb
   refuse_slot("buffer", slot, number);
 }
 
-// Changes a copy of the node, so that a refused one leaves the graph as it was.
+// Modifies a copy of the node, so that a rejected patch leaves the graph unchanged.
 template <typename Change>
 void patch(pgr_graph::Node& node, const Change& change) {
   pgr_graph::Node changed = node;

@@ -1,5 +1,4 @@
-// reference: a device that interprets kernel IR. Slow and exact; what other backends are compared
-// with.
+// reference: interprets kernel IR, slowly and exactly; other backends are compared with it.
 #include "plugin.h"
 
 #include <iterator>
@@ -87,8 +86,8 @@ void device_close(pgr_plugin*, pgr_device* device) {
   delete device;
 }
 
-// A device that was opened without queues has functions that answer UNSUPPORTED; a plugin without
-// them has no table.
+// A device opened without queues has functions that return UNSUPPORTED; a plugin without them has
+// no table.
 pgr_status query_interface(pgr_plugin* plugin, const pgr_string* name, uint32_t,
                            const void** out_table, pgr_error* error) {
   return sdk::guard(error, [&] {

@@ -1,4 +1,5 @@
-// What the plugin's parts share: the objects behind the opaque handles, and the tables.
+// Declarations shared by the plugin's sources: the objects behind the opaque handles, and the
+// tables.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ class WorkQueue;
 
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;
-  plugrad::reference::Claims claims;  // by the plugin's options; a device's own come instead
+  plugrad::reference::Claims claims;  // from the plugin's options; a device's options override them
 };
 
 struct pgr_device {
@@ -29,7 +30,7 @@ struct pgr_device {
   std::vector<pgr_tensor_core> tensor_cores;
   std::atomic<uint64_t> used_bytes{0};
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
-  uint64_t opened_ns = 0;  // the device's clock starts there
+  uint64_t opened_ns = 0;  // start of the device's clock
 
   std::mutex queues_mutex;
   std::vector<std::shared_ptr<plugrad::reference::WorkQueue>> queues;
@@ -38,7 +39,7 @@ struct pgr_device {
 
 struct pgr_buffer : plugrad::sdk::HostBuffer {};
 
-// Shared with the work that is queued on it.
+// Shared with its queued work.
 struct pgr_kernel {
   std::shared_ptr<const plugrad::sdk::Interpreter> interpreter;
 };
@@ -51,12 +52,12 @@ namespace plugrad::reference {
 
 inline constexpr uint32_t kBufferAlign = 64;
 inline constexpr uint64_t kMostGroups = uint64_t{1} << 40;  // along an axis
-// Work-items of a group.
+// Maximum work-items per group.
 inline uint32_t most_items(const Claims& claims) {
   return claims.has_local ? 256 : 1;
 }
 
-// Time of the device's clock.
+// Current time of the device's clock.
 uint64_t device_now_ns(const pgr_device& device);
 
 // Tables; each lives as long as the process.

@@ -1,4 +1,4 @@
-// "pgr.profile": the device's clock counts from the moment when the device was opened.
+// "pgr.profile": the device's clock starts when the device is opened.
 #include <time.h>
 
 #include "plugin.h"

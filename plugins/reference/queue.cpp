@@ -1,4 +1,4 @@
-// "pgr.queue": a queue is a thread, an event a mark between two pieces of its work.
+// "pgr.queue": a queue is a thread; an event is a marker in its work.
 #include <algorithm>
 #include <chrono>
 
@@ -7,7 +7,7 @@
 namespace plugrad::reference {
 namespace {
 
-// Shared by the handle and the work that marks it or waits for it.
+// Shared by the handle and the work that signals it or waits for it.
 class EventState {
  public:
   void mark(uint64_t time_ns, std::optional<sdk::StatusError> failure) {
@@ -19,7 +19,7 @@ class EventState {
     }
     reached_.notify_all();
   }
-  // Throws where work before it failed.
+  // Throws if earlier work failed.
   bool wait(std::chrono::nanoseconds timeout) {
     std::unique_lock lock(mutex_);
     if (!reached_.wait_for(lock, timeout, [&] { return is_reached_; })) return false;
@@ -86,7 +86,7 @@ pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_err
     require_interface(device->claims.has_queue, "pgr.queue");
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     auto event = std::make_unique<pgr_event>(pgr_event{std::make_shared<EventState>()});
-    // Ends before its queue does, so the queue may be named without keeping it.
+    // The work ends before its queue is destroyed, so that the pointer stays valid.
     WorkQueue* work = work_queue_of(*device, queue);
     submit(*device, queue,
            {[device, work, state = event->state] {
@@ -108,7 +108,7 @@ pgr_status wait(pgr_device* device, pgr_queue* queue, pgr_event* event, pgr_erro
 pgr_status event_wait(pgr_device*, pgr_event* event, uint64_t timeout_ns, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(event != nullptr, PGR_STATUS_INVALID_ARGUMENT, "event is NULL");
-    // Longer than that is for ever, and would overflow the clock's sum.
+    // Longer timeouts are unlimited: they would overflow the clock's sum.
     constexpr uint64_t kYearNs = uint64_t{365} * 24 * 3600 * 1'000'000'000;
     if (timeout_ns > kYearNs) event->state->wait_for_ever();
     const auto timeout = std::chrono::nanoseconds(std::min(timeout_ns, kYearNs));

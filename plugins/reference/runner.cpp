@@ -1,5 +1,5 @@
-// A program is one interpreter. A launch is checked when it is called; what goes wrong inside the
-// kernel is known when it ran.
+// A program is one interpreter. Arguments of a launch are checked at the call; errors inside the
+// kernel are reported when it has run.
 #include <optional>
 
 #include "work_queue.h"

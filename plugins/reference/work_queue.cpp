@@ -53,7 +53,7 @@ void WorkQueue::run_all() {
   for (;;) {
     changed_.wait(lock, [&] { return is_ending_ || !pending_.empty(); });
     if (pending_.empty()) return;
-    Work& work = pending_.front();  // a deque's elements stay where they are
+    Work& work = pending_.front();  // references to a deque's elements stay valid
     lock.unlock();
     std::optional<sdk::StatusError> failure;
     try {
@@ -65,7 +65,7 @@ void WorkQueue::run_all() {
     }
     lock.lock();
     if (!failure_) failure_ = std::move(failure);
-    pending_.pop_front();  // and with it the memory that nobody else holds
+    pending_.pop_front();  // also frees memory that has no other owner
     changed_.notify_all();
   }
 }
@@ -100,7 +100,7 @@ void finish_all(pgr_device& device) {
 
 namespace {
 
-// Calls `use` with the launch as the interpreter takes it.
+// Calls `use` with the launch in the interpreter's form.
 template <typename Use>
 void with_launch(const LaunchWork& work, const Use& use) {
   std::vector<sdk::InterpreterBuffer> buffers;

@@ -1,5 +1,5 @@
-// Work in order on a thread of its own. Who queues work goes on at once; the NULL queue is the
-// calling thread itself, or a thread too where the device was opened without synchrony.
+// Runs work in order on a separate thread, asynchronously to the caller. The NULL queue is the
+// calling thread, or a thread if the device was opened without synchrony.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace plugrad::reference {
 
 struct Work {
   std::function<void()> run;
-  // Memory and kernels that live until the work is done, whoever frees them before.
+  // Memory and kernels kept alive until the work is done.
   std::vector<std::shared_ptr<const void>> holds;
 };
 
@@ -34,9 +34,9 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   void submit(Work work);
-  // Waits for all work; throws the first failure since the last call, which is then forgotten.
+  // Waits for all work; throws and clears the first failure since the last call.
   void finish();
-  // Waits for the work that holds this.
+  // Waits for the work that uses `held`.
   void wait_for(const void* held);
   // The failure that finish would throw.
   std::optional<sdk::StatusError> failure();
@@ -46,23 +46,23 @@ class WorkQueue {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Work> pending_;  // the front one runs
+  std::deque<Work> pending_;  // the front one is running
   std::optional<sdk::StatusError> failure_;
   bool is_ending_ = false;
   std::thread thread_;
 };
 
-// What works for the handle; null: the calling thread, at once.
+// The queue of the handle; nullptr: the calling thread, synchronously.
 WorkQueue* work_queue_of(pgr_device& device, pgr_queue* queue);
 void submit(pgr_device& device, pgr_queue* queue, Work work);
 
-// Waits for the work that holds this, on any queue of the device.
+// Waits for the work that uses `held`, on every queue of the device.
 void wait_for(pgr_device& device, const void* held);
 
 // Waits for all work of the device, and throws the first failure.
 void finish_all(pgr_device& device);
 
-// A kernel's launch as it is queued: checked, with everything it needs.
+// A checked launch with all of its arguments, ready to be queued.
 struct LaunchWork {
   std::shared_ptr<const sdk::Interpreter> kernel;
   std::vector<sdk::HostBuffer> buffers;
@@ -70,8 +70,8 @@ struct LaunchWork {
   std::array<uint64_t, 3> group_count{};
   std::array<uint32_t, 3> local_size{};
 };
-// Throws StatusError: INVALID_ARGUMENT where the arguments do not fit the kernel, LIMIT_EXCEEDED
-// where they do not fit the device.
+// Throws StatusError: INVALID_ARGUMENT if the arguments do not fit the kernel, LIMIT_EXCEEDED if
+// they exceed the device's limits.
 LaunchWork read_launch(const pgr_device& device, const pgr_kernel* kernel,
                        const pgr_launch_desc* desc);
 void check_launch(const LaunchWork& launch);

@@ -1,5 +1,5 @@
-// Buffers are ranges of device memory. Copies from and to the host go straight where the host can
-// map the memory and nothing is under way, and through staging memory where not.
+// Buffers are ranges of device memory. Host copies are direct if the host can map the memory and no
+// work is in flight; otherwise they use staging memory.
 #include <algorithm>
 #include <cstring>
 
@@ -10,11 +10,10 @@ namespace plugrad::vulkan {
 namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
-// A larger copy into memory that can be mapped waits for the queue: that costs less than copying
-// twice.
+// A larger copy into mappable memory waits for the queue, which costs less than copying twice.
 constexpr uint64_t kSmallCopy = uint64_t{1} << 20;
 
-// Memory that is given back when its last user is gone and the work queued on it is done.
+// Returns the memory when its last user is gone and the queued work is done.
 std::shared_ptr<const MemoryRange> share(pgr_device& device, const MemoryRange& range) {
   if (!range.block) return nullptr;
   return std::shared_ptr<const MemoryRange>(new MemoryRange(range),
@@ -72,7 +71,7 @@ void free_buffer(pgr_device* device, pgr_buffer* buffer) {
   delete buffer;
 }
 
-// Calls `copy` with pieces of staging memory, as many as `size` needs.
+// Calls `copy` for `size` bytes, in pieces of staging memory.
 template <typename Copy>
 void by_pieces(pgr_device& device, uint64_t size, const Copy& copy) {
   for (uint64_t at = 0; at < size; at += kStagingBytes) {
@@ -157,7 +156,7 @@ pgr_status copy(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64_t 
   });
 }
 
-// Where vkCmdFillBuffer cannot: a piece of the pattern, copied as often as it takes.
+// If vkCmdFillBuffer cannot: copies a piece of the pattern repeatedly.
 void fill_by_copies(pgr_device& device, Stream& stream, const pgr_buffer& dst, uint64_t offset,
                     uint64_t size, uint64_t eight) {
   constexpr uint64_t kPiece = 64 << 10;
@@ -201,7 +200,7 @@ pgr_status map(pgr_device* device, pgr_buffer* buffer, void** out, pgr_error* er
       *out = buffer->mapped();
       return;
     }
-    // Memory that the host cannot reach: a copy of it, which unmap writes back.
+    // Memory that the host cannot map: uses a host copy, which unmap writes back.
     sdk::require(!buffer->shadow, PGR_STATUS_BUSY, "the buffer is mapped already");
     const MemoryRange range =
         take_memory(*device, device->facts.host_memory, buffer->size, kBufferAlign);

@@ -18,14 +18,14 @@ static_assert(sizeof(BinaryHeader) == 72);
 constexpr char kMagic[8] = {'P', 'G', 'R', 'V', 'K', '0', '9', '2'};
 constexpr uint32_t kSpirvMagic = 0x07230203, kSpirvHeaderWords = 5;
 
-// FNV-1a: it guards against damage, not against malice.
+// FNV-1a: detects damage, not tampering.
 uint64_t hash_bytes(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3u;
   return hash;
 }
 
-// The header apart from its own hash counts too.
+// The hash also covers the header, except for the hash itself.
 uint64_t hash_of(BinaryHeader header, std::string_view body) {
   header.body_hash = 0;
   const std::string_view head(reinterpret_cast<const char*>(&header), sizeof header);

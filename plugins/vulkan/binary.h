@@ -8,16 +8,16 @@
 
 namespace plugrad::vulkan {
 
-// What the launch of a kernel needs to know, and the module does not say.
+// Facts that a launch needs and the module lacks.
 struct KernelNote {
   std::string name;
   uint32_t buffers = 0, scalars = 0;
   uint32_t local_size[3] = {1, 1, 1};
   uint64_t local_bytes = 0;
-  uint32_t checks_loops = 0;  // 1: its last slot is where it tells of a loop that was cut short
+  uint32_t checks_loops = 0;  // 1: the kernel reports aborted loops in its last slot
 };
 
-// `target` is what the module depends on: device facts and the compiler.
+// `target` identifies the device facts and the compiler on which the module depends.
 std::string wrap_module(const KernelNote& note, const std::vector<uint32_t>& words,
                         std::string_view target);
 

@@ -1,4 +1,4 @@
-// Claims: what the dialect "glsl" writes, as far as the device has the types for it.
+// Claims: the ops of the dialect "glsl" for the types that the device has.
 #include <algorithm>
 
 #include "driver/facts.h"
@@ -20,8 +20,8 @@ struct Groups {
   uint32_t ints, floats, storage;
 };
 
-// f16 and f64 keep denormals, or they are not computed with. llvmpipe says nothing of denormals,
-// and keeps these.
+// f16 and f64 arithmetic requires that denormals are preserved. llvmpipe does not report its
+// denormal mode, and preserves these.
 Groups groups_of(const Facts& facts) {
   const bool is_llvmpipe = facts.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE;
   Groups groups;
@@ -49,7 +49,8 @@ void claim_ops(const Facts& facts, const Groups& groups, uint32_t* ops) {
   for (uint32_t op : {PGR_OP_MAX, PGR_OP_CMPLT, PGR_OP_CMPEQ, PGR_OP_CMPNE})
     ops[op] = kBool | numbers;
   for (uint32_t op : {PGR_OP_RECIP, PGR_OP_FDIV, PGR_OP_TRUNC}) ops[op] = groups.floats;
-  // Drivers compute the root of an f64 as they like; llvmpipe by the processor's instruction.
+  // Drivers need not round f64 square roots correctly; llvmpipe uses the processor's instruction,
+  // which does.
   ops[PGR_OP_SQRT] = groups.floats;
   if (facts.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE) ops[PGR_OP_SQRT] &= ~bit(PGR_DTYPE_F64);
   ops[PGR_OP_BITCAST] = groups.storage & ~kBool;

@@ -1,5 +1,5 @@
-// Source to binary: glslang makes a module of the GLSL, and the modes that GLSL cannot say are
-// added.
+// Turns source into a binary: glslang compiles the GLSL into a module, and execution modes that
+// GLSL cannot express are added.
 #include <charconv>
 
 #include "binary.h"
@@ -10,7 +10,7 @@
 namespace plugrad::vulkan {
 namespace {
 
-// Of the text that this plugin makes of a source.
+// Increment when the plugin transforms the same source differently.
 constexpr const char* kRevision = "2";
 
 FloatModes modes_of(const Facts& facts) {
@@ -25,7 +25,7 @@ FloatModes modes_of(const Facts& facts) {
   modes.keep_denormals[0] = floats.shaderDenormPreserveFloat16;
   modes.keep_denormals[1] = floats.shaderDenormPreserveFloat32;
   modes.keep_denormals[2] = floats.shaderDenormPreserveFloat64;
-  // Where one width cannot have a mode of its own, all have the same or none.
+  // If the widths cannot have different modes, all must have the same mode or none.
   const auto agree = [](VkShaderFloatControlsIndependence independence, bool(&wanted)[3]) {
     if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL) return;
     const bool all = wanted[0] && wanted[1] && wanted[2];
@@ -45,7 +45,7 @@ FloatModes modes_of(const Facts& facts) {
           " has no line \"#pragma kernel(name, buffers, scalars, local bytes, checks)\"");
 }
 
-// The renderer's "#pragma kernel(name, buffers, scalars, local bytes, checks)".
+// Parses the renderer's "#pragma kernel(name, buffers, scalars, local bytes, checks)".
 KernelNote read_note(std::string_view source, const std::string& name) {
   constexpr std::string_view kPragma = "#pragma kernel(";
   const size_t begin = source.find(kPragma);

@@ -1,4 +1,4 @@
-// A logical device: opened, asked for its facts, waited for, closed.
+// The logical device: creation, queries, waiting, destruction.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -33,7 +33,7 @@ std::string vendor_name(uint32_t id) {
   }
 }
 
-// The features that a shader of ours may use, as far as the device has them.
+// The features used by rendered shaders, if the device has them.
 struct Features {
   VkPhysicalDevice8BitStorageFeatures storage8{};
   VkPhysicalDevice16BitStorageFeatures storage16{};
@@ -205,7 +205,7 @@ void finish_all(pgr_device& device) {
     const std::lock_guard lock(device.mutex);
     for (const auto& stream : device.streams) streams.push_back(stream.get());
   }
-  for (Stream* stream : streams) stream->flush();  // one may wait for another
+  for (Stream* stream : streams) stream->flush();  // one stream may wait for another
   for (Stream* stream : streams) stream->finish();
 }
 

@@ -1,5 +1,5 @@
-// "pgr.graph": nodes in chunks, each a command buffer that is recorded once and submitted at every
-// replay. Patching a node lets its chunk be recorded again.
+// "pgr.graph": nodes in chunks; each chunk is a command buffer, recorded once and submitted at
+// every replay. Patching a node causes its chunk to be recorded again.
 #include <algorithm>
 #include <cstring>
 
@@ -17,21 +17,21 @@ constexpr size_t kChunkNodes = 32;
 struct Node {
   bool is_launch = false;
   PreparedLaunch launch;
-  std::vector<std::shared_ptr<const MemoryRange>> holds;  // by buffer number
+  std::vector<std::shared_ptr<const MemoryRange>> holds;  // indexed by buffer number
   pgr_buffer dst, src;                                    // of a copy
   uint64_t dst_offset = 0, src_offset = 0, size = 0;
-  size_t after = 0;  // the last node it depends on, and 1; 0: none
+  size_t after = 0;  // index of the last node it depends on, plus 1; 0: none
 };
 
 struct Recorded {
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  std::vector<MemoryRange> arguments;  // of launches with many parameters
-  Stream* stream = nullptr;            // of the last submission
+  std::vector<MemoryRange> arguments;  // for launches with many parameters
+  Stream* stream = nullptr;            // stream of the last submission
   uint64_t work = 0;
 };
 
 struct Chunk {
-  std::vector<Recorded> recorded;  // the first is the newest
+  std::vector<Recorded> recorded;  // newest first
   bool is_stale = true;
 };
 
@@ -180,7 +180,7 @@ void record_launch(pgr_device& device, const PreparedLaunch& launch, Recorded& o
   api.vkCmdDispatch(out.commands, launch.groups[0], launch.groups[1], launch.groups[2]);
 }
 
-// A command buffer that no replay under way uses.
+// A command buffer that no replay in flight uses.
 Recorded& free_recorded(pgr_device& device, pgr_graph& graph, Chunk& chunk) {
   const DeviceApi& api = device.api;
   const auto found = std::find_if(
@@ -215,7 +215,7 @@ void record_chunk(pgr_device& device, pgr_graph& graph, size_t number) {
   check_device(device, api.vkBeginCommandBuffer(out.commands, &begin), "vkBeginCommandBuffer");
   const size_t first = number * kChunkNodes;
   const size_t end = std::min(graph.nodes.size(), first + kChunkNodes);
-  size_t done = first;  // nodes before it are behind a barrier
+  size_t done = first;  // earlier nodes precede a barrier
   barrier(api, out.commands);
   for (size_t i = first; i < end; ++i) {
     const Node& node = graph.nodes[i];
@@ -245,8 +245,8 @@ pgr_status replay(pgr_device* device, pgr_queue* queue, pgr_graph* graph, pgr_er
     }
     Stream& stream = stream_of(*device, queue);
     const uint64_t work = stream.submit(commands);
-    // Replays on several queues may be under way at once: the later one is waited for, and the
-    // earlier one by way of the queue's order or the caller.
+    // Replays on several queues may be in flight: the later one is waited for; the queue's order or
+    // the caller ensures that the earlier one has completed.
     for (Chunk& chunk : graph->chunks) {
       chunk.recorded.front().stream = &stream;
       chunk.recorded.front().work = work;

@@ -8,13 +8,14 @@ namespace plugrad::vulkan {
 namespace {
 
 constexpr uint64_t kBlockBytes = uint64_t{64} << 20;
-constexpr uint64_t kLargeBytes = uint64_t{16} << 20;  // has a block of its own
+constexpr uint64_t kLargeBytes = uint64_t{16} << 20;  // larger allocations get their own block
 
 uint64_t round_up(uint64_t value, uint64_t align) {
   return (value + align - 1) / align * align;
 }
 
-// Takes `size` bytes out of the smallest gap that has them; the block's size where none has.
+// Allocates `size` bytes from the smallest sufficient gap; returns the block's size if there is
+// none.
 uint64_t take_from(MemoryBlock& block, uint64_t size, uint64_t align) {
   auto best = block.gaps.end();
   for (auto it = block.gaps.begin(); it != block.gaps.end(); ++it) {
@@ -32,7 +33,7 @@ uint64_t take_from(MemoryBlock& block, uint64_t size, uint64_t align) {
   return offset;
 }
 
-// Joined with the gaps on both sides.
+// Merges the gap with its neighbours.
 void add_gap(MemoryBlock& block, uint64_t offset, uint64_t size) {
   auto next = block.gaps.lower_bound(offset);
   if (next != block.gaps.end() && next->first == offset + size) {
@@ -115,7 +116,7 @@ MemoryBlock* Memory::add_block(uint32_t type, uint64_t size) {
 MemoryRange Memory::take(uint32_t type, uint64_t size, uint64_t align) {
   if (size == 0) return {};
   const std::lock_guard lock(mutex_);
-  // Drivers that compute in host memory would give more than there is.
+  // Drivers that use host memory would overcommit.
   sdk::require(used_ + size <= facts_.memory_bytes(), PGR_STATUS_OUT_OF_MEMORY,
                std::to_string(size) + " bytes asked for, " + std::to_string(used_) + " of " +
                    std::to_string(facts_.memory_bytes()) + " in use on " + facts_.name);
@@ -136,7 +137,7 @@ MemoryRange Memory::take(uint32_t type, uint64_t size, uint64_t align) {
   return {block, offset, bytes};
 }
 
-// One empty block of the usual size stays, for the next allocation.
+// Keeps one empty block of the default size for the next allocation.
 void Memory::give_back(const MemoryRange& range) {
   if (!range.block) return;
   const std::lock_guard lock(mutex_);

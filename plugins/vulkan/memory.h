@@ -1,5 +1,5 @@
-// Device memory in blocks, handed out in ranges. A block is one VkBuffer as large as its memory, so
-// that a range is an offset in it, for copies, and an address, for kernels.
+// Suballocates device memory from blocks. A block is one VkBuffer of the block's size, so that a
+// range is an offset for copies and an address for kernels.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct MemoryBlock {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t size = 0, used = 0;
   VkDeviceAddress address = 0;
-  char* mapped = nullptr;  // nullptr: the host cannot reach it
+  char* mapped = nullptr;  // nullptr: not mappable
   uint32_t type = 0;
-  std::map<uint64_t, uint64_t> gaps;  // offset to size
+  std::map<uint64_t, uint64_t> gaps;  // from offset to size
 };
 
-// Memory of one block; size 0 has none.
+// A range of one block; size 0 is empty.
 struct MemoryRange {
   MemoryBlock* block = nullptr;
   uint64_t offset = 0, size = 0;
@@ -40,7 +40,7 @@ class Memory {
 
   // Throws StatusError (OUT_OF_MEMORY).
   MemoryRange take(uint32_t type, uint64_t size, uint64_t align);
-  // Nothing uses the range any more.
+  // The range must no longer be in use.
   void give_back(const MemoryRange& range);
   uint64_t used_bytes() const;
 

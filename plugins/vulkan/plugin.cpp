@@ -1,5 +1,5 @@
-// vulkan: kernels become GLSL, glslang makes SPIR-V of it, any driver of Vulkan 1.1 with buffer
-// addresses runs it.
+// vulkan: renders kernels as GLSL, compiles them to SPIR-V with glslang, and runs them on any
+// driver of Vulkan 1.1 with buffer addresses.
 #include "plugin.h"
 
 #include "plugrad/sdk/entry.h"
@@ -36,7 +36,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
   });
 }
 
-// The instance is made when it is first needed.
+// Creates the instance on first use.
 const Instance& instance_of(pgr_plugin& plugin) {
   const std::lock_guard lock(plugin.mutex);
   if (!plugin.instance) plugin.instance = std::make_unique<Instance>();
@@ -49,7 +49,7 @@ std::string why_none(const Instance& instance) {
          "card, or mesa-vulkan-drivers for one in software";
 }
 
-// What is missing is no error: there are 0 devices, and the message says why.
+// A missing driver is not an error: there are 0 devices, and the message has the reason.
 pgr_status device_count(pgr_plugin* plugin, uint32_t* out_count, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out_count != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_count is NULL");
@@ -145,7 +145,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
   using namespace plugrad;
   return sdk::guard(error, [&] {
     sdk::answer_hello(hello, sdk::kLowestHostMinor, "vulkan");
-    // Never destroyed: nothing of a plugin runs when the process ends.
+    // Never destroyed: plugins run no code at process exit.
     static pgr_plugin& plugin = *new pgr_plugin;
     plugin.host = hello->host;
     plugin.validates =

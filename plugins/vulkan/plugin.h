@@ -1,4 +1,5 @@
-// What the plugin's parts share: the objects behind the opaque handles, and the tables.
+// Declarations shared by the plugin's sources: the objects behind the opaque handles, and the
+// tables.
 #pragma once
 
 #include <atomic>
@@ -20,16 +21,16 @@
 
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;
-  bool validates = false;  // where a device does not say
+  bool validates = false;  // default for devices without the option
   std::mutex mutex;
-  std::unique_ptr<plugrad::vulkan::Instance> instance;  // made when devices are counted
-  // With the validation layer, made when a device asks for it; and what the layer said first.
+  std::unique_ptr<plugrad::vulkan::Instance> instance;  // created when devices are counted
+  // With the validation layer, created when a device requests it; and the layer's first message.
   std::unique_ptr<plugrad::vulkan::Instance> validating;
   std::mutex messages_mutex;
   std::string validation_message;
   std::atomic<bool> has_message{false};
   std::mutex broken_mutex;
-  // By a device's UUID: which rows of suspects() it computes wrong.
+  // Per device UUID: the rows of suspects() with wrong results.
   std::map<std::string, std::vector<bool>> broken_claims;
 };
 
@@ -46,10 +47,10 @@ struct pgr_device {
   VkPipelineCache pipelines = VK_NULL_HANDLE;
   std::vector<std::unique_ptr<plugrad::vulkan::HardwareQueue>> hardware_queues;
 
-  std::mutex mutex;                                               // of what follows
+  std::mutex mutex;                                               // guards the members below
   std::vector<std::unique_ptr<plugrad::vulkan::Stream>> streams;  // the first is the NULL queue
-  std::vector<plugrad::vulkan::Stream*> idle_streams;             // of queues that were destroyed
-  // Memory that was freed, and the work that may still use it.
+  std::vector<plugrad::vulkan::Stream*> idle_streams;             // of destroyed queues
+  // Freed memory, and the work that may still use it.
   struct Retired {
     plugrad::vulkan::MemoryRange range;
     std::vector<std::pair<plugrad::vulkan::Stream*, uint64_t>> work;
@@ -65,7 +66,7 @@ struct pgr_device {
   std::vector<RetiredQuery> retired_queries;
 
   std::atomic<bool> is_lost{false};
-  plugrad::vulkan::MemoryRange cut_loops;  // a word that kernels set when a loop was cut short
+  plugrad::vulkan::MemoryRange cut_loops;  // a word that kernels set when a loop was aborted
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
 
   pgr_device() = default;
@@ -73,10 +74,10 @@ struct pgr_device {
 };
 
 struct pgr_buffer {
-  // The memory, shared by sub-buffers; nullptr where the size is 0.
+  // The memory, shared by sub-buffers; nullptr for size 0.
   std::shared_ptr<const plugrad::vulkan::MemoryRange> memory;
   uint64_t offset = 0, size = 0;
-  std::shared_ptr<plugrad::vulkan::MemoryRange> shadow;  // while memory of the device is mapped
+  std::shared_ptr<plugrad::vulkan::MemoryRange> shadow;  // while device memory is mapped
   VkDeviceAddress address() const { return memory ? memory->address() + offset : 0; }
   char* mapped() const { return memory && memory->mapped() ? memory->mapped() + offset : nullptr; }
 };
@@ -96,11 +97,11 @@ struct pgr_program {
 
 namespace plugrad::vulkan {
 
-inline constexpr uint32_t kQueries = 256;  // of a pool
-inline constexpr uint32_t kSlots = 16;     // of a kernel's parameters that fit the push constants
+inline constexpr uint32_t kQueries = 256;  // per pool
+inline constexpr uint32_t kSlots = 16;     // parameters of a kernel that fit the push constants
 
-// Runs `body` as sdk::guard does; fails too where the device is lost, or the validation layer
-// spoke.
+// Runs `body` as sdk::guard does; also fails if the device is lost or the validation layer reported
+// an error.
 void before_call(pgr_device& device);
 void after_call(pgr_device& device);
 template <typename Body>
@@ -112,7 +113,7 @@ pgr_status call(pgr_device* device, pgr_error* error, Body&& body) noexcept {
     after_call(*device);
   });
 }
-// check() of a call to the device: a lost one stays lost.
+// check() for a call on the device: marks a lost device.
 void check_device(pgr_device& device, VkResult result, const char* what);
 
 std::unique_ptr<pgr_device> open_device(pgr_plugin& plugin, uint32_t index, bool validates);
@@ -120,25 +121,24 @@ std::unique_ptr<pgr_device> open_device(pgr_plugin& plugin, uint32_t index, bool
 inline Stream& stream_of(pgr_device& device, pgr_queue* queue) {
   return queue ? *queue->stream : *device.streams.front();
 }
-// Throws StatusError (LAUNCH_FAILED) where work that was waited for had a loop that the driver cut
-// short.
+// Throws StatusError (LAUNCH_FAILED) if completed work contains a loop that the driver aborted.
 void report_cut_loops(pgr_device& device);
 // Waits for all work of the device.
 void finish_all(pgr_device& device);
-// Gives memory back when the work queued so far is done.
+// Returns the memory when the work queued so far is done.
 void retire(pgr_device& device, const MemoryRange& range);
 void collect(pgr_device& device);
-// Takes memory; what was freed and is still in use is waited for when there is no other.
+// Allocates memory; if there is none, waits for freed memory that is still in use.
 MemoryRange take_memory(pgr_device& device, uint32_t type, uint64_t size, uint64_t align);
 
-// Timestamps. Ticks to ns of the device's clock.
+// Timestamp queries; results are converted to ns of the device's clock.
 uint32_t take_query(pgr_device& device);
-// When the work that writes it is done.
+// Returns the query when the work that writes it is done.
 void give_back_query(pgr_device& device, uint32_t query, Stream& stream, uint64_t work);
 void write_timestamp(pgr_device& device, VkCommandBuffer commands, uint32_t query);
 uint64_t read_timestamp(pgr_device& device, uint32_t query);
 uint64_t to_ns(const pgr_device& device, uint64_t ticks);
-// The device's clock, where it can be read without work of the device.
+// The device's clock, if it can be read without submitting work.
 std::optional<uint64_t> device_now_ns(pgr_device& device);
 
 // Buffers.
@@ -146,30 +146,31 @@ void require_range(const pgr_buffer* buffer, uint64_t offset, uint64_t size, con
 void record_copy(const DeviceApi& api, VkCommandBuffer commands, const pgr_buffer& dst,
                  uint64_t dst_offset, const pgr_buffer& src, uint64_t src_offset, uint64_t size);
 
-// A launch as it is recorded: checked, with everything it needs.
+// A checked launch with all of its arguments, ready to be recorded.
 struct PreparedLaunch {
   const pgr_kernel* kernel = nullptr;
   std::vector<uint64_t> slots;  // addresses, then scalars
   uint32_t groups[3] = {0, 0, 0};
   bool is_empty() const { return groups[0] == 0 || groups[1] == 0 || groups[2] == 0; }
 };
-// Throws StatusError: INVALID_ARGUMENT where the arguments do not fit the kernel, LIMIT_EXCEEDED
-// where they do not fit the device.
+// Throws StatusError: INVALID_ARGUMENT if the arguments do not fit the kernel, LIMIT_EXCEEDED if
+// they exceed the device's limits.
 void prepare_launch(const pgr_device& device, const pgr_kernel* kernel, const pgr_launch_desc* desc,
                     PreparedLaunch& out);
 
-// The parts of a binary. Throws StatusError (BAD_BINARY) where it is damaged or of another target.
+// The parts of a binary. Throws StatusError (BAD_BINARY) if it is damaged or for another target.
 struct LoadedModule {
   KernelNote note;
   std::vector<uint32_t> words;
 };
 LoadedModule require_module(const pgr_device* device, const void* binary, uint64_t size);
-// What a binary depends on; `device` may be NULL.
+// The target on which a binary depends; `device` may be NULL.
 std::string target_of(const pgr_device* device);
-// A binary of GLSL; the compiler's words go to `log`. Throws StatusError (COMPILE_FAILED).
+// Compiles GLSL into a binary; the compiler's messages go to `log`. Throws StatusError
+// (COMPILE_FAILED).
 std::string compile_source(const pgr_device* device, std::string_view source,
                            const std::string& name, std::string& log);
-// Throws StatusError (BAD_BINARY) where the driver refuses the module.
+// Throws StatusError (BAD_BINARY) if the driver rejects the module.
 VkPipeline make_pipeline(pgr_device& device, const LoadedModule& module);
 
 // Tables; each lives as long as the process.

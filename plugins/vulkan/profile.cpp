@@ -1,4 +1,4 @@
-// "pgr.profile": the device's clock beside the host's, and counters.
+// "pgr.profile": correlates the device's and the host's clock, and has counters.
 #include <time.h>
 
 #include "plugin.h"
@@ -21,8 +21,8 @@ struct Moment {
   uint64_t device_ns, host_ns, error_ns;
 };
 
-// The driver reads both clocks. Its deviation may be of another moment; the call's length bounds
-// it.
+// The driver reads both clocks. Its reported deviation may be stale; the duration of the call
+// bounds it.
 Moment read_both(pgr_device& device) {
   VkCalibratedTimestampInfoEXT infos[2]{};
   for (VkCalibratedTimestampInfoEXT& info : infos)
@@ -39,7 +39,7 @@ Moment read_both(pgr_device& device) {
   return {to_ns(device, stamps[0]), stamps[1], std::max(deviation, after - before)};
 }
 
-// A timestamp between two readings of the host's clock.
+// A timestamp between two reads of the host's clock.
 Moment bracket(pgr_device& device) {
   Stream& stream = *device.streams.front();
   stream.finish();
@@ -79,7 +79,7 @@ pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_err
 }  // namespace
 
 std::optional<uint64_t> device_now_ns(pgr_device& device) {
-  if (device.facts.timestamp_bits == 0) return 0;  // nobody can ask for the time
+  if (device.facts.timestamp_bits == 0) return 0;  // the device has no timestamps
   return reads_both(device) ? std::optional(read_both(device).device_ns) : std::nullopt;
 }
 

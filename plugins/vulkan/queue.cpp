@@ -1,4 +1,4 @@
-// "pgr.queue": a queue is a stream, an event a number of its work and a timestamp.
+// "pgr.queue": a queue is a stream; an event is the number of its work and a timestamp.
 #include <algorithm>
 #include <optional>
 
@@ -7,14 +7,14 @@
 struct pgr_event {
   plugrad::vulkan::Stream* stream;
   uint64_t work;
-  std::optional<uint64_t> time_ns;  // when it was made, of one that was reached then
-  uint32_t query = 0;               // of others
+  std::optional<uint64_t> time_ns;  // creation time, if the event was already reached
+  uint32_t query = 0;               // otherwise
 };
 
 namespace plugrad::vulkan {
 namespace {
 
-// Streams are kept when their queue ends: another may still wait for them.
+// Streams outlive their queue: another stream may still wait for them.
 Stream* take_stream(pgr_device& device) {
   const std::lock_guard lock(device.mutex);
   if (!device.idle_streams.empty()) {
@@ -57,7 +57,7 @@ pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_err
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     Stream& stream = stream_of(*device, queue);
     auto event = std::make_unique<pgr_event>(pgr_event{&stream, stream.last(), {}});
-    // A stream may share its hardware queue with a busy one, behind which a timestamp would stand.
+    // A stream may share its hardware queue with a busy one, which would delay a timestamp.
     if (stream.reached(event->work)) event->time_ns = device_now_ns(*device);
     if (!event->time_ns) {
       event->query = take_query(*device);
@@ -91,7 +91,8 @@ pgr_status event_time(pgr_device* device, pgr_event* event, uint64_t* out_ns, pg
     sdk::require(device->facts.timestamp_bits > 0, PGR_STATUS_UNSUPPORTED,
                  "the device writes no timestamps");
     const bool is_reached = event->stream->reached(event->work);
-    if (!is_reached) event->stream->flush();  // who asks again and again would wait for ever
+    // repeated polling without a flush would never succeed
+    if (!is_reached) event->stream->flush();
     sdk::require(is_reached, PGR_STATUS_NOT_READY, "the event was not reached yet");
     *out_ns =
         event->time_ns ? *event->time_ns : to_ns(*device, read_timestamp(*device, event->query));

@@ -1,4 +1,4 @@
-// A program is one compute pipeline. A launch pushes addresses and scalars and dispatches.
+// A program is one compute pipeline. A launch pushes addresses and scalars, and dispatches.
 #include <algorithm>
 #include <cstring>
 
@@ -66,7 +66,7 @@ pgr_status limits(pgr_device*, pgr_kernel* kernel, pgr_kernel_limits* out, pgr_e
   });
 }
 
-// Apart from the checks, so that a launch builds no message that it does not need.
+// Separate from the checks, so that a launch does not construct unused messages.
 [[noreturn]] void refuse_counts(const pgr_kernel& kernel, const pgr_launch_desc& desc) {
   throw sdk::StatusError(
       PGR_STATUS_INVALID_ARGUMENT,
@@ -159,7 +159,7 @@ void unload(pgr_device* device, pgr_program* program) {
   if (!program) return;
   sdk::guard(nullptr, [&] { finish_all(*device); });
   device->api.vkDestroyPipeline(device->api.handle, program->kernel.pipeline, nullptr);
-  // llvmpipe frees a pipeline when it next runs something.
+  // llvmpipe frees a pipeline only at its next submission.
   if (device->facts.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE)
     sdk::guard(nullptr, [&] {
       device->streams.front()->submit({});

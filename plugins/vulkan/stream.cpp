@@ -5,7 +5,7 @@
 namespace plugrad::vulkan {
 namespace {
 
-// A batch is submitted when it has so many commands, although the queue is busy.
+// Commands after which a batch is submitted even if the queue is busy.
 constexpr uint32_t kMostCommands = 64;
 constexpr uint64_t kArgumentBytes = 64 << 10;
 
@@ -119,7 +119,7 @@ uint64_t Stream::submit(std::span<const VkCommandBuffer> recorded) {
   return submitted_;
 }
 
-// The open batch, if there is one, and then `recorded`, as the next number.
+// Submits the open batch, if any, and then `recorded`, as the next work number.
 void Stream::submit_open(std::span<const VkCommandBuffer> recorded) {
   const DeviceApi& api = device_.api;
   std::vector<VkCommandBuffer> all;
@@ -175,7 +175,7 @@ void Stream::wait_for(Stream& other, uint64_t value) {
   const std::lock_guard lock(mutex_);
   if (open_) submit_open({});
   waits_.emplace_back(other.semaphore_, value);
-  last_ = submitted_ + 1;  // finishing is waiting for it, although there may be no work yet
+  last_ = submitted_ + 1;  // finish waits for this number, even if it has no work yet
 }
 
 bool Stream::reached(uint64_t value) {
@@ -207,12 +207,12 @@ bool Stream::wait(uint64_t value, uint64_t timeout_ns) {
   return true;
 }
 
-// Chunks are used up front to back; a full one is given back when its work is done.
+// Chunks are used from front to back; a full one is returned when its work is done.
 MemoryRange Stream::arguments(uint64_t bytes) {
   if (arguments_used_ + bytes > arguments_.size) {
     {
       const std::lock_guard lock(mutex_);
-      open();  // the chunk is kept until the batch that reads it
+      open();  // keeps the chunk until the batch that reads it is done
     }
     retire(device_, arguments_);
     arguments_ = {};

@@ -1,5 +1,5 @@
-// An in-order queue of work: command buffers that are recorded, submitted in batches, and counted
-// by one timeline semaphore. Work number n is done when the semaphore has reached n.
+// An in-order stream of work: command buffers are recorded, submitted in batches, and counted by
+// one timeline semaphore. Work n is done when the semaphore has reached n.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@ struct pgr_device;
 
 namespace plugrad::vulkan {
 
-// A queue of the device; streams may share it.
+// A queue of the device; several streams may share it.
 struct HardwareQueue {
   VkQueue handle = VK_NULL_HANDLE;
   std::mutex mutex;
 };
 
-// Thread-safe; the order of work from several threads is the order of the calls.
+// Thread-safe; work from several threads is ordered by the calls.
 class Stream {
  public:
   Stream(pgr_device& device, HardwareQueue& queue);
@@ -30,32 +30,34 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // What `body` records starts after the work so far, and sees what that wrote. Its number.
+  // Records `body` as work that starts after all earlier work and sees its writes. Returns its
+  // number.
   uint64_t record(const std::function<void(VkCommandBuffer)>& body);
-  // Launches of kernels, as `record`, without a function object.
+  // A kernel launch, recorded like `record` but without a function object.
   struct Dispatch {
     VkPipeline pipeline;
     const void* slots;  // 128 bytes
     uint32_t groups[3];
   };
   void dispatch(const Dispatch& dispatch);
-  // Submits these, which begin with a barrier of their own, after the work so far. Their number.
+  // Submits command buffers, which begin with their own barrier, after all earlier work. Returns
+  // their number.
   uint64_t submit(std::span<const VkCommandBuffer> recorded);
 
-  // Later work starts after work `value` of another stream.
+  // Makes later work start after work `value` of another stream.
   void wait_for(Stream& other, uint64_t value);
 
-  // The number of the last piece of work, submitted or not.
+  // The number of the last work, submitted or not.
   uint64_t last() const { return last_.load(); }
   bool reached(uint64_t value);
   void flush();
-  // Submits, and waits for work `value`. False after `timeout_ns`.
+  // Submits, and waits for work `value`. Returns false after `timeout_ns`.
   bool wait(uint64_t value, uint64_t timeout_ns = UINT64_MAX);
   void finish() { wait(last()); }
   bool is_idle() { return reached(last()); }
 
-  // `bytes` of memory that the next piece of work reads: the host writes there now. Not
-  // thread-safe: launches of one stream come one after the other.
+  // `bytes` of memory that the next work reads; the host writes it immediately. Not thread-safe:
+  // launches of one stream must be serialised.
   MemoryRange arguments(uint64_t bytes);
 
  private:
@@ -71,8 +73,8 @@ class Stream {
   std::vector<VkCommandBuffer> free_;
   std::deque<std::pair<VkCommandBuffer, uint64_t>> in_flight_;
   VkCommandBuffer open_ = VK_NULL_HANDLE;
-  VkPipeline bound_ = VK_NULL_HANDLE;  // in the open command buffer
-  uint32_t commands_ = 0;              // in it
+  VkPipeline bound_ = VK_NULL_HANDLE;  // pipeline of the open command buffer
+  uint32_t commands_ = 0;              // in the open command buffer
   std::atomic<uint64_t> last_{0};
   std::atomic<uint64_t> submitted_{0}, done_{0};
   std::vector<std::pair<VkSemaphore, uint64_t>> waits_;  // of the next submission
@@ -80,7 +82,7 @@ class Stream {
   uint64_t arguments_used_ = 0;
 };
 
-// What comes before work that must see all earlier work, and after work that the host must see.
+// Barriers before work that reads all earlier results, and after work whose results the host reads.
 void barrier(const DeviceApi& api, VkCommandBuffer commands);
 void barrier_to_host(const DeviceApi& api, VkCommandBuffer commands);
 

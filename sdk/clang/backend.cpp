@@ -47,7 +47,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions& options)
                                   llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
 }
 
-// The source may allow contraction by pragma; the option has the last word.
+// A pragma in the source may allow contraction; the compile option overrides it.
 void forbid_contraction(llvm::Module& module) {
   for (llvm::Function& function : module)
     for (llvm::BasicBlock& block : function)
@@ -55,7 +55,7 @@ void forbid_contraction(llvm::Module& module) {
         if (llvm::isa<llvm::FPMathOperator>(inst)) inst.setHasAllowContract(false);
 }
 
-// Managers of analyses that know each other.
+// Analysis managers that refer to each other.
 struct Analyses {
   explicit Analyses(llvm::PassBuilder& builder) {
     builder.registerModuleAnalyses(modules);
@@ -70,8 +70,8 @@ struct Analyses {
   llvm::ModuleAnalysisManager modules;
 };
 
-// What a kernel needs of LLVM, once each: plugrad has already simplified, unrolled and vectorised
-// it, and the default pipeline spends most of its time on finding that out.
+// A minimal pass pipeline: plugrad has already simplified, unrolled and vectorised the kernel, and
+// LLVM's default pipeline spends most of its time on that.
 llvm::ModulePassManager kernel_passes() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -100,8 +100,9 @@ llvm::ModulePassManager kernel_passes() {
   return all;
 }
 
-// LLVM compares f16 numbers where the source compares the floats that they were cast to, and takes
-// a vector of them apart where the processor cannot: one conversion and one branch a lane.
+// LLVM narrows a comparison of floats cast from f16 to a comparison of f16, and scalarises vectors
+// of f16 if the processor lacks f16 comparisons: one conversion and one branch per lane. This pass
+// restores the comparison of floats.
 void compare_as_floats(llvm::Module& module) {
   for (llvm::Function& function : module) {
     if (function.hasFnAttribute("target-features") &&

@@ -1,4 +1,4 @@
-// The LLVM half: module to object or PTX.
+// Compiles an LLVM module into an object or PTX.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -9,10 +9,10 @@
 
 namespace plugrad::clang_component {
 
-// Registers what LLVM needs for the machines that the language is compiled for; once a process.
+// Registers LLVM's target for the language; once per process.
 void initialize_target(Language language);
 
-// Optimises the module and writes it as an ELF object, or as PTX.
+// Optimises the module and emits it as an ELF object or as PTX.
 std::string emit_code(llvm::Module& module, const CompileOptions& options);
 
 }  // namespace plugrad::clang_component

@@ -14,8 +14,8 @@
 namespace plugrad::clang_component {
 namespace {
 
-// Written in place, not renamed when it is whole: Clang has just failed, a name is used once, and a
-// part of a source is of use, too.
+// Writes the file directly instead of renaming a temporary one: the name is unique, and a partial
+// source is still useful after a failure of Clang.
 [[noreturn]] void report_failure(std::string_view source, const CompileOptions& options) {
   static std::atomic<unsigned> number{0};
   const std::string path = options.failure_dir + "/plugrad-clang-failure-" +

@@ -1,4 +1,4 @@
-// Clang behind "pgr.compiler". `device` is not used. Options: "language" = "c" or "cuda", "target",
+// Clang as a "pgr.compiler". `device` is ignored. Options: "language" = "c" or "cuda", "target",
 // "cpu", "tune", "features", "vector_bits", "failure_dir".
 #include <llvm/Config/llvm-config.h>
 
@@ -12,7 +12,7 @@
 namespace plugrad::clang_component {
 namespace {
 
-// To be raised when the flags or passes change, so that cached objects are made anew.
+// Increment when flags or passes change, to invalidate cached objects.
 constexpr const char* kRevision = "3";
 
 unsigned to_number(std::string_view key, std::string_view text) {

@@ -9,13 +9,13 @@
 namespace plugrad::clang_component {
 namespace {
 
-// LLVM calls this before it would end the process.
+// LLVM calls this handler before it ends the process.
 void on_fatal_error(void*, const char*, bool) {
   if (llvm::CrashRecoveryContext* context = llvm::CrashRecoveryContext::GetCurrent())
     context->HandleExit(1);
 }
 
-// LLVM's signal handlers stand only while something compiles: they are the whole process's.
+// LLVM's signal handlers are process-wide and therefore installed only during a compilation.
 class RecoveryScope {
  public:
   RecoveryScope() {
@@ -42,7 +42,7 @@ bool run_guarded(const std::function<void()>& body) {
   const RecoveryScope scope;
   auto context = std::make_unique<llvm::CrashRecoveryContext>();
   if (context->RunSafely([&] { body(); })) return true;
-  // Not destroyed: it would clean up objects that point into the stack that is gone.
+  // Leaked on purpose: its destructor would clean up objects on the discarded stack.
   static_cast<void>(context.release());
   return false;
 }

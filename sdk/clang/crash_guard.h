@@ -1,11 +1,11 @@
-// Runs code that may end in an internal failure of LLVM (a fatal error, a crash) and comes back.
+// Runs code and recovers from internal failures of LLVM (fatal errors, crashes).
 #pragma once
 
 #include <functional>
 
 namespace plugrad::clang_component {
 
-// False when `body` did not come to its end. Memory that it held is then lost, the process goes on.
+// Returns false if `body` did not complete. Its memory is then leaked; the process continues.
 bool run_guarded(const std::function<void()>& body);
 
 }  // namespace plugrad::clang_component

@@ -1,4 +1,4 @@
-// Machine code as text, for people.
+// Disassembles machine code into readable text.
 #include <llvm-c/Disassembler.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>

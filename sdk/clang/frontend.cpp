@@ -16,7 +16,7 @@ const char* file_name(const CompileOptions& options) {
   return options.language == Language::Cuda ? "kernel.cu" : "kernel.c";
 }
 
-// CUDA C for the device alone, without a header of the toolkit.
+// CUDA C, device side only, without headers of the toolkit.
 void append_language(const CompileOptions& options, std::vector<std::string>& args) {
   if (options.language == Language::Cuda)
     args.insert(args.end(), {"-x", "cuda", "-std=gnu++20", "-fcuda-is-device", "-aux-triple",
@@ -26,8 +26,8 @@ void append_language(const CompileOptions& options, std::vector<std::string>& ar
   if (options.language == Language::C) args.insert(args.end(), {"-x", "c", "-std=gnu23"});
 }
 
-// Everything that costs time and gives nothing is off: headers, unwind tables, Clang's own run of
-// LLVM's passes (backend.cpp has ours).
+// Disables costly features without benefit here: headers, unwind tables, and Clang's own pass
+// pipeline (backend.cpp runs a smaller one).
 std::vector<std::string> arguments(const CompileOptions& options) {
   std::vector<std::string> args = {"-triple",
                                    options.target,
@@ -67,8 +67,8 @@ std::vector<std::string> arguments(const CompileOptions& options) {
   return args;
 }
 
-// All that Clang holds pointers to. It stands on the heap: when Clang crashes, its cleanups run
-// after the stack is gone.
+// The objects that Clang points to. Allocated on the heap: after a crash, Clang's cleanups run when
+// the stack is already discarded.
 struct Session {
   explicit Session(std::string& log, llvm::LLVMContext& context)
       : log_stream(log),

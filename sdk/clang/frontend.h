@@ -1,4 +1,4 @@
-// The Clang half: source to LLVM's module.
+// Parses source into an LLVM module.
 #pragma once
 
 #include <llvm/IR/LLVMContext.h>
@@ -10,7 +10,7 @@
 
 namespace plugrad::clang_component {
 
-// nullptr where the source is wrong; `log` says why.
+// Returns nullptr if the source has errors; `log` receives them.
 std::unique_ptr<llvm::Module> parse_source(std::string_view source, const CompileOptions& options,
                                            llvm::LLVMContext& context, std::string& log);
 

@@ -1,4 +1,4 @@
-// Files whole, for readers of what plugins and users bring.
+// Reads and writes whole files given by plugins and users.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,15 @@
 
 namespace plugrad::conformance {
 
-/// All of a regular file. Throws std::runtime_error, "PATH cannot be read: reason", for any other,
-/// without waiting for a pipe's writer, and for one of more than `most_bytes`, without memory for
-/// it.
+/// Reads a regular file. Throws std::runtime_error, "PATH cannot be read: reason", for other file
+/// types (without blocking on a pipe) and for files over `most_bytes` (without allocating).
 std::string read_whole_file(const std::string& path, uint64_t most_bytes);
 
-/// Throws std::runtime_error where not all of it could be written; then no file is left.
+/// Throws std::runtime_error if the file cannot be written completely; no partial file remains.
 void write_whole_file(const std::string& path, std::string_view text);
 
-/// Whether brackets outside of texts nest further than a manifest's or a report's do: what prints
-/// and copies trees of JSON recurses.
+/// True if brackets nest deeper than in any manifest or report: printing and copying JSON trees
+/// recurses.
 bool nests_too_deep(std::string_view json);
 
 }  // namespace plugrad::conformance

@@ -10,7 +10,7 @@ namespace plugrad::conformance {
 
 using nlohmann::json;
 
-// Numbers travel as text: JSON has neither NaN nor infinity.
+// Numbers are encoded as text: JSON has neither NaN nor infinity.
 std::string encode_result(const TestResult& result) {
   const json object = {{"status", static_cast<int>(result.status)},
                        {"message", result.message},
@@ -21,7 +21,7 @@ std::string encode_result(const TestResult& result) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// The plugin shares the worker's memory and may have written over the answer.
+// The plugin shares the worker's memory and may have corrupted the answer.
 TestResult decode_result(const std::string& text) {
   try {
     const json object = json::parse(text);

@@ -1,4 +1,4 @@
-// A result as a message between processes.
+// Encodes a result as a message between processes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace plugrad::conformance {
 
 std::string encode_result(const TestResult& result);
-// Throws std::runtime_error for text that is none.
+// Throws std::runtime_error for malformed text.
 TestResult decode_result(const std::string& text);
 
 }  // namespace plugrad::conformance

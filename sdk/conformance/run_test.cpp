@@ -6,7 +6,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// `function` empty: whether there is the table.
+// An empty `function` tests for the table.
 template <typename Api>
 bool has_slot(const Api* table, std::string_view function) {
   if (!table || function.empty()) return table != nullptr;
@@ -74,7 +74,7 @@ const Test* find_test(std::string_view id) {
 }
 
 void Context::measure(std::string_view metric, double value, std::string_view input) {
-  // A NaN is worse than any number, and stays.
+  // A NaN is worse than any number, and is kept.
   if (!result_.metric.empty() && (std::isnan(result_.worst) || value <= result_.worst)) return;
   result_.metric = metric;
   result_.worst = value;

@@ -15,7 +15,7 @@ bool matches_one(std::string_view glob, std::string_view id) {
       ++g;
       ++i;
     } else if (g == glob.size() && id[i] == '.') {
-      return true;  // the id lies below the group that the glob names
+      return true;  // the id is below the group that the glob names
     } else if (star != glob.npos) {
       g = star + 1;
       i = ++retry;
@@ -39,7 +39,7 @@ bool matches(std::string_view globs, std::string_view id) {
 
 bool selects(std::span<const Level> levels, std::string_view filter, bool full, Level level,
              std::string_view id) {
-  // A quick run tells what is right; speed is measured when asked for.
+  // A quick run checks correctness; speed is measured on request.
   const bool has_level = levels.empty()
                              ? level != Level::Perf || full || !filter.empty()
                              : std::find(levels.begin(), levels.end(), level) != levels.end();

@@ -1,4 +1,4 @@
-// Which tests a run takes.
+// Selects the tests of a run.
 #pragma once
 
 #include <span>
@@ -9,13 +9,12 @@
 
 namespace plugrad::conformance {
 
-// Whether the id fits the glob: `*` stands for any text, `?` for one character, commas separate
-// globs of which one is enough. A glob also takes what lies below it: "l1.memory" takes
-// "l1.memory.alignment".
+// Matches an id against globs: `*` is any text, `?` one character, commas separate alternatives. A
+// glob also matches ids below it: "l1.memory" matches "l1.memory.alignment".
 bool matches(std::string_view globs, std::string_view id);
 
-// Whether levels (empty: all, but perf only in a full run or where there is a filter) and filter
-// (empty: all) take the test.
+// True if levels (empty: all, but perf only in a full run or with a filter) and filter (empty: all)
+// select the test.
 bool selects(std::span<const Level> levels, std::string_view filter, bool full, Level level,
              std::string_view id);
 

@@ -1,5 +1,5 @@
-// One test of the suite, and what it sees while it runs. Tests run in the worker process; a crash
-// there is one failed test.
+// One test of the suite and its context. Tests run in the worker process; a crash there fails one
+// test.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the worker gives a running test.
+// Services of the worker for a running test.
 struct Surroundings {
   std::function<std::string()> printed;
   std::function<void(std::span<const std::byte> kernel_ir)> about;
@@ -36,22 +36,23 @@ class Context {
           Surroundings surroundings = {})
       : plugin_(plugin), seed_(seed), payload_(payload), surroundings_(std::move(surroundings)) {}
 
-  // The plugin as the worker opened it: entry called, no device open.
+  // The plugin as opened by the worker: entry called, no device open.
   Plugin& plugin() { return plugin_; }
-  // Device of the run, opened on first use and kept open by the worker from test to test. A test
-  // that wants one of its own takes plugin().open_device().
+  // The run's device, opened on first use and kept open by the worker across tests. A test that
+  // needs a separate device calls plugin().open_device().
   Device& device() { return plugin_.shared_device(); }
 
-  uint64_t seed() const { return seed_; }  // of this test: from the run's seed and the test's id
-  // What --replay or the shrinker gave: a kernel IR block to use in place of a generated one.
+  // seed of this test, derived from the run's seed and the test's id
+  uint64_t seed() const { return seed_; }
+  // Input of --replay or the shrinker: a kernel IR block that replaces a generated one.
   std::span<const std::byte> payload() const { return payload_; }
 
-  // Keeps the largest `value` and where it was.
+  // Keeps the largest `value` and its input.
   void measure(std::string_view metric, double value, std::string_view input);
-  // The kernel that the test is about: reported with a failure, and shrunk where `shrinks`.
+  // The test's kernel: reported with a failure, and shrunk if `shrinks` is set.
   void about(std::span<const std::byte> kernel_ir);
 
-  // What this process printed on stdout and stderr while the plugin was opened and in this test.
+  // Output of this process on stdout and stderr since the plugin was opened, during this test.
   std::string printed() const { return surroundings_.printed ? surroundings_.printed() : ""; }
 
   TestResult& result() { return result_; }
@@ -70,23 +71,23 @@ class Context {
 void expect(bool condition, std::string_view message);
 
 struct Test {
-  std::string id;  // "l1.memory.alignment": level, family, what it shows; unique, never renamed
+  std::string id;  // "l1.memory.alignment": level, family, property; unique, never renamed
   Level level = Level::L1;
   bool quick = true;        // part of --quick
-  bool on_demand = false;   // runs only where a filter names it: "l2.exhaustive.*"
-  std::string op, dtype;    // of the matrix
-  std::string claim;        // "pgr.queue": unsupported where the plugin lacks it; empty: none
-  std::string unlocked_by;  // optional function that it needs: "pgr.allocator map"; empty: none
+  bool on_demand = false;   // runs only if a filter names it: "l2.exhaustive.*"
+  std::string op, dtype;    // cell of the matrix
+  std::string claim;        // "pgr.queue": unsupported if the plugin lacks it; empty: none
+  std::string unlocked_by;  // required optional function: "pgr.allocator map"; empty: none
   uint32_t limit_seconds = 20;
-  bool shrinks = false;  // takes a payload; failures are made smaller
-  // Measures time or memory, or fills the device: no other test runs meanwhile. Set for all tests
-  // of L0, L3 and perf.
+  bool shrinks = false;  // accepts a payload; failures are shrunk
+  // Measures time or memory, or fills the device: no other test runs concurrently. Set for all
+  // tests of L0, L3 and perf.
   bool alone = false;
   std::function<void(Context&)> run;
 };
 
-// Each family adds its tests; all of them whatever the device claims, so that ids are the same for
-// every plugin. tests.cpp is the list of families.
+// Each family adds its tests, all of them regardless of the device's claims, so that ids are the
+// same for every plugin. tests.cpp lists the families.
 using Tests = std::vector<Test>;
 const Tests& all_tests();
 
@@ -104,6 +105,6 @@ void add_random_tests(Tests& tests);   // kernels/: random kernels against the i
 void add_compile_tests(Tests& tests);  // levels/: renderer, compiler, cache identity
 void add_async_tests(Tests& tests);    // levels/: L3
 void add_perf_tests(Tests& tests);     // report/: perf
-void add_worker_tests(Tests& tests);   // worker/: what isolation costs
+void add_worker_tests(Tests& tests);   // worker/: cost of isolation
 
 }  // namespace plugrad::conformance

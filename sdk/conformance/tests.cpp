@@ -1,4 +1,4 @@
-// All tests of the suite, in the order of their levels; of each, those that run alone come last.
+// All tests of the suite, ordered by level; within a level, exclusive tests come last.
 #include <algorithm>
 #include <stdexcept>
 
@@ -13,7 +13,7 @@ constexpr void (*kFamilies[])(Tests&) = {
     add_compile_tests, add_async_tests,  add_perf_tests,  add_worker_tests,
 };
 
-// An id names one test in replay tokens, reports and waivers.
+// An id identifies one test in replay tokens, reports and waivers.
 void refuse_repeated_ids(const Tests& tests) {
   std::vector<std::string_view> ids;
   for (const Test& test : tests) ids.push_back(test.id);

@@ -1,4 +1,4 @@
-// One function an op and dtype, made from one line an op.
+// One function per op and dtype, generated from one line per op.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,8 @@ namespace {
 template <typename T>
 using Unsigned = std::make_unsigned_t<T>;
 
-// Wraps in the width of T: arithmetic in 64 unsigned bits never overflows, its low bits are right.
+// Wraps in the width of T: 64-bit unsigned arithmetic cannot overflow, and its low bits are
+// correct.
 template <typename T, typename Op>
 T wrapping(T a, T b, Op op) {
   if constexpr (std::is_integral_v<T>)
@@ -118,7 +119,7 @@ struct Xor {
     return static_cast<T>(a ^ b);
   }
 };
-// A negative count reads as a huge one.
+// A negative count becomes a large unsigned one.
 template <typename T>
 bool is_shift(T count) {
   return static_cast<uint64_t>(count) < sizeof(T) * 8;
@@ -154,7 +155,7 @@ struct CmpNe {
     return a != b;
   }
 };
-// For float the double result rounded once more is the correctly rounded one but in rare ties.
+// Rounding the double result to float is correctly rounded except in rare ties.
 struct Exp2 {
   template <typename T>
   static T run(T a) {

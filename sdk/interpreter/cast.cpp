@@ -1,4 +1,4 @@
-// Casts between every two dtypes, and bitcasts. The rules are in docs/kernel-ir.md.
+// Casts between all pairs of dtypes, and bitcasts. docs/kernel-ir.md has the rules.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -10,8 +10,8 @@
 namespace plugrad::sdk {
 namespace {
 
-// The value in a double whose last bit is set where bits were lost, so that rounding it to a
-// shorter format gives what rounding the integer itself would.
+// Rounds to odd: the last bit is set if bits were lost, so that a second rounding to a shorter
+// format equals direct rounding.
 double to_odd(uint64_t magnitude) {
   const int excess = static_cast<int>(std::bit_width(magnitude)) - 53;
   if (excess > 0) {
@@ -24,7 +24,7 @@ double to_odd(uint64_t magnitude) {
 template <typename To, typename From>
 To float_to_int(From value) {
   if (std::isnan(value)) return 0;
-  // Both limits as powers of two are exact in every float format.
+  // Both limits are powers of two, exact in every float format.
   const double upper = std::ldexp(1.0, std::numeric_limits<To>::digits);
   const double lower = std::is_signed_v<To> ? -upper : 0.0;
   const double integral = std::trunc(static_cast<double>(value));

@@ -7,13 +7,13 @@
 namespace plugrad::sdk {
 namespace {
 
-// a*b + c for 16-bit formats: the product is exact in double, the sum is rounded to odd, so that
-// the rounding to 16 bits that follows is the only one (Boldo and Melquiond 2008).
+// a*b + c for 16-bit formats: the product is exact in double and the sum is rounded to odd, so that
+// rounding to 16 bits is correct (Boldo and Melquiond 2008).
 double fma_to_odd(double a, double b, double c) {
   const double product = a * b;
   const double sum = product + c;
   if (!std::isfinite(sum)) return sum;
-  // Knuth's two-sum: what the addition lost, exactly.
+  // Knuth's two-sum: the exact error of the addition.
   const double part = sum - product;
   const double lost = (product - (sum - part)) + (c - part);
   const bool is_even = (std::bit_cast<uint64_t>(sum) & 1) == 0;

@@ -1,4 +1,4 @@
-// Elements between memory and slots.
+// Moves elements between memory and slots.
 #include <cstring>
 
 #include "program.h"
@@ -7,7 +7,7 @@
 namespace plugrad::sdk {
 namespace {
 
-// Memory of a bool holds 0 or 1; anything else reads as true.
+// A bool in memory is 0 or 1; any other value reads as true.
 uint64_t load_bool(const std::byte* at) {
   return *at != std::byte{0};
 }

@@ -1,4 +1,4 @@
-// Kernel IR to steps. Constants and parameters become slots that are filled before the first step.
+// Turns kernel IR into steps. Constants and parameters are slots filled before the first step.
 #include "program.h"
 
 #include "plugrad/sdk/guard.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Program = Interpreter::Program;
 
-// What a slot holds before it is written: bits that are NaN as floats and large as integers.
+// Initial slot contents: NaN as floats and large as integers.
 constexpr uint64_t kUnset = 0x7ff87fc07fc07fffu;
 
 void run_vector(const Step& s, uint64_t* slots) {
@@ -19,7 +19,7 @@ void run_lane(const Step& s, uint64_t* slots) {
   for (uint32_t i = 0; i < s.lanes; ++i) slots[s.dst + i] = slots[s.src[0] + s.arg + i];
 }
 
-// Lane i of the result is lane i of the sources put one behind the other.
+// Lane i of the result is lane i of the concatenated sources.
 std::vector<uint32_t> vector_parts(const Program& p, uint32_t number) {
   const pgr_ir_inst& inst = p.ir.inst(number);
   std::vector<uint32_t> parts;
@@ -81,7 +81,7 @@ StepKind kind_of(uint16_t op) {
   }
 }
 
-// NOP, constants, parameters, arrays and END_IF do nothing at run time.
+// NOP, constants, parameters, arrays and END_IF have no run-time step.
 bool is_silent(uint16_t op) {
   return op == PGR_OP_NOP || op == PGR_OP_PARAM || op == PGR_OP_ARRAY || op == PGR_OP_CONST ||
          op == PGR_OP_END_IF;
@@ -134,7 +134,7 @@ Step make_step(Program& p, uint32_t number) {
   return step;
 }
 
-// Slots for values, regions (parameters, then arrays) for pointers.
+// Slots for values; regions (parameters, then arrays) for pointers.
 void assign_slots(Program& p) {
   const uint32_t count = static_cast<uint32_t>(p.ir.insts().size());
   const uint32_t param_count = static_cast<uint32_t>(p.ir.params().size());
@@ -155,7 +155,7 @@ void assign_slots(Program& p) {
   }
 }
 
-// Steps of openers jump behind their block, those of END_LOOP to the first step inside.
+// Openers jump behind their block, END_LOOP to the first step inside.
 void link_blocks(Program& p, const std::vector<uint32_t>& step_of) {
   for (Step& step : p.steps) {
     if (step.kind == StepKind::Loop || step.kind == StepKind::If)
@@ -182,7 +182,8 @@ void place_arrays(Program& p) {
 
 void check_group_bytes(const Program& p) {
   const uint32_t* size = p.ir.header().local_size;
-  const uint64_t items = uint64_t{size[0]} * size[1] * size[2];  // the verifier keeps it below 2^32
+  // the verifier limits it to less than 2^32
+  const uint64_t items = uint64_t{size[0]} * size[1] * size[2];
   const uint64_t item_bytes = p.initial.size() * sizeof(uint64_t) + p.private_bytes + 512;
   require(items <= kMostBytes / item_bytes && p.local_bytes <= kMostBytes,
           PGR_STATUS_LIMIT_EXCEEDED,
@@ -198,7 +199,7 @@ Interpreter::Program::Program(IrView view, std::span<const pgr_tensor_core> core
   place_arrays(*this);
   check_group_bytes(*this);
   const uint32_t count = static_cast<uint32_t>(ir.insts().size());
-  std::vector<uint32_t> step_of(count + 1);  // the first step at or behind each instruction
+  std::vector<uint32_t> step_of(count + 1);  // the first step at or after each instruction
   for (uint32_t i = 0; i < count; ++i) {
     step_of[i] = static_cast<uint32_t>(steps.size());
     if (!is_silent(ir.inst(i).op)) steps.push_back(make_step(*this, i));

@@ -1,5 +1,5 @@
-// A kernel decoded for running: values in a flat array of slots (one a lane), one step for each
-// instruction that does something at run time. Private to the interpreter.
+// A kernel prepared for execution: values in an array of slots, one per lane; one step per
+// instruction with a run-time effect. Private to the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ enum class StepKind : uint8_t {
 struct Step {
   StepKind kind = StepKind::End;
   uint16_t lanes = 1;
-  uint16_t stride[4] = {};  // of each source in slots: 0 repeats a single lane
+  uint16_t stride[4] = {};  // of each source in slots: 0 splats a scalar
   uint32_t dst = 0;         // first slot of the result
   uint32_t src[4] = {};     // first slot of each source; of a pointer: its region
-  uint32_t number = 0;      // of the instruction, for messages
-  uint32_t target = 0;      // step to jump to: behind the block, or back to its first step
+  uint32_t number = 0;      // instruction index, for messages
+  uint32_t target = 0;      // jump target: behind the block, or its first step
   uint32_t elem_size = 0;
   uint32_t group_lanes = 1;  // memory: the index must be a multiple
   bool is_gated = false;
@@ -57,7 +57,7 @@ struct Step {
   std::vector<uint32_t> parts;  // VECTOR: the slot of every lane
 };
 
-// Memory that a pointer names: a buffer, or one work-item's or group's array.
+// Memory of a pointer: a buffer, or an array of a work-item or group.
 struct Region {
   std::byte* base = nullptr;
   uint64_t elem_count = 0;
@@ -68,23 +68,23 @@ struct Interpreter::Program {
 
   IrView ir;
   std::vector<Step> steps;
-  std::vector<uint64_t> initial;  // slots with the constants in place
-  std::vector<uint32_t> slot_of;  // by instruction: its first slot, or its region for a pointer
-  std::vector<uint32_t> scalar_slots;   // every slot that holds a scalar parameter
-  std::vector<uint32_t> scalar_params;  // and the number of that parameter
+  std::vector<uint64_t> initial;  // slots with constants filled in
+  std::vector<uint32_t> slot_of;  // per instruction: its first slot, or its region for a pointer
+  std::vector<uint32_t> scalar_slots;   // slots of scalar parameters
+  std::vector<uint32_t> scalar_params;  // index of each one's parameter
   uint64_t private_bytes = 0, local_bytes = 0;
-  std::vector<uint64_t> array_offsets;  // by array, within the private or the local area
+  std::vector<uint64_t> array_offsets;  // per array, within the private or the local area
   std::vector<pgr_tensor_core> tensor_cores;
-  uint32_t team = 1;  // work-items, one after the other, that share each WMMA
+  uint32_t team = 1;  // consecutive work-items that share each WMMA
 };
 
-// Throws StatusError (UNSUPPORTED) unless the kernel's WMMA is as its tensor core says, and
-// StatusError (INVALID_ARGUMENT) where the group is no whole number of teams.
+// Throws StatusError (UNSUPPORTED) unless the kernel's WMMA matches its tensor core, and
+// StatusError (INVALID_ARGUMENT) unless the group is a whole number of teams.
 void check_wmma(const Interpreter::Program& program, uint32_t number);
-// D = A * B + C for one team; `slots` has the slots of each of its items.
+// D = A * B + C for one team; `slots` has the slots of each work-item.
 void run_wmma(const pgr_tensor_core& core, const Step& step, std::span<uint64_t* const> slots);
 
-// nullptr where the verifier would have refused the instruction.
+// nullptr if the verifier would have refused the instruction.
 AluFn find_alu(uint32_t op, uint32_t dtype);
 AluFn find_fma(uint32_t dtype);
 AluFn find_cast(uint32_t from, uint32_t to);

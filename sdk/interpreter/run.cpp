@@ -1,6 +1,6 @@
-// Runs groups one after the other. The work-items of a group each run up to the next barrier in
-// turn, which gives what any order that respects barriers may give. Those that share a tensor core
-// meet at each WMMA, too.
+// Runs groups in sequence. Each work-item of a group runs up to the next barrier in turn, which is
+// one of the orders that barriers allow. Work-items that share a tensor core also synchronise at
+// each WMMA.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Program = Interpreter::Program;
 
-// A copy that was started: its bytes arrive when something waits for them, and not before.
+// A pending copy: its bytes are written at the wait, not earlier.
 struct Copy {
   std::byte* to;
   const std::byte* from;  // nullptr: zeros
@@ -27,7 +27,7 @@ struct WorkItem {
   uint32_t local_id[3] = {};
   uint32_t step = 0;  // where it stopped: at a BARRIER, a WMMA, or at End
   std::vector<Copy> copies;
-  uint64_t copy_groups = 0;  // committed ones
+  uint64_t copy_groups = 0;  // number of committed groups
 };
 
 class GroupRunner {
@@ -96,7 +96,8 @@ GroupRunner::GroupRunner(const Program& program, const InterpreterLaunch& launch
       }
 }
 
-// Arrays start as all ones, NaN in every float format, so that reading one unwritten shows.
+// Arrays start as all ones, NaN in every float format, so that reads of unwritten elements are
+// detected.
 void set_unwritten(std::vector<std::byte>& memory) {
   std::fill(memory.begin(), memory.end(), std::byte{0xff});
 }
@@ -115,7 +116,7 @@ void GroupRunner::run_group(const uint64_t (&group_id)[3]) {
     for (size_t first = 0; first < items_.size(); first += program_.team)
       run_team(std::span(items_).subspan(first, program_.team));
     check_barrier();
-    // All stopped at one step: behind a barrier they go on together.
+    // All stopped at one barrier and continue together.
     if (items_[0].step != end)
       for (WorkItem& item : items_) ++item.step;
     else
@@ -123,7 +124,7 @@ void GroupRunner::run_group(const uint64_t (&group_id)[3]) {
   } while (true);
 }
 
-// Until all items stand at a barrier or at the end.
+// Runs until all work-items are at a barrier or at the end.
 void GroupRunner::run_team(std::span<WorkItem> team) {
   for (;;) {
     for (WorkItem& item : team) run_item(item);
@@ -154,7 +155,7 @@ void GroupRunner::check_barrier() const {
   }
 }
 
-// Those of the groups before the last `left` committed ones.
+// Completes all committed groups except the last `left`.
 void finish_copies(WorkItem& item, uint64_t left) {
   const uint64_t done = item.copy_groups - std::min(left, item.copy_groups);
   std::erase_if(item.copies, [&](const Copy& copy) {
@@ -167,7 +168,7 @@ void finish_copies(WorkItem& item, uint64_t left) {
   });
 }
 
-// Lanes are sign-extended, so that a bound or index of either width compares as 64 bits.
+// Lanes are sign-extended, so that bounds and indices of both widths compare as 64 bits.
 int64_t as_signed(uint64_t bits) {
   return static_cast<int64_t>(bits);
 }
@@ -241,8 +242,8 @@ std::byte* GroupRunner::locate(const WorkItem& item, const Step& step, uint64_t 
                                uint32_t lane, uint32_t pointer) const {
   const uint32_t memory = step.src[pointer];
   const Region& region = item.regions[memory];
-  // A negative index is huge as an unsigned one; only lanes before the memory may be closed, and
-  // then it wraps.
+  // A negative index is a large unsigned one; only lanes before the memory may be gated off, and
+  // then the sum wraps.
   const uint64_t place = index + lane;
   if (place >= region.elem_count) {
     const uint64_t param_count = program_.ir.params().size();
@@ -291,8 +292,8 @@ void GroupRunner::atomic_add(WorkItem& item, const Step& step) const {
   }
 }
 
-// Until the copy is waited for, what stands at its place is unspecified: whoever still reads there,
-// or reads too early, reads what was never written.
+// Until the wait, the destination is unspecified: set to the unwritten pattern, so that early reads
+// are detected.
 void GroupRunner::start_copy(WorkItem& item, const Step& step) const {
   const uint64_t *slots = item.slots.data(), to = slots[step.src[1]], from = slots[step.src[3]];
   const bool is_open = !step.is_gated || slots[step.gate];

@@ -1,5 +1,5 @@
-// How a lane is kept: 64 bits as in a CONST's arg. Number<D> turns them into a C++ value of dtype D
-// and back; storing a float rounds it once to its format.
+// A lane is 64 bits, as in a CONST's arg. Number<D> converts between lanes and C++ values of dtype
+// D; storing a float rounds it once to its format.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ template <typename T>
 struct IntNumber {
   using Value = T;
   static T get(uint64_t bits) { return static_cast<T>(bits); }
-  // Widening a signed value extends its sign, as a CONST does.
+  // Signed values are sign-extended, as in a CONST.
   static uint64_t put(T value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
 };
 template <>
@@ -29,8 +29,8 @@ struct BoolNumber {
   static uint64_t put(bool value) { return value; }
 };
 
-// 8- and 16-bit floats are computed in double: it has more than twice their bits plus two, so that
-// rounding its result again gives the correctly rounded one for + - * / and sqrt (Figueroa 1995).
+// 8- and 16-bit floats are computed in double, which has more than twice their bits plus two, so
+// that double rounding is correct for + - * / and sqrt (Figueroa 1995).
 template <uint32_t D>
 struct SmallFloat {
   using Value = double;
@@ -81,7 +81,7 @@ template <uint32_t D>
 constexpr bool kIsInt = D >= PGR_DTYPE_I8 && D <= PGR_DTYPE_U64;
 template <uint32_t D>
 constexpr bool kIsFloat = D >= PGR_DTYPE_F16;
-// Floats that arithmetic takes; the 8-bit ones are only moved and cast.
+// Floats with arithmetic; the 8-bit ones are only moved and cast.
 template <uint32_t D>
 constexpr bool kIsMathFloat = kIsFloat<D> && D <= PGR_DTYPE_F64;
 

@@ -8,7 +8,7 @@
 namespace plugrad::sdk {
 namespace {
 
-// Rows of A, and of the transpose of B, side by side.
+// Rows of A and of the transpose of B.
 struct Tile {
   std::vector<double> values;
   uint32_t columns;

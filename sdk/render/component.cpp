@@ -1,5 +1,4 @@
-// The renderer behind "pgr.renderer". `device` is not used. Options: "dialect", "c" where it is not
-// given.
+// The renderer as a "pgr.renderer". `device` is ignored. Options: "dialect", default "c".
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"

@@ -1,4 +1,4 @@
-// Patterns with $-letters, filled in.
+// Expands patterns with $-letters.
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +10,7 @@ namespace plugrad::render {
 
 using Fill = std::pair<char, std::string_view>;
 
-// Replaces $X by the text given for X; a letter that is not given stays as it is.
+// Replaces $X by the text given for X; unknown letters are kept.
 inline std::string expand(std::string_view pattern, std::initializer_list<Fill> fills) {
   std::string out;
   out.reserve(pattern.size() + 64);

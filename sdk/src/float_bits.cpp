@@ -41,7 +41,7 @@ uint64_t shift_rounded(uint64_t value, int count) {
 // Bits of the largest finite magnitude.
 uint64_t largest(const Format& f) {
   const uint64_t all = (uint64_t{1} << (f.exponent_bits + f.mantissa_bits)) - 1;
-  // e4m3 spends only the last code on NaN; the others the whole last exponent.
+  // In e4m3 only the last code is NaN; the other formats reserve the whole last exponent.
   return f.has_infinity ? all - (uint64_t{1} << f.mantissa_bits) : all - 1;
 }
 
@@ -56,12 +56,12 @@ uint64_t encode_small(const Format& f, double value) {
   if (std::isinf(value)) return sign | infinity;
   const int bias = (1 << (f.exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023 + bias;
-  // Doubles below 2^-1022 are far below half of any of these formats' smallest value.
+  // Doubles below 2^-1022 are smaller than half of the smallest value of each of these formats.
   if (exponent < -f.mantissa_bits - 1) return sign;
   const uint64_t mantissa = (bits & kDoubleMantissa) | (uint64_t{1} << 52);
   const int drop = 52 - f.mantissa_bits + (exponent < 1 ? 1 - exponent : 0);
   uint64_t magnitude = shift_rounded(mantissa, drop);
-  // The hidden bit adds one to the exponent field, and a carry out of the mantissa does so again.
+  // The hidden bit adds one to the exponent field; so does a carry out of the mantissa.
   if (exponent >= 1) magnitude += static_cast<uint64_t>(exponent - 1) << f.mantissa_bits;
   return sign | (magnitude > largest(f) ? infinity : magnitude);
 }

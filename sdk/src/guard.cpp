@@ -72,7 +72,7 @@ void give_blob(pgr_blob* out, std::string bytes) {
   blob.size = owner->size();
   blob.release = release_string;
   blob.owner = owner.get();
-  // A caller too old to hold `owner` could never release: refuse rather than leak.
+  // A caller whose struct has no `owner` field could never release the blob.
   require(PGR_HAS_FIELD(pgr_blob, out, owner), PGR_STATUS_INVALID_ARGUMENT,
           "the blob to fill is shorter than pgr_blob of plugin_api 1.0");
   fill(out, blob);

@@ -32,8 +32,7 @@ bool HostMemory::take(uint64_t align_bytes, bool zero) {
   return data_ != nullptr;
 }
 
-// The mapping is larger by one alignment, so that an aligned part of the size fits in it. It starts
-// as zeros.
+// Maps one additional alignment, so that an aligned range of the size fits. The memory is zeroed.
 bool HostMemory::map(uint64_t align_bytes) {
   const uint64_t align = std::max(align_bytes, kHugePage);
   mapping_bytes_ = (size_ + kHugePage - 1) / kHugePage * kHugePage + align;

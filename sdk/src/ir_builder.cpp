@@ -151,7 +151,7 @@ Value IrBuilder::emit(uint32_t op, uint32_t dtype, uint32_t lanes, std::span<con
 
 namespace {
 
-// Appends the records at the next multiple of 8 and returns where they start.
+// Appends the records at the next multiple of 8 bytes and returns their offset.
 template <typename Records>
 uint32_t append(std::vector<std::byte>& block, const Records& records) {
   block.resize((block.size() + 7) / 8 * 8);

@@ -1,5 +1,5 @@
-// Bytes to tables: bounds of every table are checked before anything is read. The rules that tie
-// instructions together are in ir_verify.cpp.
+// Decodes bytes into tables. The bounds of each table are checked before its records are read;
+// ir_verify.cpp checks the rules between instructions.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -15,8 +15,8 @@ namespace {
   throw StatusError(PGR_STATUS_INVALID_ARGUMENT, "kernel IR: " + what);
 }
 
-// Bytes of a record up to the last field of 1.0. Later minors add fields behind it, and a writer
-// that does not know those of ours leaves them out: they are 0.
+// Bytes of a record up to the last field of version 1.0. Later minor versions append fields; those
+// that the writer does not know are 0.
 #define PLUGRAD_SIZE_THROUGH(record, field) (offsetof(record, field) + sizeof(record::field))
 template <typename Record>
 constexpr uint64_t kFirstSize = sizeof(Record);
@@ -47,7 +47,7 @@ void check_bounds(const Table& table, uint64_t total_bytes) {
   const std::string where = std::string("table of ") + table.name;
   if (table.offset % 8 != 0)
     fail(where + " starts at " + std::to_string(table.offset) + ", not a multiple of 8");
-  // Counts and strides are 32 bits wide, so the product cannot wrap.
+  // Counts and strides are 32 bits wide, so that the product cannot overflow.
   if (table.offset > total_bytes || table.stride * table.count > total_bytes - table.offset)
     fail(where + " (" + std::to_string(table.count) + " records of " +
          std::to_string(table.stride) + " bytes at " + std::to_string(table.offset) +

@@ -1,5 +1,4 @@
-// A block as text: a head with parameters and arrays, then one line an instruction, indented by
-// block.
+// Prints a block: its parameters and arrays, then one line per instruction, indented by nesting.
 #include "plugrad/sdk/float_bits.h"
 #include "plugrad/sdk/ir_view.h"
 

@@ -1,4 +1,4 @@
-// Rules of whole blocks and of single instructions, except those of ALU ops (ir_verify_alu.cpp).
+// Verifies blocks and instructions, except ALU ops (ir_verify_alu.cpp).
 #include "ir_verify.h"
 
 #include "plugrad/sdk/guard.h"

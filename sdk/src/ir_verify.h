@@ -1,4 +1,4 @@
-// The rules of a kernel IR block beyond the bounds of its tables. Private to the SDK.
+// Verifies the rules between the instructions of a kernel IR block. Private to the SDK.
 #pragma once
 
 #include <string>
@@ -43,9 +43,9 @@ class IrVerifier {
   [[noreturn]] void fail(uint32_t number, const std::string& what) const;
 
   IrView& ir_;
-  std::vector<uint32_t> open_;   // openers of the blocks around the current instruction
-  std::vector<uint32_t> block_;  // by instruction: the opener of its block, or kOutermost
-  std::vector<char> is_closed_;  // by opener: its block has ended
+  std::vector<uint32_t> open_;   // openers of the blocks that enclose the current instruction
+  std::vector<uint32_t> block_;  // per instruction: the opener of its block, or kOutermost
+  std::vector<char> is_closed_;  // per opener: its block has ended
 };
 
 }  // namespace plugrad::sdk

@@ -1,4 +1,4 @@
-// Which dtypes and lanes each ALU op takes: one row an op, one check for all.
+// Verifies the dtypes and lanes of ALU ops by a table with one row per op.
 #include "ir_verify.h"
 
 namespace plugrad::sdk {
@@ -9,7 +9,7 @@ constexpr uint8_t kBool = 1, kInt = 2, kFloat = 4, kSmallFloat = 8;
 constexpr uint8_t kNumber = kInt | kFloat, kBits = kBool | kInt, kAny = 15;
 constexpr uint8_t kComparable = kBool | kNumber;
 
-// What ties the sources to the result.
+// Relation between the dtypes of the sources and of the result.
 enum class Shape : uint8_t {
   Same,     // all sources and the result are of one dtype
   Compare,  // all sources of one dtype, the result is bool

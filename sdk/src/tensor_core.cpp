@@ -29,7 +29,7 @@ struct Edge {
   uint32_t axis, size;
 };
 
-// What is wrong with a tile of two edges; empty: nothing.
+// Error of a tile with two edges; empty: none.
 std::string problem_of(const char* name, const TileLayout& layout, uint32_t threads, Edge rows,
                        Edge columns, bool may_repeat) {
   const std::string text = std::string("layout_") + name;
@@ -137,7 +137,7 @@ float rounded_input(float value, uint32_t fraction_bits) {
   const uint32_t dropped = kFractionBits - fraction_bits;
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & kInfinity) == kInfinity) return value;
-  bits += 1u << (dropped - 1);  // a carry into the exponent is what rounding up means
+  bits += 1u << (dropped - 1);  // Rounding up carries into the exponent correctly.
   return std::bit_cast<float>(bits >> dropped << dropped);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""abidiff of a library that uses every struct of plugin_api: built from plugin_api/include against the same built from
-the frozen headers of the minor. Then from headers with a field put in the middle, which abidiff must call harmful."""
+"""Runs abidiff on a library that uses every struct of plugin_api, built from plugin_api/include and
+from the minor's frozen headers. Then with a field inserted in the middle, which abidiff must report
+as harmful."""
 import pathlib
 import re
 import shutil

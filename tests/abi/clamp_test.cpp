@@ -1,5 +1,5 @@
-// Whoever fills a caller's struct writes at most the caller's size: every struct that a plugin
-// fills, at every size, with a page that cannot be touched right behind it.
+// Writes to a caller's struct never exceed the caller's size: every struct that a plugin fills, at
+// every size, with an inaccessible page behind it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace plugrad::abi {
 namespace {
 
-// Calls `call` with a struct of each size from the bare header to longer than ours.
+// Calls `call` with structs of every size, from the bare header to longer than the current struct.
 template <typename Struct, typename Call>
 void check_all_sizes(const Call& call, uint32_t id) {
   Struct full;

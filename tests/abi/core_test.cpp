@@ -1,5 +1,5 @@
-// Today's host, whole: plugins built with the frozen headers and with those of the next minor, and
-// binaries kept from releases, are opened and compute tensors.
+// Opens plugins built with the frozen headers, with those of the next minor, and released binaries
+// in the current host, and computes tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/abi.md speaks of every function and struct of plugin_api, docs/kernel-ir.md of every op, dtype and record."""
+"""Checks that docs/abi.md mentions every function and struct of plugin_api, and docs/kernel-ir.md
+every op, dtype and record."""
 import pathlib
 import re
 import sys

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""What plugins and components show the loader: usage: exports.py LIBRARY_DIR.
+"""Checks the symbols of plugins and components: usage: exports.py LIBRARY_DIR.
 
-A plugin exports the one symbol pgr_plugin_entry_v1, a component pgr_component_entry_v1, and neither imports a
-symbol of the project: all they use of the host comes in its table.
-"""
+A plugin exports only pgr_plugin_entry_v1, a component only pgr_component_entry_v1; neither imports
+a symbol of the project, because the host's functions are passed as a table."""
 import pathlib
 import subprocess
 import sys

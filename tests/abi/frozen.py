@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The frozen headers stay as they were released; the current ones equal the frozen ones of their own minor.
+"""Checks that the frozen headers are unchanged, and that the current headers equal the frozen ones
+of their minor.
 
-The digests of all frozen headers stand in frozen.sha256. A change of plugin_api is a new minor: PGR_API_MINOR is one
-more, what is new stands at the ends, plugin_api/frozen/1.MINOR and its digests come with it.
-"""
+frozen.sha256 has the digests of all frozen headers. Changing plugin_api requires a new minor:
+increment PGR_API_MINOR, append additions at the ends, and add plugin_api/frozen/1.MINOR with its
+digests."""
 import hashlib
 import pathlib
 import re
@@ -30,7 +31,7 @@ def differences(frozen, current):
 
 
 def digest_breaches():
-    """Lines 'digest path', as sha256sum writes them, for every frozen header."""
+    """Lines 'digest path', in the format of sha256sum, for every frozen header."""
     listed = dict(reversed(line.split()) for line in (FROZEN / "frozen.sha256").read_text().splitlines())
     frozen = {str(p.relative_to(FROZEN)): p for p in FROZEN.rglob("*.h")}
     for name in sorted(listed.keys() | frozen.keys()):

@@ -1,4 +1,4 @@
-// A plugin in C that was built with frozen headers works with today's.
+// Runs a C plugin built with the frozen headers in the current host.
 #include <gtest/gtest.h>
 
 #include "abi/plugin_host.h"

@@ -1,4 +1,4 @@
-// Memory that ends where a page begins that cannot be touched.
+// Memory followed by an inaccessible page.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 namespace plugrad::abi {
 
-// `size` bytes that end where an unreadable page begins.
+// `size` bytes that end at an inaccessible page.
 class GuardedBytes {
  public:
   explicit GuardedBytes(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {

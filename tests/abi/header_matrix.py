@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles each header of plugin_api alone in every language mode: usage: header_matrix.py INCLUDE_DIR.
+"""Compiles each header of plugin_api by itself in every language mode: usage: header_matrix.py
+INCLUDE_DIR.
 
-C89 (with 64-bit integers) to C11 and C++98 to C++20, with every C and C++ compiler that is installed; warnings are
-errors, padding included. Headers include only <stddef.h>, <stdint.h> and each other.
-"""
+C89 (with 64-bit integers) to C11 and C++98 to C++20, with every installed C and C++ compiler;
+warnings, including padding, are errors. Headers include only <stddef.h>, <stdint.h> and each
+other."""
 import concurrent.futures
 import os
 import pathlib

@@ -1,4 +1,4 @@
-// Hello and negotiation, over every plugin that is built.
+// Tests the hello and its negotiation for every built plugin.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST_P(Hello, IsAnsweredByItsHeaders) {
   EXPECT_GE(api->struct_size, offsetof(pgr_plugin_api, shutdown));
 }
 
-// What a plugin of a later minor answers that needs all of its host.
+// The answer of a later minor's plugin that needs its full host.
 TEST(Hello, AnOlderHostIsToldToBeNewer) {
   const pgr_host_api older = make_host();
   pgr_hello hello = make_hello(older, "acme");
@@ -41,7 +41,7 @@ TEST(Hello, AnOlderHostIsToldToBeNewer) {
   EXPECT_EQ(hello.need_host_minor, PGR_API_MINOR + 1);
 }
 
-// The same by the helpers for C.
+// The same with the C helpers.
 TEST(Hello, AnOlderHostIsToldByAPluginInC) {
   const pgr_host_api older = make_host();
   pgr_hello hello = make_hello(older, "acme");
@@ -55,7 +55,7 @@ TEST(Hello, AnOlderHostIsToldByAPluginInC) {
   EXPECT_EQ(hello.need_host_minor, PGR_API_MINOR);
 }
 
-// A host of the next minor: one field more in the hello, one slot more in its table.
+// A host of the next minor: one more field in the hello, one more slot in its table.
 TEST_P(Hello, ANewerHostIsWelcome) {
   struct NextHost {
     pgr_host_api base;

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the binary that is kept of a release: usage: keep.py (at the release's commit).
+"""Builds the binary kept for a release: usage: keep.py (at the release's commit).
 
-Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and puts library,
-manifest, golden layout and a note of how it was made into tests/abi/kept/1.MINOR. From then on they are never
-touched: hosts of later minors must still run them.
-"""
+Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and
+puts the library, manifest, golden layout and a note on its build into tests/abi/kept/1.MINOR. These
+files never change afterwards: hosts of later minors must still run them."""
 import json
 import pathlib
 import shutil

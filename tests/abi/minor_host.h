@@ -1,6 +1,6 @@
-// A host built with the headers of the next minor (next_minor.py), which imitates any minor down to
-// the oldest: every struct that it hands out is as long as at that minor, ends at a page that
-// cannot be touched, and of a plugin's struct it reads what that minor knew.
+// A host built with the headers of the next minor (next_minor.py) that imitates any earlier minor:
+// each struct passed to plugins has that minor's size and ends at an inaccessible page, and only
+// that minor's fields of a plugin's struct are read.
 #pragma once
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 
 namespace plugrad::abi {
 
-/// Size of a struct at a minor; at the one of these headers, its sizeof.
+/// Size of a struct at a minor; its sizeof at the minor of these headers.
 inline uint32_t size_at(uint32_t minor, uint32_t struct_id, size_t now) {
   for (const auto& row : kMinorSizes)
     if (row.minor == minor && row.struct_id == struct_id) return row.size;
@@ -37,7 +37,7 @@ inline std::vector<uint32_t> all_minors() {
   return out;
 }
 
-/// A struct as it was at a minor.
+/// A struct at a minor's size.
 template <class T, uint32_t id>
 class Cut {
  public:
@@ -60,7 +60,7 @@ PGR_STRUCTS(PGR_CUT_ROW)
 #undef PGR_CUT_ROW
 #undef PGR_CUT
 
-/// What a host of that minor copies of a plugin's table.
+/// The part of a plugin's table that a host of that minor copies.
 template <class T>
 T known_part(uint32_t minor, uint32_t id, const void* theirs) {
   pgr_struct_header header;
@@ -75,7 +75,7 @@ inline pgr_string to_pgr(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// The host's table and its functions, which components get too.
+/// The host's table and functions, also passed to components.
 class MinorHost {
  public:
   explicit MinorHost(uint32_t minor) : minor_(minor), table_(minor) {

@@ -1,5 +1,5 @@
-// Kernel IR across minors: a reader of the next minor takes blocks of 1.0, whose records lack its
-// fields. (Readers of today take the next minor's longer ones in minor_test.cpp.)
+// Kernel IR across minors: a reader of the next minor accepts blocks of 1.0, whose records lack its
+// fields. (minor_test.cpp has the reverse: today's readers with longer records.)
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,9 +15,9 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr size_t kAdded = sizeof(uint64_t);  // bytes that next_minor.py puts behind each record
+constexpr size_t kAdded = sizeof(uint64_t);  // bytes that next_minor.py appends to each record
 
-// Parameters of both kinds, an array, a loop, and more sources than a record holds.
+// Both kinds of parameters, an array, a loop, and more sources than fit a record.
 Bytes kernel() {
   sdk::IrBuilder b("minor");
   b.set_groups(4);
@@ -42,7 +42,7 @@ void append(Bytes& to, const Bytes& from, uint32_t& offset, uint32_t& stride, ui
   stride -= static_cast<uint32_t>(kAdded);
 }
 
-// The block as 1.0 writes it: every record without what the next minor adds.
+// The block as written by 1.0: every record without the next minor's fields.
 Bytes as_of_1_0(const Bytes& block) {
   pgr_ir_header header;
   std::memcpy(&header, block.data(), sizeof header);

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""What every struct measures at each minor: usage: minor_sizes.py OUTPUT_HEADER.
+"""Writes the size of every struct at each minor: usage: minor_sizes.py OUTPUT_HEADER.
 
-Reads tests/abi/layout/layout.golden (this minor) and tests/abi/kept/1.N/layout.golden (those before, kept when a minor ends)
-and writes a table by which a host can be cut down to any of them.
-"""
+Reads tests/abi/layout/layout.golden (this minor) and tests/abi/kept/1.N/layout.golden (earlier
+minors) and writes a table with which a host imitates any of them."""
 import pathlib
 import re
 import sys

@@ -1,6 +1,6 @@
-// Hosts of every minor against plugins of every minor: today's plugins, a plugin built with the
-// frozen headers, one built with those of the next minor, and binaries kept from releases. Each
-// computes, and nobody touches what the other's structs do not have.
+// Tests hosts of every minor with plugins of every minor: today's plugins, plugins built with the
+// frozen headers and with those of the next minor, and released binaries. Each computes, and
+// neither side accesses fields that the other's structs lack.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kElems = 64;
 constexpr const char* kKernel = "add_64";
 
-// out[i] = a[i] + b[i], as a host of the next minor writes it whatever it imitates else: its
-// records are longer than those that plugins of today know.
+// out[i] = a[i] + b[i], written by the next minor's builder for every imitated minor: its records
+// are longer than those of today's plugins.
 std::vector<std::byte> addition() {
   sdk::IrBuilder b(kKernel);
   b.set_groups(kElems);
@@ -32,7 +32,7 @@ std::vector<std::byte> addition() {
 struct Plugin {
   std::string path;
   uint32_t minor;        // of its headers
-  std::string renderer;  // the SDK's dialect that its manifest names; empty: it has its own
+  std::string renderer;  // the SDK's dialect in its manifest; empty: its own renderer
 };
 
 void PrintTo(const Plugin& plugin, std::ostream* out) {
@@ -62,7 +62,7 @@ std::vector<Plugin> plugins() {
   return out;
 }
 
-// One plugin under one host: from the hello to a result.
+// One plugin with one host: from the hello to a result.
 class Session {
  public:
   Session(const Plugin& plugin, uint32_t minor)
@@ -124,7 +124,7 @@ class Session {
     find_renderer();
     uint32_t count = 0;
     ok(api_.device_count(api_.plugin, &count, error_.get()));
-    if (count == 0) {  // no hardware here, which is no error and has a reason
+    if (count == 0) {  // missing hardware is not an error, but has a reason
       EXPECT_GT(error_->message_size, 0u);
       return false;
     }
@@ -244,7 +244,7 @@ class Session {
 
 class Minors : public testing::TestWithParam<std::tuple<Plugin, uint32_t>> {};
 
-// In a process of its own: a plugin's entry runs once a process, under one host.
+// Each in a fresh process: a plugin's entry runs once per process, with one host.
 TEST_P(Minors, APluginComputesUnderAHostOfThatMinor) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The next minor of plugin_api, made up: usage: next_minor.py OUTPUT_INCLUDE_DIR.
+"""Generates a made-up next minor of plugin_api: usage: next_minor.py OUTPUT_INCLUDE_DIR.
 
-Copies plugin_api/include and adds one field to every struct and every record of kernel IR, one slot to every table and
-one to PGR_API_MINOR and PGR_IR_VERSION, as a real next minor would: at the ends. Hosts and plugins built with it meet
-those of today in the tests.
-"""
+Copies plugin_api/include, appends a field to every struct and every record of kernel IR and a slot
+to every table, and increments PGR_API_MINOR and PGR_IR_VERSION, as a real minor would. The tests
+combine hosts and plugins built with it and with today's headers."""
 import pathlib
 import re
 import sys

@@ -1,4 +1,4 @@
-// The smallest host: a table of host functions, and a plugin opened by its path.
+// A minimal host: a table of host functions, and a plugin opened by path.
 #pragma once
 
 #include <dlfcn.h>
@@ -100,7 +100,7 @@ inline pgr_hello make_hello(const pgr_host_api& host, const std::string& path) {
   return hello;
 }
 
-// The plugin's table, by a plain hello.
+// The plugin's table, from a plain hello.
 inline const pgr_plugin_api* open_plugin(const std::string& path) {
   pgr_hello hello = make_hello(shared_host(), path);
   const pgr_plugin_api* api = nullptr;

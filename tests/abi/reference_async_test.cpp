@@ -1,4 +1,4 @@
-// Queues, events, graphs and counters of the reference plugin, through its C tables alone.
+// Tests queues, events, graphs and counters of the reference plugin through its C tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using sdk::IrBuilder;
 using testing::HasSubstr;
 constexpr uint32_t I32 = PGR_DTYPE_I32;
 
-// out[0] = out[0] * 3 + scalar, after `spins` rounds of doing nothing.
+// out[0] = out[0] * 3 + scalar, after `spins` idle iterations.
 std::vector<std::byte> step_kernel(int64_t spins) {
   IrBuilder b("step");
   auto out = b.buffer(I32, 1);
@@ -32,7 +32,7 @@ std::vector<std::byte> step_kernel(int64_t spins) {
   return b.finish();
 }
 
-// Reads behind the buffer that it says it has: fails when it runs.
+// Reads beyond the declared size of its buffer: fails at run time.
 std::vector<std::byte> failing_kernel() {
   IrBuilder b("failing");
   auto out = b.buffer(I32, 1);
@@ -307,7 +307,7 @@ TEST(ReferenceOptions, APluginWithoutAnInterfaceHasNoTable) {
   EXPECT_EQ(api->query_interface(api->plugin, &graph, PGR_API_MINOR, &table, error.get()),
             PGR_STATUS_UNSUPPORTED);
   EXPECT_NE(query<pgr_queue_api>(api, "pgr.queue"), nullptr);
-  open_plugin(path);  // all claims again, for the tests that follow
+  open_plugin(path);  // restores all claims for the following tests
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The reference plugin through its C tables alone: memory, compiling, launching, withdrawn claims.
+// Tests the reference plugin through its C tables: memory, compiling, launching, withdrawn claims.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

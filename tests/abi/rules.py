@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Ground rules of plugin_api that no compiler checks: every function of a table says who may call it when; fields are
-fixed-width integers, pointers and function pointers; headers include the two standard ones and each other."""
+"""Checks rules of plugin_api that no compiler checks: every function of a table documents its
+thread-safety; fields are fixed-width integers, pointers and function pointers; headers include only
+the two standard ones and each other."""
 import pathlib
 import re
 import sys
@@ -13,7 +14,7 @@ ENUM_FIELD = re.compile(r"^\s*enum\b", re.M)
 FUNCTION = re.compile(r"^([\w ]+?\**) ?\(\*(\w+)\)\((.*)\)$")
 TYPEDEF = re.compile(r"^typedef ((?!struct|enum)[^;]*);", re.M)
 STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} (\w+);", re.S)
-# Values, not pointers, that a struct may hold: the string alone is exempt from the rule of headers.
+# Types that a struct may hold by value; pgr_string is the only struct exempt from this rule.
 VALUES = ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "int32_t", "int64_t", "pgr_string", "pgr_status", "pgr_span_fn")
 
 
@@ -22,7 +23,8 @@ def without_comments(text):
 
 
 def unmarked(table, body):
-    """Functions of a table that no mark precedes: one mark holds for the functions up to the next blank or comment."""
+    """Functions of a table without a preceding mark: a mark applies to the functions up to the next
+    blank line or comment."""
     mark = None
     for part in re.split(r"(/\*.*?\*/)", body, flags=re.S):
         if part.startswith("/*"):
@@ -49,7 +51,7 @@ def bad_fields(name, body):
 
 
 def bad_functions(name, declarations):
-    """Results and parameters of pointers to functions, in structs and in typedefs."""
+    """Result and parameter types of function pointers, in structs and typedefs."""
     for declaration in declarations:
         function = FUNCTION.match(" ".join(declaration.split()))
         if not function:
@@ -76,7 +78,7 @@ def breaches_of(text):
     yield from bad_functions("typedef", TYPEDEF.findall(without_comments(text)))
 
 
-# What the rules must see: each is put into a copy of a header.
+# Violations that the rules must detect: each is inserted into a copy of a header.
 WRONG = [
     ("memory.h", "  uint32_t flags;       /* PGR_ALLOC_* */", "  bool flags;", '"bool"'),
     ("memory.h", "  uint64_t size_bytes;  /*", "  size_t size_bytes;  /*", '"size_t"'),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The C template under another name, as `plugrad new-plugin` makes it: usage: template_copy.py NAME OUTPUT_DIR."""
+"""Copies the C template under another name, as `plugrad new-plugin` does: usage: template_copy.py
+NAME OUTPUT_DIR."""
 import json
 import pathlib
 import sys
@@ -13,7 +14,7 @@ def write_if_changed(path, text):
 
 
 def copy(name, output):
-    """plugin.c, the manifest beside the library, and note.c, which puts it inside."""
+    """Writes plugin.c, the manifest next to the library, and note.c, which embeds it."""
     output.mkdir(parents=True, exist_ok=True)
     for file, target in (("plugin.c", "plugin.c"), ("manifest.json", f"libplugrad_plugin_{name}.json")):
         text = (TEMPLATE / file).read_text()

@@ -1,4 +1,5 @@
-// The corpus: its rows are whole, different and computable; its results are kept and summed up.
+// Tests the corpus: its rows are complete, distinct and computable; its results are saved and
+// summarised.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ const CorpusRow& row_named(const std::string& name) {
   throw std::invalid_argument("no row " + name);
 }
 
-// What corpus_rows() says of a folder with this one file.
+// The error of corpus_rows() for a folder with this file.
 std::string refusal(const std::string& text) {
   const TemporaryDirectory folder;
   std::ofstream(folder / "net.json") << text;
@@ -122,7 +123,7 @@ TEST(Corpus, TheSmallestRowOfEachKind_Runs) {
     if (row.item.bytes < place->second->item.bytes) place->second = &row;
   }
   for (const auto& [key, row] : least) {
-    if (row->item.bytes > 6e7 || row->item.flops > 6e8) continue;  // for a measured run
+    if (row->item.bytes > 6e7 || row->item.flops > 6e8) continue;  // too slow for a measured run
     std::vector<Tensor> inputs;
     for (const auto& shape : row->item.shapes)
       inputs.push_back(static_cast<int64_t>(inputs.size()) == find_kind(row->item.kind)->integers
@@ -156,7 +157,7 @@ TEST(CorpusKinds, ComputeWhatTheyAreCalled) {
   EXPECT_THAT(computed("rope", {pair, Tensor::from<float>({0.5, 0.25}).reshape({1, 2}),
                                 Tensor::from<float>({1, 10}).reshape({1, 2})}),
               ElementsAre(2 * 0.5f - 3, 3 * 0.25f + 20));
-  // Gates of 0 but the cell's, which is large: o f c + o i tanh(large), each gate a half.
+  // All gates 0 except a large cell gate: o f c + o i tanh(large), each gate a half.
   EXPECT_THAT(computed("lstm_cell", {Tensor::from<float>({0, 0, 50, 0}).reshape({1, 4}),
                                      Tensor::from<float>({1}).reshape({1, 1})}),
               ElementsAre(FloatNear(0.5f * std::tanh(0.5f + 0.5f), 1e-6f)));
@@ -279,7 +280,7 @@ TEST(CorpusModel, FamiliesAndAllAreSummedUp) {
   EXPECT_DOUBLE_EQ(summaries[2].rank_correlation, -0.5);
 }
 
-// Of a row's kernels, by the schedules that they have.
+// The prediction uses the schedules of the row's kernels.
 TEST(CorpusModel, ARowIsPredictedAndMeasured) {
   std::vector<ModelRow> rows;
   run_model({.family = "softmax", .filter = all_rows_of("softmax")[0], .threads = {1}},
@@ -288,7 +289,7 @@ TEST(CorpusModel, ARowIsPredictedAndMeasured) {
   ASSERT_FALSE(rows[0].kernels.empty());
   EXPECT_FALSE(rows[0].kernels[0].optimisations.empty());
   EXPECT_GT(rows[0].measured, 0);
-  // A model that is a hundred times off, or has no unit, is broken.
+  // A prediction off by a factor of 100 indicates a broken model or unit.
   EXPECT_GT(rows[0].predicted, rows[0].measured / 100);
   EXPECT_LT(rows[0].predicted, rows[0].measured * 100);
 }

@@ -1,5 +1,5 @@
-// Peers are held to the instruction set that ours is, and one that is not held to it counts nowhere
-// but with all instructions.
+// Peers are restricted to the same instruction set as plugrad; a peer that cannot be restricted is
+// compared only if all instructions are allowed.
 #include "bench/isa.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 namespace plugrad::bench {
 namespace {
 
-// A peer that says `greeting` and then waits.
+// A peer that prints `greeting` and then waits.
 std::unique_ptr<PeerProcess> peer_saying(const std::string& greeting) {
   return std::make_unique<PeerProcess>(
       std::vector<std::string>{"sh", "-c", "echo '" + greeting + "'; read line"},

@@ -1,4 +1,4 @@
-// The networks that the bench calls are those of their papers: by the number of their weights.
+// Checks the bench's networks against their papers by the number of weights.
 #include "bench/networks/networks.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ Network unrealised(const std::string& name, int64_t batch) {
   return takes_tokens ? make_token_network(name, batch) : make_image_network(name, batch);
 }
 
-// Without the statistics of batch norms, which are no weights.
+// Excludes the statistics of batch norms.
 int64_t weights_of(const Network& network) {
   int64_t count = 0;
   for (const auto& [name, tensor] : network.state)
@@ -27,7 +27,7 @@ TEST(BenchNetworks, HaveAsManyWeightsAsTheirPapersSay) {
   EXPECT_EQ(weights_of(unrealised("mobilenet_v2", 1)), 3'504'872);
   EXPECT_EQ(weights_of(unrealised("gpt2_decode", 1)), 124'439'808);
   EXPECT_EQ(weights_of(unrealised("vit_tiny", 1)), 5'717'416);
-  // 22 713 216 with the pooler (384 x 384 + 384) and the two segments (768), which are left out.
+  // 22 713 216 with the pooler (384 x 384 + 384) and the two segments (768), which are omitted.
   EXPECT_EQ(weights_of(unrealised("minilm", 1)), 22'713'216 - 384 * 385 - 768);
 }
 

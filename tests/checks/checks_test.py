@@ -1,4 +1,4 @@
-"""The checks themselves: what breaks a rule is found, what keeps it is not."""
+"""Tests the checks: violations are reported, and correct code is not."""
 import pathlib
 import sys
 import unittest

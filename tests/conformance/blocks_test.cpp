@@ -1,5 +1,5 @@
-// The suite's fused kernels are what the compiler makes today for a device with the mandatory set
-// alone. With UPDATE_BLOCKS set they are written instead: see tools/update-blocks.
+// Compares the suite's fused kernels with the compiler's output for a device with only the
+// mandatory ops. With UPDATE_BLOCKS set, writes them instead: see tools/update-blocks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Blocks = std::map<std::string, Bytes>;
 
-// A value that the host has given, so that nothing runs before the program itself.
+// A value given by the host, so that nothing runs before the program.
 Tensor leaf(const Shape& shape) {
   int64_t count = 1;
   for (int64_t size : shape) count *= size;
@@ -35,7 +35,7 @@ Tensor places(int64_t count) {
   return Tensor::from(values);
 }
 
-// 1 where a place is the column's number: what a device without 64-bit integers gathers by.
+// 1 where an element equals the column's index: devices without 64-bit integers gather by it.
 Tensor one_hot(int64_t rows, int64_t columns) {
   return (places(rows).reshape({rows, 1}) == Tensor::arange(columns, DType::I32)).cast(DType::F32);
 }
@@ -79,7 +79,7 @@ const Program kPrograms[] = {
     {"logarithm", [] { return std::vector{leaf({67}).log()}; }},
 };
 
-// A device that has what every device must have, and nothing else.
+// A device with only the mandatory claims.
 pgr_device_caps mandatory_caps() {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
@@ -101,7 +101,7 @@ pgr_device_caps mandatory_caps() {
   return caps;
 }
 
-// The kernels of a program, in the order in which it would run them.
+// The kernels of a program in execution order.
 void add_kernels(const Program& program, Blocks& blocks) {
   std::vector<Tensor> outputs = program.make();
   std::vector<engine::TensorState*> states;
@@ -117,7 +117,7 @@ void add_kernels(const Program& program, Blocks& blocks) {
         planned.size() == 1 ? std::string(program.name) : program.name + ("_" + std::to_string(i));
     codegen::Options options;
     options.contract = false;
-    // Where a quotient is made of integers, unrolling would make it hundreds of lines many times.
+    // Unrolling would repeat integer divisions of hundreds of lines.
     options.no_opt = std::string_view(program.name) != "matmul_bias_relu" &&
                      std::string_view(program.name) != "convolution";
     options.name = name;
@@ -161,7 +161,7 @@ TEST(FusedBlocks, AreWhatTheCompilerMakes) {
         << sdk::print_ir(sdk::decode_ir(bytes));
 }
 
-// Every value of a block is of the mandatory set.
+// Every value of a block uses only the mandatory set.
 TEST(FusedBlocks, NeedTheMandatorySetAlone) {
   size_t checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(PLUGRAD_BLOCKS_FOLDER)) {

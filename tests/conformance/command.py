@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command line of `plugrad conformance`: exit codes, one JSON document, reports, replay, lists."""
+"""Tests the command line of `plugrad conformance`: exit codes, one JSON document, reports, replay,
+lists."""
 import json
 import os
 import pathlib
@@ -75,7 +76,7 @@ def check_nothing_to_judge():
           code, err)
 
 
-# Opening a pipe that no process reads would wait for ever; a link's target is what is written.
+# Opening a pipe without a reader would block; for a link, the target is written.
 def check_reports_in_the_way(folder):
     pipe, target = pathlib.Path(folder, "pipe"), pathlib.Path(folder, "target")
     for made in (pipe, target):

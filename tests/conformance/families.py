@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/conformance.md names every family of the suite, and no other: usage: families.py PLUGRAD PAGE"""
+"""Checks that docs/conformance.md names exactly the families of the suite: usage: families.py
+PLUGRAD PAGE"""
 import json
 import re
 import subprocess

@@ -1,4 +1,4 @@
-// The suite's own host, and the tables it hands to tests.
+// Tests the suite's own host and the tables that it gives to tests.
 #include "conformance/plugin/host.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ TEST(Tables, AreClampedAndAbsentSlotsAnswerUnsupported) {
   PGR_INIT(theirs, DEVICE_API);
   theirs.info = [](pgr_device*, pgr_device_info*, pgr_error*) -> pgr_status { return 0; };
   theirs.synchronize = [](pgr_device*, pgr_error*) -> pgr_status { return 0; };
-  theirs.struct_size = offsetof(pgr_device_api, synchronize);  // an older plugin's
+  theirs.struct_size = offsetof(pgr_device_api, synchronize);  // of an older plugin
   pgr_device_api own;
   ASSERT_EQ(clamp_table(&theirs, PGR_STRUCT_DEVICE_API, own), "");
   EXPECT_TRUE(offered(own.info));

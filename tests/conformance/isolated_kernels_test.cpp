@@ -1,4 +1,4 @@
-// Launches in a worker: values, times, and what becomes of a crash.
+// Tests launches in a worker: values, times, and crashes.
 #include "conformance/worker/isolated_kernels.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST(IsolatedKernels, ComputeOnSharedMemory) {
   for (int i = 0; i < 64; ++i) in.numbers[i] = i, out.numbers[i] = 1000;
   kernels.launch(launch);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(out.numbers[i], 1000 + 5 * i);
-  std::this_thread::sleep_for(5ms);  // the worker sleeps by now
+  std::this_thread::sleep_for(5ms);  // the worker is idle by now
   launch.scalars = {2};
   EXPECT_GT(kernels.launch(launch), 0u);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(out.numbers[i], 1000 + 7 * i);

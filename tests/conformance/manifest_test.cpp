@@ -1,4 +1,5 @@
-// Manifests as the suite reads them, from the file beside the library and the note inside.
+// Tests the suite's reading of manifests, from the file next to the library and from the note
+// inside.
 #include "conformance/plugin/manifest.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of the temporary directory, removed with it.
+// A file in the temporary directory, removed by the destructor.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& bytes)
@@ -63,7 +64,8 @@ TEST(Manifest, DamagedLibrariesAreErrors) {
     const TemporaryFile library("cut.so", whole.substr(0, size));
     EXPECT_THROW(read_manifest(library.path()), std::runtime_error) << size << " bytes";
   }
-  for (size_t at = 32; at < 1200; at += 3) {  // no byte of header and tables makes it crash
+  // corrupting any byte of header and tables must not crash
+  for (size_t at = 32; at < 1200; at += 3) {
     std::string spoilt = whole;
     spoilt[at] = static_cast<char>(0xff);
     const TemporaryFile library("spoilt.so", spoilt);

@@ -1,4 +1,4 @@
-// The suite's reference values against values known otherwise, and its judge against wrong results.
+// Tests the suite's reference values against independent values, and its judge with wrong results.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -42,7 +42,7 @@ struct UnaryRow {
   uint64_t source, result;
 };
 
-// From published tables of the functions, rounded by hand to the formats.
+// From published tables, rounded by hand to the formats.
 TEST(Reference, GivesKnownValuesOfFunctions) {
   const UnaryRow rows[] = {
       {PGR_OP_EXP2, PGR_DTYPE_F32, 0x3f000000, 0x3fb504f3},  // 2^(1/2) = 1.41421356…
@@ -102,7 +102,7 @@ TEST(Reference, CastsAsDocumented) {
   EXPECT_EQ(cast(PGR_DTYPE_F32, PGR_DTYPE_F8E5M2, bits(-61440.0f)), 0xfcu);
   EXPECT_EQ(cast(PGR_DTYPE_F32, PGR_DTYPE_BF16, 0x3f808000), 0x3f80u);  // ties to even
   EXPECT_EQ(cast(PGR_DTYPE_F32, PGR_DTYPE_BF16, 0x3f818000), 0x3f82u);
-  // By way of f32 this would tie and round down.
+  // Rounding through f32 would give a tie and round down.
   EXPECT_EQ(cast(PGR_DTYPE_F64, PGR_DTYPE_BF16, bits(1.0 + 0x1p-8 + 0x1p-40)), 0x3f81u);
   EXPECT_EQ(cast(PGR_DTYPE_I64, PGR_DTYPE_F32, (uint64_t{1} << 60) + (uint64_t{1} << 36) + 1),
             bits(0x1.000002p60f));
@@ -119,7 +119,7 @@ TEST(Reference, CastsAsDocumented) {
   EXPECT_FALSE(is_unspecified(PGR_DTYPE_F64, PGR_DTYPE_I64, bits(-0x1p63)));
 }
 
-// This machine's own arithmetic is IEEE's: another witness for f32 and f64.
+// The machine's IEEE arithmetic is an independent reference for f32 and f64.
 template <typename T>
 void compare_with_processor(uint32_t dtype) {
   Random random(7);
@@ -156,14 +156,14 @@ TEST(Reference, AgreesWithTheProcessorInF64) {
 TEST(Reference, CastsF64ToF32AsTheProcessor) {
   Random random(8);
   for (int i = 0; i < 20000; ++i) {
-    // Exponents around those of f32, so that few are zero or infinite.
+    // Exponents near those of f32, so that few values are zero or infinite.
     const uint64_t source = (random() & 0x800fffffffffffff) | (random() % 300 + 873) << 52;
     const auto want = static_cast<float>(std::bit_cast<double>(source));
     ASSERT_EQ(cast(PGR_DTYPE_F64, PGR_DTYPE_F32, source), bits(want)) << std::hex << source;
   }
 }
 
-// Every value of the small formats is kept by a cast to f64 and back.
+// A cast to f64 and back keeps every value of the small formats.
 TEST(Reference, SmallFloatsSurviveAWiderFormat) {
   for (uint32_t dtype : {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F8E4M3, PGR_DTYPE_F8E5M2})
     for (uint64_t value : all_values(dtype)) {
@@ -259,7 +259,7 @@ TEST(Judge, TakesDenormalsAsTheDeviceSays) {
   }
 }
 
-// Only what was flushed may lose its sign: -0.5 truncated and -1 * 0 are zeros of their own.
+// Only flushed values may lose their sign: -0.5 truncated and -1 * 0 are zeros by themselves.
 TEST(Judge, SeesSignsOfZerosThatWereNotFlushed) {
   const uint64_t minus = 0x80000000, minus_half = 0xbf000000, minus_one = 0xbf800000;
   const uint64_t minus_tiny = 0x80400000;
@@ -286,7 +286,7 @@ TEST(Judge, MeasuresInUnitsOfTheLastPlace) {
       judge(PGR_OP_FDIV, PGR_DTYPE_F32, {0x3f800000, 0x40400000}, 0x3eaaaaaa, caps).is_right);
 }
 
-// docs/kernel-ir.md prints the table that the tests judge by.
+// docs/kernel-ir.md prints the table that the tests use.
 TEST(AccuracyTable, StandsInTheDocuments) {
   std::ifstream file(PLUGRAD_KERNEL_IR_PAGE);
   std::ostringstream text;

@@ -1,4 +1,4 @@
-// What `plugrad conformance` says while it runs where its output is no terminal.
+// Tests the progress output of `plugrad conformance` without a terminal.
 #include "tools/conformance/progress.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The generator of random kernels: what it makes is valid, runs, uses what is claimed, and can be
-// compared bit by bit; kernels of which that is not true are recognised.
+// Tests the generator of random kernels: its kernels are valid, run, use the claims and can be
+// compared bitwise; kernels that cannot be compared are recognised.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A device that claims everything, as the reference does.
+// A device that claims everything, like the reference plugin.
 pgr_device_caps all_caps() {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
@@ -87,7 +87,7 @@ TEST(RandomKernels, UseWhatIsClaimedAlone) {
   }
 }
 
-// Of a kernel that stores what `make` gives for an f32 that is loaded.
+// For a kernel that stores the result of `make` on a loaded f32.
 std::string obstacle_of(uint32_t dtype, Value (*make)(IrBuilder& ir, Value loaded)) {
   IrBuilder ir("k");
   const Value input = ir.buffer(PGR_DTYPE_F32, 4, kInput), output = ir.buffer(dtype, 4, kOutput);

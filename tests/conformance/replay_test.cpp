@@ -1,4 +1,4 @@
-// Replay tokens, and kernels of failures made small.
+// Tests replay tokens and the shrinking of failing kernels.
 #include "conformance/driver/replay.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ TEST(ReplayToken, ALongOneIsAFile) {
   EXPECT_EQ(decode_replay(token).payload, given.payload);
 }
 
-// Another user may have laid a link where the folder of such files is made.
+// Another user may have placed a link at the folder's path.
 TEST(ReplayToken, IsNotWrittenThroughALink) {
   const Replay given{"l2.random.17", 1, some_bytes(100000)};
   const auto folder = std::filesystem::temp_directory_path() /
@@ -85,7 +85,7 @@ TEST(ReplayToken, SeedsOfTestsDifferAndStay) {
   EXPECT_EQ(seed_of_test(7, "l2.random.1"), seed_of_test(7, "l2.random.1"));
 }
 
-// Sums, products and an exclusive or over loops, conditions, vectors and arrays.
+// Sums, products and an exclusive or, with loops, conditions, vectors and arrays.
 std::vector<std::byte> large_kernel() {
   sdk::IrBuilder b("large");
   b.set_groups(8);
@@ -124,7 +124,7 @@ TEST(Shrink, KeepsWhatFailsAndLittleElse) {
   const std::vector<std::byte> small = shrink_kernel(large_kernel(), fails, start + 20s);
   const sdk::IrView ir = sdk::decode_ir(small);
   EXPECT_TRUE(has_op(small, PGR_OP_XOR));
-  // out, index, a constant, the exclusive or, the store.
+  // Output, index, a constant, the exclusive or, the store.
   EXPECT_LE(ir.insts().size(), 6u) << sdk::print_ir(ir);
   EXPECT_EQ(ir.params().size(), 1u);
   EXPECT_EQ(ir.header().group_count[0], 1u);
@@ -142,7 +142,7 @@ TEST(Shrink, AKernelThatNeedsItsLoopKeepsIt) {
   EXPECT_LE(sdk::decode_ir(small).insts().size(), 10u) << sdk::print_ir(sdk::decode_ir(small));
 }
 
-// A compiler may stumble over what nothing uses: it is not swept away with the first change.
+// An unused value may trigger the failure: it must not be removed together with another change.
 TEST(Shrink, KeepsAnUnusedValueThatFails) {
   sdk::IrBuilder b("unused");
   b.set_groups(4);
@@ -168,8 +168,8 @@ TEST(Shrink, StopsAtItsDeadline) {
   EXPECT_EQ(shrink_kernel(kernel, never_asked, std::chrono::steady_clock::now()), kernel);
 }
 
-// A device that computes every kernel with an exclusive or wrongly: found by random kernels, made
-// small, and found again by the token alone.
+// A device with a wrong exclusive or: random kernels detect it, the kernel is shrunk, and the token
+// alone reproduces it.
 TEST(Suite, ShrinksARandomKernelAndReplaysIt) {
   Options options = faulty_options("xor", "l2.random");
   const Report report = run_suite(options);
@@ -182,7 +182,7 @@ TEST(Suite, ShrinksARandomKernelAndReplaysIt) {
   EXPECT_NE(failure->ir.find("XOR"), std::string::npos) << failure->ir;
   options.filter.clear();
   options.replay = failure->replay;
-  options.seed = 99;  // the token's own counts
+  options.seed = 99;  // ignored: the token has its own
   const Report again = run_suite(options);
   ASSERT_EQ(again.tests.size(), 1u);
   EXPECT_EQ(again.tests[0].id, failure->id);

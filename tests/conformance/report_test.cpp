@@ -1,5 +1,5 @@
-// What a run writes: JSON that an edit breaks, JUnit and HTML that other programs read, waivers,
-// advice.
+// Tests the reports of a run: tamper-evident JSON, JUnit and HTML readable by other programs,
+// waivers, advice.
 #include "conformance/report/report.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TestResult result(const char* id, Level level, Status status) {
   return test;
 }
 
-// Ids below "x" are none of the suite's: the report stays the same while the suite grows.
+// The ids below "x" are not in the suite, so that the report does not change as the suite grows.
 Report example() {
   Report report;
   report.device = "ACME: model <7>";
@@ -86,7 +86,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return at == text.npos ? text : text.replace(at, what.size(), by);
 }
 
-// The report changed, and its digest computed anew: what only the other checks can find.
+// A modified report with a recomputed digest: only the other checks can detect it.
 template <class Change>
 std::string redigested(Change change) {
   Report report = example();
@@ -341,7 +341,7 @@ TEST(Advice, names_what_unlocks_most_first) {
                           "implement map() of pgr.allocator to unlock 1 test"));
 }
 
-// A test of map that wants memory of the host as well.
+// A test of map that also needs host memory.
 TEST(Advice, does_not_ask_for_what_is_there) {
   const Tests tests = {described("a", Level::L1, "", "pgr.allocator map"),
                        described("b", Level::L3, "pgr.profile")};
@@ -365,7 +365,7 @@ TEST(Advice, names_the_op_where_the_dtype_computes_already) {
                                                   "claim sin on f32 to unlock 1 test"));
 }
 
-// The test is of a cast from f32, and what is missing is its other side.
+// The test casts from f32; the missing part is the target dtype.
 TEST(Advice, names_the_dtypes_that_a_message_names) {
   const Tests tests = {described("l2.cast.f32.bf16", Level::L2, ""),
                        described("l2.cast.f32.f16", Level::L2, "")};
@@ -388,7 +388,7 @@ TEST(Advice, puts_failures_of_the_lowest_level_first) {
   EXPECT_EQ(of_l2[0].level, Level::L2);
 }
 
-// A kernel that does nothing fails tests that use it, of lower levels too.
+// A kernel that does nothing also fails tests of lower levels that use it.
 TEST(Advice, puts_a_cause_before_its_consequences) {
   const std::vector<TestResult> results = {
       result("l0.process.exit_open", Level::L0, Status::Fail),
@@ -406,7 +406,8 @@ TEST(Advice, names_the_test_that_hung) {
                                      result("l2.alu.add.f32", Level::L2, Status::Timeout)};
   results[0].message = "not run: 5 tests of L1 in a row timed out";
   EXPECT_THAT(advice(results, {}), ElementsAre(testing::StartsWith("mend l1.ops.add.f32 first")));
-  results[2].status = Status::Pass;  // a hang of a higher level is no cause of a lower failure
+  // a hang in a higher level does not cause a failure in a lower one
+  results[2].status = Status::Pass;
   EXPECT_THAT(advice(results, {}), ElementsAre(testing::StartsWith("mend l1.memory.copy first")));
 }
 

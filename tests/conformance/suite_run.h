@@ -1,4 +1,4 @@
-// A run of the suite on the faulty plugin.
+// Runs the suite on the faulty plugin.
 #pragma once
 
 #include <string>

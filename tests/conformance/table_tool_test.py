@@ -1,4 +1,5 @@
-"""tools/update-conformance-reports: what it writes of a report, and what --check finds wrong with a table."""
+"""Tests tools/update-conformance-reports: its output for a report, and the errors that --check
+finds in a table."""
 import pathlib
 import runpy
 import unittest

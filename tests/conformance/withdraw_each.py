@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every claim of REFERENCE withdrawn in turn: the device without it passes the suite, and networks trained on it through
-core, where the host makes what is missing of what is left, agree with the evaluator.
+"""Withdraws each claim of REFERENCE in turn: the device must pass the suite without it, and
+networks trained through core, where the host decomposes the missing op, must agree with the
+evaluator.
 
-usage: withdraw_each.py PLUGRAD [--full]    --full: each op on each dtype too, and the quick selection instead of L1
-"""
+usage: withdraw_each.py PLUGRAD [--full]    --full: also each op on each dtype, and the quick
+selection instead of L1"""
 import concurrent.futures
 import json
 import os
@@ -14,7 +15,7 @@ MANDATORY_DTYPES = {"bool", "i32", "f32"}
 DTYPES = ["i8", "u8", "i16", "u16", "u32", "i64", "u64", "f16", "bf16", "f64", "f8e4m3", "f8e5m2"]
 INTS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
-# Claims of ops; the mandatory ones are claims on the other dtypes only.
+# Claims of ops; mandatory ops are claims only on the other dtypes.
 OPTIONAL = {"sub": INTS + FLOATS, "fdiv": FLOATS, "fma": FLOATS, "trunc": FLOATS, "exp2": FLOATS, "log2": FLOATS,
             "sin": FLOATS, "atomic_add": INTS + FLOATS, "local_id": ["i32", "i64"], "barrier": [], "async_copy": []}
 MANDATORY = {"add": INTS + FLOATS, "mul": INTS + FLOATS, "neg": INTS + FLOATS, "idiv": INTS, "mod": INTS,
@@ -29,7 +30,7 @@ def words(full):
     yield from ("lanes", "local", "synchrony")
     yield from OPTIONAL
     yield from DTYPES
-    # Memory that does not hold a dtype does not compute on it either.
+    # A dtype that cannot be stored has no arithmetic either.
     for dtype in DTYPES:
         yield f"{dtype},load:{dtype},store:{dtype}"
     if full:
@@ -40,7 +41,7 @@ def words(full):
 
 
 def judge(tool, word, full):
-    """What is wrong without the claim; empty: nothing."""
+    """Errors of a run without the claim; empty: none."""
     command = [tool, "conformance", "--device", "REFERENCE", "--json", "--option", f"withdraw={word}"]
     if not full:
         command += ["--filter", "l1.*,l2.models.*"]

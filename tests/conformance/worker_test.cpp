@@ -1,4 +1,4 @@
-// The suite survives what plugins do, and says what they did.
+// Tests that the suite survives misbehaving plugins and reports their behaviour.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// One test that launches a kernel, and one behind it that does not.
+// A test that launches a kernel, and a later one that does not.
 constexpr const char* kLaunches = "l1.launch.groups.2x1x1";
 constexpr const char* kLaunchesNothing = "l1.device.info";
 
@@ -86,7 +86,7 @@ std::string refusal_of(const Options& options) {
   return "";
 }
 
-// One error in place of a report full of failures.
+// One error instead of a report full of failures.
 TEST(Worker, APluginThatDiesInItsEntryEndsTheRun) {
   const std::pair<const char*, const char*> kFaults[] = {
       {"entry-crash", "crashed with"}, {"entry-hang", "did not return"}, {"entry-throw", "thrown"}};

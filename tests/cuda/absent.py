@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A machine without NVIDIA's driver: the plugin is listed with its reason and remedy, no other device suffers, and it passes L0.
+"""Tests a machine without NVIDIA's driver: the plugin is listed with reason and remedy, other
+devices are unaffected, and the plugin passes L0.
 
-usage: absent.py PLUGRAD PLUGIN
-"""
+usage: absent.py PLUGRAD PLUGIN"""
 import ctypes
 import glob
 import json

@@ -1,4 +1,4 @@
-// The CUDA plugin as a test opens it: its entry called by hand, the double as its driver.
+// Opens the CUDA plugin for a test: calls its entry directly, with the double as its driver.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace plugrad::testing {
 
-// What the double is told and asked.
+// Controls and queries of the double.
 struct Double {
   Double() {
     void* library = open_library(CUDA_DOUBLE);

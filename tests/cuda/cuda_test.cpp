@@ -1,5 +1,5 @@
-// What the suite cannot ask for: a driver that is absent, old or refuses, memory that runs out,
-// devices that are lost, and what is left behind.
+// Cases that the suite cannot produce: a missing, old or failing driver, exhausted memory, lost
+// devices, and leaks.
 #include "cuda_device.h"
 
 namespace plugrad::testing {
@@ -14,7 +14,7 @@ using ::testing::Not;
 constexpr int kOutOfMemory = 2, kNoDevice = 100, kDeviceUnavailable = 46, kInvalidPtx = 218;
 constexpr int kOperatingSystem = 304, kIllegalAddress = 700, kEccUncorrectable = 214;
 
-// Devices that the plugin finds with this library as its driver, and what it says.
+// The number of devices that the plugin finds with this library as its driver, and its message.
 uint32_t count_devices(const std::string& driver, std::string& said) {
   CudaPlugin plugin(driver);
   uint32_t count = 99;
@@ -55,7 +55,7 @@ TEST(CudaDriver, FailureOfItsStart_IsNamedWithARemedy) {
     std::string said;
     EXPECT_EQ(count_devices(CUDA_DOUBLE, said), 0u);
     EXPECT_THAT(said, AllOf(HasSubstr(name), HasSubstr(remedy)));
-    count_devices("/nowhere", said);  // so that the next one asks again
+    count_devices("/nowhere", said);  // resets the cached result
   }
   std::string said;
   EXPECT_EQ(count_devices(CUDA_DOUBLE, said), 1u);
@@ -76,10 +76,10 @@ TEST_F(CudaDevice, Enumeration_MakesNoContext) {
   EXPECT_EQ(count, 1u);
   EXPECT_EQ(double_.live("stream"), 0);
   ASSERT_EQ(open(), PGR_STATUS_OK);
-  EXPECT_EQ(double_.live("stream"), 2);  // its own queue's, and its clock's
+  EXPECT_EQ(double_.live("stream"), 2);  // the default queue's and the clock's
 }
 
-// Large copies go in parts; host memory is changed at once on return.
+// Large copies are split; host memory may be modified after the return.
 TEST_F(CudaDevice, Copies_AreOfTheBytesAtTheCall) {
   std::vector<int32_t> values(1'000'003), seen(values.size());
   pgr_buffer* buffer = alloc(values.size() * 4);
@@ -159,7 +159,7 @@ TEST_F(CudaDevice, Launches_AreCheckedBeforeTheDriverSeesThem) {
   memory_.free(device_, buffer);
 }
 
-// The call that starts the work succeeds; the next one that waits names what went wrong.
+// The call that starts the work succeeds; the next wait reports the failure.
 TEST_F(CudaDevice, WorkThatFails_LosesTheDevice_AndAnOpenAgainWorks) {
   const Loaded loaded = load_increment();
   pgr_buffer* buffer = alloc(256);
@@ -175,7 +175,7 @@ TEST_F(CudaDevice, WorkThatFails_LosesTheDevice_AndAnOpenAgainWorks) {
   std::vector<int32_t> seen(64);
   EXPECT_EQ(read(buffer, seen), PGR_STATUS_DEVICE_LOST);
   EXPECT_EQ(launch(loaded, buffer), PGR_STATUS_DEVICE_LOST);
-  memory_.free(device_, buffer);  // handles can still be given back
+  memory_.free(device_, buffer);  // handles can still be released
   runner_.unload(device_, loaded.program);
   close();
   ASSERT_EQ(open(), PGR_STATUS_OK) << error_.text();
@@ -189,7 +189,7 @@ TEST_F(CudaDevice, AnErrorOfTheHardware_ShowsInEveryKindOfWait) {
     pgr_event* event = nullptr;
     ASSERT_EQ(queues_.create(device_, &queue, &error_.error), PGR_STATUS_OK);
     double_.fail_work(kEccUncorrectable);
-    // The failure may come before the call returns.
+    // The failure may be reported before the call returns.
     EXPECT_THAT(write(buffer, {1, 2}, queue), AnyOf(PGR_STATUS_OK, PGR_STATUS_DEVICE_LOST));
     queues_.record(device_, queue, &event, &error_.error);
     std::vector<int32_t> seen(2);
@@ -206,7 +206,7 @@ TEST_F(CudaDevice, AnErrorOfTheHardware_ShowsInEveryKindOfWait) {
   }
 }
 
-// Whatever call fails, nothing stays behind but what the caller still has.
+// Whichever call fails, nothing leaks except the caller's handles.
 TEST_F(CudaDevice, AFailureInTheMiddle_LeavesNothingBehind) {
   close();
   for (const char* function : {"cuStreamCreate", "cuEventCreate"})
@@ -254,7 +254,7 @@ TEST_F(CudaDevice, Graph_IsPatchedAndKeepsItsBuffers) {
   }
   ASSERT_EQ(graphs_.patch_buffer(device_, graph, 1, 0, second, &error_.error), PGR_STATUS_OK);
   ASSERT_EQ(graphs_.patch_buffer(device_, graph, 2, 1, second, &error_.error), PGR_STATUS_OK);
-  memory_.free(device_, second);  // the graph still has it
+  memory_.free(device_, second);  // the graph still owns it
   ASSERT_EQ(graphs_.replay(device_, nullptr, graph, &error_.error), PGR_STATUS_OK);
   ASSERT_EQ(read(copy, seen), PGR_STATUS_OK);
   EXPECT_THAT(seen, Each(6));

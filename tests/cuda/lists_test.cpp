@@ -1,5 +1,5 @@
-// Through core, on the double of libcuda: whatever list of changes is legal for a kernel gives the
-// same numbers, made of whole numbers so that these are exact.
+// Through core, on the double of libcuda: every legal schedule of a kernel gives the same numbers,
+// exact because all values are small integers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
@@ -14,7 +14,7 @@
 namespace plugrad {
 namespace {
 
-// Of inputs of its own each time, since a value that is known already is not computed again.
+// Fresh inputs each time, since known values are not recomputed.
 struct Program {
   std::function<Tensor()> make;
   std::vector<float> want;
@@ -100,8 +100,8 @@ class Lists {
         want};
   }
 
-  // A kind and a change of it: of halves a tensor core, which comes first, and of what is staged
-  // copies that run ahead, are often tried.
+  // A schedule step and its parameters; tensor cores (which must come first) for half types, and
+  // software pipelining of cached operands, are tried often.
   std::pair<std::string, std::string> next(uint32_t staged, int attempt) {
     if (attempt < 2) return {"tensor_core", fmt::format("tensor_core(2, {})", attempt)};
     if (staged != 0 && pick(3) == 0)

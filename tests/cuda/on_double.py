@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The suite on the CUDA plugin with the double of libcuda: each kernel is rendered, compiled to PTX for the architecture and run
-by the double, which also says what was done wrong with handles and memory. Where ptxas is found, it assembles all of that PTX.
+"""Runs the suite on the CUDA plugin with the double of libcuda: each kernel is rendered, compiled
+to PTX for the architecture and run by the double, which also reports misuse of handles and memory.
+If ptxas is found, it assembles all PTX.
 
-usage: on_double.py PLUGRAD PLUGIN FOLDER_OF_THE_DOUBLE ARCH [LEVEL ...]    ARCH: 80, 90
-"""
+usage: on_double.py PLUGRAD PLUGIN FOLDER_OF_THE_DOUBLE ARCH [LEVEL ...]    ARCH: 80, 90"""
 import glob
 import json
 import os
@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-LEAST_KERNELS = 900  # of a run of L1 and L2
-# They compare times, which a machine that is busy with something else spoils.
+LEAST_KERNELS = 900  # minimum kernels of a run of L1 and L2
+# Tests that compare times, which fail on a busy machine.
 TIMED = {"l1.launch.timing", "l3.queue.timeout"}
 
 
@@ -34,7 +34,7 @@ def find_ptxas():
 
 
 def assemble(folder, arch):
-    """How many of the PTX files ptxas took; None where there is no ptxas."""
+    """Number of PTX files that ptxas accepted; None without ptxas."""
     ptxas = find_ptxas()
     if not ptxas:
         return None

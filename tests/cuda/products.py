@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""What products on tensor cores become for a GPU: run on the double of libcuda, their tiles are copied into shared memory
-asynchronously, ahead of their use. Where ptxas is found, it assembles all of the PTX.
+"""Checks the kernels of products on tensor cores, run on the double of libcuda: tiles are copied to
+shared memory asynchronously, before their use. If ptxas is found, it assembles all PTX.
 
-usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the program of tests; ARCH: 80, 90
-"""
+usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the test program; ARCH: 80, 90"""
 import glob
 import os
 import subprocess
@@ -12,7 +11,7 @@ import tempfile
 
 from on_double import assemble
 
-# Of mma.sync, by TF32; tests of what is not staged, or for no tensor core, are left out.
+# mma.sync with TF32; tests without shared memory or tensor cores are left out.
 DTYPES = {"0": ("f16.f16", "bf16.bf16"), "1": ("tf32.tf32",)}
 
 

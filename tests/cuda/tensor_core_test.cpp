@@ -1,4 +1,4 @@
-// Through core, on the double of libcuda: large products go to tensor cores, and come out right.
+// Through core, on the double of libcuda: large products use tensor cores and are correct.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
@@ -26,7 +26,7 @@ std::vector<float> small_integers(int64_t count, uint32_t state) {
   return out;
 }
 
-// Exact, since sums of small integers are.
+// Exact, because sums of small integers are.
 void expect_product(const Sizes& s, DType dtype, const char* with = "tensor_core(") {
   const std::vector<float> a = small_integers(s.m * s.k, 1), b = small_integers(s.k * s.n, 2);
   const Tensor left = Tensor::from(a, {s.m, s.k}).cast(dtype).contiguous();
@@ -64,7 +64,7 @@ TEST(CudaTensorCores, MultiplyRoundedSingles) {
   expect_product({50, 37, 45}, DType::F32);
 }
 
-// The group's tiles are copied into shared memory: each operand as it is or transposed, ragged.
+// A group's tiles are copied to shared memory: each operand plain or transposed, ragged.
 TEST(CudaSharedMemory, HoldsTheTilesOfProducts) {
   const Sizes s{72, 70, 48};
   const std::vector<float> a = small_integers(s.m * s.k, 1), b = small_integers(s.k * s.n, 2);

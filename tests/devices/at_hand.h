@@ -1,4 +1,4 @@
-// The devices of this machine: what `plugrad devices` lists, in its order.
+// The devices of this machine, in the order of `plugrad devices`.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plugrad {
 
-/// Plugins that need hardware which a machine may lack; tools/setup installs a driver for the rest.
+/// Plugins for hardware that a machine may lack; tools/setup installs drivers for the others.
 inline constexpr const char* kNeedHardware[] = {"CUDA"};
 
 inline bool needs_hardware(const std::string& plugin) {

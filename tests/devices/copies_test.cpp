@@ -1,5 +1,5 @@
-// Values on their way between any two devices: every dtype that both hold, sizes that are copied at
-// once, mapped and in pieces, and the order of copies and kernels on both sides.
+// Copies between any two devices: every dtype that both store; sizes that are copied at once,
+// mapped and in pieces; order of copies and kernels on both sides.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -79,7 +79,7 @@ TEST_P(Copies, EveryDtypeThatBothHoldArrivesBitByBit) {
   }
 }
 
-// Past what is copied at once, past a piece, and not a multiple of either.
+// Larger than a single copy and a piece, and not a multiple of either.
 TEST_P(Copies, LargeValuesArrive) {
   for (const int64_t elems : {(1 << 18) + 1, (1 << 20) + 7, (5 << 19) + 3}) {
     const size_t size = static_cast<size_t>(elems) * 4;
@@ -89,7 +89,7 @@ TEST_P(Copies, LargeValuesArrive) {
   }
 }
 
-// Each kernel needs what was copied before it, and each copy what a kernel made: one plan.
+// One plan in which kernels need copies and copies need kernels.
 TEST_P(Copies, ArriveInOrderWithKernelsOnBothSides) {
   for (const int64_t elems : {5, 300'000}) {
     Tensor x = Tensor::full({elems}, 1.0f, DType::F32, from).contiguous();
@@ -99,7 +99,7 @@ TEST_P(Copies, ArriveInOrderWithKernelsOnBothSides) {
   }
 }
 
-// What was freed behind a copy is used again at once.
+// Memory freed after a copy is reused immediately.
 TEST_P(Copies, MemoryIsUsedAgainOnlyWhenTheCopyIsDone) {
   for (int round = 0; round < 20; ++round) {
     Tensor source =
@@ -114,7 +114,7 @@ TEST_P(Copies, MemoryIsUsedAgainOnlyWhenTheCopyIsDone) {
   }
 }
 
-// A layer on each device; gradients and the optimiser's moments live where the parameter does.
+// One layer per device; gradients and optimiser state are on the parameter's device.
 std::vector<double> train(const std::string& first, const std::string& second) {
   const auto values = [](int64_t count, double step) {
     std::vector<float> out;
@@ -138,7 +138,7 @@ std::vector<double> train(const std::string& first, const std::string& second) {
   return losses;
 }
 
-// Clipping adds up the gradients of both.
+// Clipping sums the gradients of both.
 TEST_P(Copies, GradientsAndOptimisersWorkAcrossDevices) {
   const std::vector<double> wanted = train(from, from), got = train(from, to);
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-4) << i;

@@ -1,5 +1,5 @@
-// Twenty steps of a small network on every device: the loss is that of the CPU, within what a
-// disturbance of the weights as large as a few roundings does to the CPU's own curve.
+// Trains a small network for twenty steps on every device: its loss equals the CPU's within the
+// effect of perturbing the CPU's weights by a few roundings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ int64_t elements(const Shape& shape) {
 // Convolution with stride, relu, linear, cross entropy, Adam.
 class Network {
  public:
-  // Every weight is off by the fraction `disturbance`, up and down in turns.
+  // Every weight is perturbed by the fraction `disturbance`, with alternating sign.
   Network(const std::string& device, double disturbance) : device_(device) {
     const Shape shapes[] = {{4, 1, 3, 3}, {4}, {100, 10}, {10}};
     for (size_t i = 0; i < std::size(shapes); ++i) {
@@ -70,7 +70,8 @@ class Curves : public testing::TestWithParam<std::string> {};
 
 TEST_P(Curves, TwentyStepsAreThoseOfTheCpu) {
   const std::vector<double> wanted = Network("CPU", 0).losses();
-  // A sum of n products is off by about sqrt(n) roundings of 2^-24; the longest here has 256 terms.
+  // The error of a sum of n products is about sqrt(n) roundings of 2^-24; the longest sum has 256
+  // terms.
   const double rounding = std::ldexp(1.0, -24), disturbance = 16 * rounding;
   const std::vector<double> moved = Network("CPU", disturbance).losses();
   const std::vector<double> got = Network(GetParam(), 0).losses();
@@ -79,7 +80,7 @@ TEST_P(Curves, TwentyStepsAreThoseOfTheCpu) {
   for (int i = 0; i < kSteps; ++i) {
     const auto at = static_cast<size_t>(i);
     sensitivity = std::max(sensitivity, std::abs(moved[at] - wanted[at]));
-    // Each step adds a disturbance of its own to those before it.
+    // Each step adds a perturbation.
     const double bound = (i + 1) * (sensitivity + disturbance * std::abs(wanted[at]));
     EXPECT_NEAR(got[at], wanted[at], bound) << "step " << i;
   }

@@ -1,5 +1,5 @@
-// What shows in a process of its own alone: which compiler is loaded first, a device that goes on
-// working while another one is waited for, a process that ends with work under way.
+// Cases that need a fresh process: the order in which compilers are loaded, asynchronous devices
+// while another one is waited for, and process exit with work in flight.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 namespace {
 
-// Opens none in this process: a device does not survive a fork.
+// Opens no device in this process: devices do not survive a fork.
 const std::vector<std::string>& devices_of_a_fresh_process() {
   static const std::vector<std::string> names = [] {
     std::istringstream listed(run_in_fresh_process([](Settings&) {},
@@ -54,7 +54,7 @@ void compute_on(const std::string& device) {
 
 class LoadOrder : public testing::TestWithParam<std::string> {};
 
-// Several of them bring an LLVM of their own.
+// Several of them load their own LLVM.
 TEST_P(LoadOrder, CompilersOfBothKindsWorkInOneProcess) {
   const std::string device = GetParam();
   for (const bool cpu_first : {true, false}) {
@@ -82,7 +82,7 @@ Tensor products(const std::string& device, int64_t side) {
   return x;
 }
 
-// Leaves the device with work for about a third of a second.
+// Starts work for about a third of a second.
 void start_work(const std::string& device) {
   (products(device, 96) + 1).to_vector<float>();
   const double small = seconds([&] { (products(device, 96) * 3).to_vector<float>(); });
@@ -90,14 +90,14 @@ void start_work(const std::string& device) {
   products(device, static_cast<int64_t>(96 * larger)).realize();
 }
 
-// The end of a process that did not wait, with and without the explicit end.
+// Process exit without waiting, with and without explicit clean-up.
 TEST_P(LoadOrder, AProcessEndsWithWorkUnderWay) {
   for (const bool explicitly : {false, true}) {
     const pid_t child = fork();
     if (child == 0) {
       start_work(GetParam());
       if (explicitly) shutdown();
-      std::exit(7);  // with destructors and everything that was registered for it
+      std::exit(7);  // runs destructors and exit handlers
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -109,7 +109,7 @@ TEST_P(LoadOrder, AProcessEndsWithWorkUnderWay) {
 INSTANTIATE_TEST_SUITE_P(Devices, LoadOrder, testing::ValuesIn(devices_of_a_fresh_process()),
                          [](const auto& tested) { return test_name(tested.param); });
 
-// REFERENCE with a queue of its own: slow, and asynchronous.
+// REFERENCE with its own queue: slow and asynchronous.
 void use_asynchronous_reference() {
   runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
 }
@@ -153,7 +153,7 @@ TEST(Asynchronous, ALaunchReturnsBeforeTheKernelHasRun) {
   EXPECT_EQ(o.error, "");
 }
 
-// The device fails when it is waited for: the error says which kernels it may be about.
+// The failure is reported by the wait: the error lists the kernels that may have caused it.
 TEST(Asynchronous, ALateErrorNamesTheKernelsThatWereUnderWay) {
   const Outcome o = run(
       [](Settings& s) {

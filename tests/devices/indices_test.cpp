@@ -1,5 +1,5 @@
-// PLUGRAD_CHECK_INDICES: indices that a device computes and that lie outside are errors where what
-// depends on them is read, on every device of this machine, in replays too.
+// PLUGRAD_CHECK_INDICES: out-of-range indices computed by a device are errors when a dependent
+// value is read, on every device of this machine, also in replays.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::string error_of(const std::function<void()>& f) {
 class CheckedIndices : public testing::TestWithParam<std::string> {
  protected:
   Tensor numbers(const std::vector<int32_t>& list) const { return Tensor::from(list, GetParam()); }
-  /// The numbers as a device computes them.
+  /// The numbers, computed by the device.
   Tensor computed(const std::vector<int32_t>& list) const { return numbers(list) + numbers({0}); }
   Tensor table(int64_t rows, int64_t columns) const {
     return Tensor::arange(rows * columns, DType::F32).reshape({rows, columns}).to(GetParam());
@@ -129,7 +129,7 @@ TEST_P(CheckedIndices, GradientsAndUpdatesDependOnThem) {
   EXPECT_EQ(error_of([&] { w.to_vector<float>(); }), message);
 }
 
-// Without the setting: what the host knows is checked in each call of a jitted function.
+// Without the setting: each call of a jitted function checks the indices known to the host.
 class KnownIndices : public CheckedIndices {
  protected:
   const SettingScope off{[](Settings& s) { s.check_indices = false; }};

@@ -1,4 +1,4 @@
-// Integers whose constants need every bit, and what is made of them, on every device.
+// Integers with full-width constants, and operations on them, on every device.
 #include <gtest/gtest.h>
 
 #include "devices/at_hand.h"
@@ -30,7 +30,7 @@ TEST(Integers, OfSixtyFourBitsWrapOnEveryDevice) {
   }
 }
 
-// Sorted by integers made of their bits.
+// Sorts by integers that are made of the doubles' bits.
 TEST(Integers, SortDoublesOnEveryDevice) {
   const std::vector<double> values = {2.5, -1e300, 0.0, 1e-300, -3.25, 1e300};
   for (const std::string& device : devices_at_hand()) {

@@ -1,5 +1,5 @@
-// Steps over slices of one tensor run one program, which is told where each begins: on every
-// device, launched and replayed.
+// Steps over slices of one tensor share one program, which receives the offsets: on every device,
+// launched and replayed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr int64_t kRows = 3, kSteps = 9, kWidth = 5;
 
 class Offsets : public testing::TestWithParam<std::string> {};
 
-/// h = relu(h backwards * 2 + x[:, t]), stored at each step: no step fuses with the one before it.
+/// h = relu(reversed h * 2 + x[:, t]), stored at each step: no step fuses with the previous one.
 Tensor states(const Tensor& x) {
   Tensor h = Tensor::zeros({kRows, kWidth}).to(x.device());
   for (int64_t t = 0; t < kSteps; ++t) h = (h.flip({1}) * 2 + x[{Slice(), t}]).relu().contiguous();

@@ -1,5 +1,5 @@
-// Copies between host and device beside the kernels of a device that works asynchronously: they
-// need not wait for what was launched before, and nothing sees other bytes than in order.
+// Overlap of host copies and kernels on asynchronous devices: copies need not wait for earlier
+// launches, and results equal those of in-order execution.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::ElementsAre;
 
 namespace {
 
-// REFERENCE with a queue that is a thread: slow, and so the one on which lost order shows most.
+// REFERENCE with a thread as its queue: slow, so that wrong order is most likely detected.
 std::vector<std::string> asynchronous_devices() {
   runtime::Registry& registry = runtime::Registry::instance();
   registry.set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
@@ -31,7 +31,7 @@ std::vector<std::string> asynchronous_devices() {
   return names;
 }
 
-// Longer than size_class's steps, and not of the size of anything that the kernels make.
+// Larger than the steps of size_class, and different from the size of every kernel result.
 constexpr int64_t kRows = 37, kColumns = 64;
 
 std::vector<float> numbers(int seed) {
@@ -51,7 +51,7 @@ class Overlap : public testing::TestWithParam<std::string> {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  // Kernels that keep the device at work for about half a second, and the place behind them.
+  // Kernels that keep the device busy for about half a second, and an event after them.
   pgr_event* keep_busy() {
     constexpr double kEnough = 0.02;
     Tensor a, b;
@@ -85,7 +85,7 @@ class Overlap : public testing::TestWithParam<std::string> {
   }
 };
 
-// What the host hands over next may go into memory that a kernel still reads.
+// The host's next data may be placed in memory that a kernel still reads.
 TEST_P(Overlap, MemoryThatKernelsStillReadIsNotOverwritten) {
   std::vector<Tensor> sums;
   pgr_event* busy = nullptr;
@@ -120,8 +120,8 @@ TEST_P(Overlap, AReplayFindsTheBatchThatItWasGiven) {
   end(busy);
 }
 
-// Without overlap the device is never at work any more; with it the host may still be held up by
-// others, so that several attempts are made.
+// Without overlap the device is never busy at this point; with overlap the host may be delayed by
+// other processes, so that several attempts are made.
 bool is_ever(const std::function<bool()>& what) {
   for (int attempt = 0; attempt < 5; ++attempt)
     if (what()) return true;
@@ -154,7 +154,7 @@ TEST_P(Overlap, AValueThatIsThereIsReadWhileLaterKernelsRun) {
   })) << "reading waited for what came behind the value";
 }
 
-// The value of a replay that was computed in the memory of the one before.
+// The value of a replay that was computed in the previous one's memory.
 TEST_P(Overlap, AValueThatIsWrittenAgainIsReadAsItIsThen) {
   Tensor weight = Tensor::zeros({kRows, kColumns}, DType::F32, GetParam()).contiguous().realize();
   auto step = jit([&](const Tensor& x) {
@@ -170,7 +170,7 @@ TEST_P(Overlap, AValueThatIsWrittenAgainIsReadAsItIsThen) {
   end(busy);
 }
 
-// Bytes that were handed over and dropped: the next user of their memory comes behind them.
+// After data is handed over and dropped, the next user of its memory is ordered after it.
 TEST_P(Overlap, MemoryOfADroppedCopyIsUsedBehindIt) {
   pgr_event* const busy = keep_busy();
   const std::vector<float> old = numbers(1), fresh = numbers(2);
@@ -190,8 +190,8 @@ TEST_P(Overlap, MemoryOfADroppedCopyIsUsedBehindIt) {
   end(busy);
 }
 
-// What a device is told, in its order: "copy 2", "record 2", "wait 1", "launch 1" with the number
-// of the queue.
+// Records the calls of a device in order: "copy 2", "record 2", "wait 1", "launch 1" with the
+// queue's number.
 class Recorder {
  public:
   explicit Recorder(runtime::DeviceState& device) : device_(device), tables_(device) {
@@ -231,7 +231,7 @@ class Recorder {
   std::vector<std::string> said_;
 };
 
-// Where the device stops to use a place of memory is recorded at any time, so that is left out.
+// The points at which memory is last used may be recorded at any time, and are left out.
 std::vector<std::string> without_records(std::vector<std::string> said) {
   std::erase(said, "record 1");
   return said;

@@ -1,4 +1,4 @@
-// Every plugin of this build has a device here, or says what it lacks.
+// Every plugin of this build has a device on this machine, or reports what it lacks.
 #include <gtest/gtest.h>
 
 #include "devices/at_hand.h"

@@ -1,4 +1,4 @@
-// fmod is C's on every device: its values, and the sign of a rest of nothing.
+// fmod equals C's on every device: its values, and the sign of zero remainders.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 class Remainders : public testing::TestWithParam<std::string> {
  protected:
-  /// Devices may take denormals for zeros unless they say that they keep them.
+  /// Devices may flush denormals unless they claim to preserve them.
   bool keeps_denormals() const {
     for (runtime::Device* device : runtime::Registry::instance().open_all())
       if (device->name() == GetParam()) return device->caps().denormals == PGR_DENORMALS_PRESERVE;
@@ -48,7 +48,7 @@ std::vector<Real> edges(bool with_denormals) {
   return out;
 }
 
-/// Beyond 2^48 the quotient has more bits than two divisions find (docs/accuracy.md).
+/// Beyond 2^48 the quotient has more bits than two divisions determine (docs/accuracy.md).
 template <class Real>
 bool is_exact(Real x, Real y) {
   return y == 0 || !std::isfinite(x) || !std::isfinite(y) || std::fabs(x / y) < 0x1p48;
@@ -56,7 +56,7 @@ bool is_exact(Real x, Real y) {
 
 template <class Real>
 std::string shown(Real value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // -0 for the one below 0
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // -0 for negative zero
 }
 
 template <class Real>

@@ -1,5 +1,4 @@
-// Several plugins at once, each driven by threads of its own; and a long loop that leaves memory as
-// it was.
+// Several plugins concurrently, each with its own threads; and a long loop without memory growth.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// The sign of a zero that an operation gives is the operation's, on every device.
+// Every device computes the specified sign of zero results.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ class Zeros : public testing::TestWithParam<std::string> {
   }
 };
 
-// Values with the sign of each, zeros too: "-0 +0.5".
+// Values with signs, including zeros: "-0 +0.5".
 std::string signs(const Tensor& x) {
   std::string text;
   for (float value : x.to_vector<float>())

@@ -1,6 +1,5 @@
 // Kernels rendered in dialects c and c_gcc, compiled by GCC and Clang for several processors and
-// run there, against the interpreter bit by bit. Processors that this machine is not run under
-// QEMU.
+// compared bitwise with the interpreter. Foreign processors run under QEMU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,12 +13,12 @@
 namespace plugrad::testing {
 namespace {
 
-// What docs/dialects.md says that matters, and a level of optimisation at which it does.
+// The flags required by docs/dialects.md, with an optimisation level at which they matter.
 constexpr char kFlags[] = " -O2 -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno ";
 
 struct Compiler {
   const char* name;
-  const char* command;  // the first word is what has to be installed
+  const char* command;  // the first word is the required program
   const char* runner;   // an emulator, "" for none; nullptr: compiled only
   bool has_vectors, has_f16;
   const char* dialect = "c";
@@ -95,14 +94,14 @@ class DialectCompilers : public ::testing::TestWithParam<Compiler> {
 
   std::string path(const std::string& name) const { return folder_ / name; }
 
-  // The status of a shell command; what it printed is in log_.
+  // Exit status of a shell command; its output is in log_.
   int shell(const std::string& command) {
     const int status = std::system((command + " > " + path("log") + " 2>&1").c_str());
     log_ = command + "\n" + read_file(path("log"));
     return status;
   }
 
-  // Each kernel in a file of its own: helper functions have the same names in all.
+  // Each kernel in its own file: helper functions have the same names in all.
   std::string write_sources() {
     std::string files, declared, listed;
     for (size_t i = 0; i < kernels_.size(); ++i) {
@@ -178,7 +177,7 @@ TEST_P(DialectCompilers, ComputesWhatTheInterpreterDoes) {
   compare_output();
 }
 
-// GCC would take Clang's vector types for scalars and compute wrong values.
+// GCC would treat Clang's vector types as scalars and compute wrong values.
 TEST(DialectC, OfSeveralLanes_IsRefusedByGcc) {
   if (!is_installed("gcc")) GTEST_SKIP() << "gcc is not installed (tools/setup)";
   const TemporaryDirectory folder;

@@ -17,7 +17,7 @@ constexpr uint32_t kRandomKernels = 10;
 constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kWrite = PGR_PARAM_READ | PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
 
-// Everything that dialect c renders, without ATOMIC_ADD.
+// Everything that dialect c renders, except ATOMIC_ADD.
 pgr_device_caps all_claims(bool has_f16) {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
@@ -36,7 +36,7 @@ KernelCase random_case(uint32_t seed, uint32_t most_lanes, bool has_f16) {
   return made;
 }
 
-// Writes one kernel, and its buffers as they are asked for.
+// Writes one kernel and its buffers.
 class CaseWriter {
  public:
   explicit CaseWriter(const std::string& name, uint64_t groups = 1) : ir("k") {
@@ -44,7 +44,7 @@ class CaseWriter {
     made_.groups = groups;
     ir.set_groups(groups);
   }
-  // Small numbers: -8.5 to 8, of integers from 250 on for those without a sign.
+  // Small numbers: -8.5 to 8; unsigned integers start at 250.
   Value input(uint32_t dtype, uint64_t count) {
     std::vector<std::byte> bytes(count * sdk::dtype_size(dtype));
     for (uint64_t i = 0; i < count; ++i) {
@@ -85,7 +85,7 @@ class CaseWriter {
   KernelCase made_;
 };
 
-// C = A * B of 16 x 24 and 24 x 32, a row a group, `lanes` columns at a time.
+// C = A * B of 16 x 24 and 24 x 32, one row per group, `lanes` columns at a time.
 KernelCase matmul(uint32_t lanes) {
   constexpr int64_t kInner = 24, kColumns = 32;
   CaseWriter w("matmul", 16);
@@ -121,7 +121,7 @@ KernelCase half_product(uint32_t dtype, uint32_t lanes) {
   return w.finish();
 }
 
-// Bytes with a sign, compared and widened, and u64 beyond 32 bits.
+// Signed bytes, compared and widened, and u64 beyond 32 bits.
 KernelCase integers(uint32_t lanes) {
   CaseWriter w("integers", 2);
   const Value out = w.output(PGR_DTYPE_I64, 64), words = w.output(PGR_DTYPE_U64, 64);
@@ -148,7 +148,7 @@ KernelCase integers(uint32_t lanes) {
   return w.finish();
 }
 
-// The last vector reaches over the end of the buffers: its gates are closed there.
+// The last vector extends beyond the buffers: those lanes are gated off.
 KernelCase predicated(uint32_t dtype, uint32_t lanes) {
   CaseWriter w("predicated loads", 1);
   const Value out = w.output(dtype, 61), in = w.input(dtype, 61);
@@ -169,8 +169,8 @@ KernelCase predicated(uint32_t dtype, uint32_t lanes) {
   return w.finish();
 }
 
-// x / x, which a compiler may make a comparison with 0 of: GCC 12 then gives -1 in vectors that it
-// puts together of lanes.
+// x / x, which compilers may turn into a comparison with 0: GCC 12 then gives -1 in vectors that it
+// builds from lanes.
 KernelCase divided_by_itself() {
   CaseWriter w("integers divided by themselves");
   const Value out = w.output(PGR_DTYPE_U64, 16), in = w.input(PGR_DTYPE_U64, 16);
@@ -181,7 +181,7 @@ KernelCase divided_by_itself() {
   return w.finish();
 }
 
-// The bits of the last of two lanes, as an integer and through a cast to the dtype that it has.
+// The bits of the last of two lanes, as an integer and through a cast to its own dtype.
 KernelCase bits_of_lanes(uint32_t from, uint32_t to) {
   CaseWriter w("bits of a lane");
   const Value out = w.output(to, 16), in = w.input(from, 16);
@@ -191,8 +191,8 @@ KernelCase bits_of_lanes(uint32_t from, uint32_t to) {
   return w.finish();
 }
 
-// Integers beyond 53 bits, just above and below the middle of two values of f32, by twos and one by
-// one: a conversion by way of f64 rounds them twice.
+// Integers above 53 bits, just above and below the midpoint of two f32 values, in pairs and single:
+// converting through f64 would round twice.
 KernelCase large_integers(uint32_t dtype, uint32_t lanes) {
   CaseWriter w("large integers as f32");
   std::vector<uint64_t> values;
@@ -214,8 +214,8 @@ KernelCase large_integers(uint32_t dtype, uint32_t lanes) {
   return w.finish();
 }
 
-// x * x + z where rounding once and twice differ, and the kernel would allow once: that the compile
-// option forbids it has to hold, whatever the text says.
+// x * x + z, where single and double rounding differ, and the kernel would allow single rounding:
+// the compile option must forbid it.
 KernelCase contracted() {
   CaseWriter w("contraction that is allowed by the kernel and not by the option");
   w.ir.set_contract(true);

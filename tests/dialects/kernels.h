@@ -1,4 +1,4 @@
-// Kernels that every compiler of rendered C has to get right, with buffers to run them on.
+// Kernels that every compiler of rendered C must compile correctly, with their buffers.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct KernelCase {
   Contents contents;
 };
 
-// In vectors of at most `most_lanes` (1 or 32), with f16 only where the compiler has the type.
+// With vectors of at most `most_lanes` (1 or 32), and f16 only if the compiler has the type.
 std::vector<KernelCase> make_kernels(uint32_t most_lanes, bool has_f16);
 
-// What the buffers hold behind a run by the interpreter.
+// The buffers after a run by the interpreter.
 Contents interpret(const KernelCase& kernel);
 
-// The first element that differs, two NaNs not; empty: none.
+// The first differing element (two NaNs are equal); empty: none.
 std::string difference(uint32_t dtype, const std::vector<std::byte>& want, const char* got);
 
 }  // namespace plugrad::testing

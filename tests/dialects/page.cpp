@@ -1,4 +1,4 @@
-// dialect_page: writes docs/dialects.md, from the renderer's tables alone, to standard output.
+// dialect_page: writes docs/dialects.md to standard output, from the renderer's tables.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -101,7 +101,7 @@ std::string ops_of(const Dialect& dialect) {
   return out;
 }
 
-// Everything that a text may hold, to look for names in.
+// All texts of a dialect, for finding names.
 std::string all_texts(const Dialect& d) {
   std::string out = d.header;
   const auto add = [&](const char* text) { out += text ? std::string(text) + "\n" : ""; };

@@ -1,4 +1,5 @@
-"""page_test.py PROGRAM PAGE: the page says what the renderer's tables say; PROGRAM prints what it must be."""
+"""page_test.py PROGRAM PAGE: the page equals the output of PROGRAM, generated from the renderer's
+tables."""
 import pathlib
 import subprocess
 import sys

@@ -1,6 +1,5 @@
-/* run_kernels INPUT OUTPUT: calls each kernel of the table `kernels`, which a generated file holds,
-   with the buffers that INPUT has for it, and writes what the buffers hold afterwards. All numbers
-   of INPUT are of 64 bits. */
+/* run_kernels INPUT OUTPUT: calls each kernel of the table `kernels` in a generated file with its
+   buffers from INPUT, and writes the resulting buffers. All numbers in INPUT have 64 bits. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

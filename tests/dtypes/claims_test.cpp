@@ -1,5 +1,5 @@
-// Every op on every dtype, on devices that lack some: the kernel keeps to what the device claims,
-// and its values are the evaluator's. A row a device; PLUGRAD_TEST_FULL=1 takes all values of the
+// Every op on every dtype, on devices without some claims: kernels use only claimed features, and
+// results equal the evaluator's. One row per device; PLUGRAD_TEST_FULL=1 uses all values of the
 // small dtypes instead of the edges.
 #include "dtypes/claims.h"
 
@@ -26,8 +26,8 @@ namespace {
 
 struct Device {
   std::string without;
-  std::string refused = "";  // dtypes of which some ops have nothing that they could be made of
-  DType only = DType::Void;  // Void: every dtype is tried, else this one
+  std::string refused = "";  // dtypes on which some ops cannot be decomposed
+  DType only = DType::Void;  // Void: all dtypes are tested, else only this one
 };
 
 void PrintTo(const Device& device, std::ostream* out) {
@@ -94,14 +94,14 @@ constexpr Op kBinary[] = {Op::Add,      Op::Sub,      Op::Mul,   Op::FDiv,  Op::
                           Op::FloorDiv, Op::FloorMod, Op::Max,   Op::And,   Op::Or,   Op::Xor,
                           Op::Shl,      Op::Shr,      Op::CmpLt, Op::CmpEq, Op::CmpNe};
 
-// What every device has: docs/kernel-ir.md.
+// The claims that every device has: docs/kernel-ir.md.
 bool is_mandatory(Op op, DType dtype) {
   constexpr Op kOptional[] = {Op::Sub, Op::FDiv, Op::Fma, Op::Trunc, Op::Exp2, Op::Log2, Op::Sin};
   const bool core = dtype == DType::Bool || dtype == DType::I32 || dtype == DType::F32;
   return core && std::ranges::find(kOptional, op) == std::end(kOptional);
 }
 
-// Every op that is a claim on every dtype, one pair a device.
+// One device per pair of an op and a dtype, without that claim.
 std::vector<Device> devices_without_a_pair() {
   std::vector<Device> devices;
   for (const sdk::OpInfo& info : sdk::all_ops()) {
@@ -112,7 +112,7 @@ std::vector<Device> devices_without_a_pair() {
       std::string name(info.name);
       std::ranges::transform(name, name.begin(),
                              [](char c) { return static_cast<char>(c | 0x20); });
-      // Nothing is wider than f64, of which its arithmetic could be made.
+      // No wider dtype could emulate f64 arithmetic.
       const bool widest = dtype == DType::F64 || op == Op::Fma;
       devices.push_back({fmt::format("{}:{}", name, name_of(dtype)),
                          widest ? std::string(name_of(dtype)) : "", dtype});
@@ -126,7 +126,7 @@ bool is_full() {
   return full;
 }
 
-// Floats of 8 bits are made of f32: they take what floats take.
+// 8-bit floats are computed in f32 and accept the same ops.
 bool takes(Op op, DType dtype) {
   if (op == Op::FloorDiv || op == Op::FloorMod) return is_integer(dtype);
   return is_kernel_op(op, is_float(dtype) ? DType::F32 : dtype);
@@ -139,7 +139,7 @@ struct Case {
   std::vector<oracle::Array> inputs;
   oracle::Array expected;
   double ulps = 0;              // allowed error
-  std::vector<bool> undefined;  // elements that may be anything
+  std::vector<bool> undefined;  // elements with unspecified values
 };
 
 class Claims : public testing::TestWithParam<Device> {
@@ -162,7 +162,7 @@ class Claims : public testing::TestWithParam<Device> {
     }
     const sdk::IrView ir = sdk::decode_ir(code.ir);
     ASSERT_EQ(first_unclaimed(ir, caps_), "") << c.name;
-    // Most kernels are the same on most devices: each runs once.
+    // Most kernels are equal on most devices: each distinct one runs once.
     static std::map<std::string, std::vector<std::vector<std::byte>>> done;
     auto& seen = done[fmt::format("{} of {}", c.name, c.inputs[0].size())];
     if (std::ranges::find(seen, code.ir) != seen.end()) return;
@@ -232,7 +232,7 @@ oracle::Array array_of(DType dtype, Bits bits) {
   return {dtype, {n}, std::move(bits)};
 }
 
-// out[i] = op(inputs[i]…), whose values are the evaluator's.
+// out[i] = op(inputs[i]…); the evaluator gives the expected values.
 Case elementwise(Op op, DType result, std::vector<oracle::Array> inputs) {
   Case c;
   const DType source = inputs[op == Op::Where ? 1 : 0].dtype;
@@ -262,7 +262,7 @@ Case elementwise(Op op, DType result, std::vector<oracle::Array> inputs) {
 
 Bits values_of(DType dtype) {
   Bits values = is_full() && size_of(dtype) <= 2 ? every_value(dtype) : edges(dtype);
-  if (values.size() % 2 == 0) values.push_back(values[0]);  // so that vectors leave a rest
+  if (values.size() % 2 == 0) values.push_back(values[0]);  // leaves a remainder for vectors
   return values;
 }
 
@@ -317,7 +317,7 @@ TEST_P(Claims, ternary_ops) {
         elementwise(Op::Where, dtype, {array_of(DType::Bool, chosen), arrays[0], arrays[1]});
     check(where, {dtype});
     if (dtype != DType::F32 && dtype != DType::F64 && !is_integer(dtype))
-      continue;  // the evaluator's own has two roundings
+      continue;  // the evaluator rounds twice
     arrays.push_back(array_of(dtype, third));
     Case fma = elementwise(Op::Fma, dtype, arrays);
     check(fma, {dtype});
@@ -367,7 +367,7 @@ TEST_P(Claims, reductions) {
     for (Op op : {Op::Add, Op::Mul, Op::Max}) {
       const bool exact = !is_float(dtype) || op == Op::Max;
       if (is_float(dtype) && size_of(dtype) < 4 && op != Op::Max)
-        continue;  // these accumulate in f32 before codegen
+        continue;  // accumulated in f32 before codegen
       if (dtype == DType::Bool && op != Op::Max) continue;
       Bits values = exact ? edges(dtype) : Bits{};
       if (!exact)
@@ -381,8 +381,8 @@ TEST_P(Claims, reductions) {
     }
 }
 
-// out[r, c] = in[c, r] inside of a border of ones, on every dtype: no arithmetic, so no device
-// refuses.
+// out[r, c] = in[c, r] with a border of ones, on every dtype: no arithmetic, so that no device
+// rejects it.
 TEST_P(Claims, moves_with_borders) {
   for (DType dtype : kDTypes) {
     const Bits values = edges(dtype);

@@ -40,7 +40,7 @@ Bits int_edges(DType dtype) {
       add((uint64_t{1} << place) + static_cast<uint64_t>(nearby));
       if (place % 8 == 7) add(0 - ((uint64_t{1} << place) + static_cast<uint64_t>(nearby)));
     }
-  // Halfway between floats, and just beside.
+  // Midpoints between floats and their neighbours.
   for (uint64_t v :
        {0x1000001ull, 0x1000003ull, 0x80000080ull, 0x8000008000000000ull, 0x8000008000000001ull,
         0x123456789abcdef0ull, 0xfedcba9876543210ull, 0x20000000000001ull, 0xffffffff00000000ull})

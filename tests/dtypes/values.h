@@ -1,4 +1,4 @@
-// Values of each dtype that go wrong first.
+// Edge values of each dtype.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace plugrad::dtypes {
 
-using Bits = std::vector<uint64_t>;  // as graph.h keeps constants
+using Bits = std::vector<uint64_t>;  // same representation as constants in graph.h
 
-/// Zeros, ones, extremes, NaN, infinities, denormals, halfway cases, neighbours of powers of two.
+/// Zeros, ones, extremes, NaN, infinities, denormals, ties, neighbours of powers of two.
 Bits edges(DType dtype);
 
 /// All values of a dtype of 8 or 16 bits.
 Bits every_value(DType dtype);
 
-/// Whether docs/kernel-ir.md says what a cast of the value gives.
+/// True if docs/kernel-ir.md specifies the result of casting the value.
 bool cast_is_defined(uint64_t bits, DType from, DType to);
 
 }  // namespace plugrad::dtypes

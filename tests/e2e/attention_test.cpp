@@ -1,5 +1,5 @@
-// Attention is one kernel that takes the queries in blocks: its scores are never stored, and it
-// computes what is computed with stored scores, on every device.
+// Attention is one kernel over blocks of queries that never stores the scores, and equals attention
+// with stored scores on every device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,12 +19,12 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 struct Case {
   const char* name;
   int64_t heads = 2, queries = 64, keys = 64, width = 4, columns = 8;
-  int64_t key_heads = 2;  // fewer: groups of query heads share them
+  int64_t key_heads = 2;  // fewer: shared by groups of query heads
   bool causal = false;
   enum class Mask : uint8_t { None, Bool, Added } mask = Mask::None;
   DType dtype = DType::F32;
   double tolerance = 2e-6;
-  float special = 0;  // of one element of the queries
+  float special = 0;  // value of one element of the queries
 };
 using Mask = Case::Mask;
 
@@ -41,7 +41,7 @@ struct Inputs {
         x = std::floor(std::uniform_real_distribution<float>(-32, 32)(random)) / 16;
     if (c.mask == Mask::Bool)
       for (float& x : mask) x = x > 0;
-    for (int64_t j = 0; j < c.keys; ++j)  // nothing takes part in row 3
+    for (int64_t j = 0; j < c.keys; ++j)  // row 3 is fully masked
       if (c.queries > 3) mask[count(3 * c.keys + j)] = c.mask == Mask::Bool ? 0 : -kInf;
     if (c.special != 0) q[count(5 * c.width)] = c.special;
   }
@@ -49,7 +49,7 @@ struct Inputs {
   std::minstd_rand random{11};
 };
 
-// One score in double: of what the mask leaves out, -inf.
+// One score in double; -inf if masked.
 double score(const Case& c, const Inputs& in, int64_t head, int64_t i, int64_t j) {
   const int64_t key_head = head / (c.heads / c.key_heads);
   double sum = 0;
@@ -62,7 +62,7 @@ double score(const Case& c, const Inputs& in, int64_t head, int64_t i, int64_t j
   return c.mask == Mask::Added ? sum + mask : sum;
 }
 
-// A row of weights; zeros where nothing takes part.
+// A row of weights; zeros if fully masked.
 std::vector<double> weights(const Case& c, const Inputs& in, int64_t head, int64_t i) {
   std::vector<double> w;
   double top = -INFINITY, sum = 0;
@@ -175,7 +175,7 @@ class AttentionOf : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionOf, testing::ValuesIn(devices_at_hand()),
                          [](const auto& info) { return test_name(info.param); });
 
-// The weights that are left out are drawn, and may be wanted again by the gradient.
+// The dropout mask is random, and must be the same in the gradient.
 TEST_P(AttentionOf, DropsTheWeightsThatStoredOnesDrop) {
   const Case c{.name = "dropout"};
   const Inputs in(c);
@@ -197,7 +197,7 @@ TEST_P(AttentionOf, DropsTheWeightsThatStoredOnesDrop) {
   EXPECT_GT(change, 0.1) << "nothing was left out";
 }
 
-// On the CPU; devices that work in groups store the scores.
+// On the CPU; devices with groups store the scores.
 TEST(AttentionKernels, AreOne) {
   for (const Case& c : kCases) {
     const bool is_long = std::min(c.queries, c.keys) > 32;
@@ -211,7 +211,7 @@ TEST(AttentionKernels, StoreNoScoresOfLongSequences) {
   engine::Session& session = engine::Session::current();
   session.collect();
   const uint64_t used = session.statistics().value_bytes;
-  // The result has 2 MiB, the scores would have 256.
+  // The result has 2 MiB; the scores would need 256 MiB.
   const SettingScope tight([&](Settings& s) { s.memory_limit_bytes = used + (4 << 20); });
   y.realize();
   EXPECT_EQ(session.statistics().value_bytes, used + (2 << 20));

@@ -1,4 +1,4 @@
-// Short ways to make and read tensors of the session, without the Tensor class.
+// Helpers for making and reading tensors of the session, without the Tensor class.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ class SessionTest : public testing::Test {
     session.read(*state, std::as_writable_bytes(std::span(out)));
     return out;
   }
-  /// Kernels that `work` launches.
+  /// The number of kernels that `work` launches.
   template <class Work>
   uint64_t kernels(Work work) {
     const uint64_t before = session.statistics().kernels_launched;

@@ -1,4 +1,4 @@
-// Sums of very many f32: their error is that of some hundred additions, however they are computed.
+// Sums of very many f32: the error is that of a few hundred additions for every schedule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<float> positives(size_t count) {
   return values;
 }
 
-// The largest relative error of x.sum(axes) of a matrix, against sums in double.
+// The largest relative error of x.sum(axes) of a matrix, compared with sums in double.
 double error_of_sum(const Case& c, const std::vector<float>& values) {
   const auto rows = static_cast<size_t>(c.shape[0]), columns = static_cast<size_t>(c.shape[1]);
   const bool down = c.axes[0] == 0, across = c.axes.back() == 1;
@@ -42,8 +42,8 @@ double error_of_sum(const Case& c, const std::vector<float>& values) {
 
 class LongSums : public testing::TestWithParam<Case> {};
 
-// 2^-24 is the error of one addition. Added one by one, the columns would be wrong by 1e-5 and
-// more.
+// One addition has an error of 2^-24. Sequential summation of the columns would have an error of
+// more than 1e-5.
 TEST_P(LongSums, AreNearlyExact) {
   const Case& c = GetParam();
   const SettingScope scope([&](Settings& s) { s.noopt = c.noopt; });
@@ -80,7 +80,7 @@ TEST(LongSum, KeepsInfinitiesAndNaN) {
   EXPECT_TRUE(std::isnan(sums[3]));
 }
 
-// Along the last axis, in one row and in rows enough for the threads, and along another.
+// Along the last axis, for one row and for rows split over threads, and along another axis.
 TEST(LongSums, RunningOnesAreAsExact) {
   constexpr int64_t kRows = 64, kColumns = 20'011;
   const std::vector<float> values = positives(kRows * kColumns);

@@ -1,4 +1,4 @@
-// Loops as users write them hold as much in later iterations as in earlier ones: values, plans,
+// User-written loops use as much memory in late iterations as in early ones: values, plans,
 // kernels.
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
@@ -12,7 +12,7 @@ using namespace plugrad;
 
 namespace {
 
-/// The most of some consecutive iterations.
+/// The maximum over some consecutive iterations.
 struct Held {
   uint64_t values = 0, value_bytes = 0, plans = 0, kernels = 0;
   bool is_within(const Held& other) const {
@@ -31,8 +31,8 @@ std::ostream& operator<<(std::ostream& out, const Held& held) {
              << " plans, " << held.kernels << " kernels";
 }
 
-/// Collections follow allocations and the growth of the graph: a value may outlive its last use by
-/// some iterations.
+/// Garbage collection is triggered by allocations and graph growth: a value may outlive its last
+/// use by some iterations.
 template <class Step>
 void expect_flat(Step step) {
   Held early, late;
@@ -89,7 +89,7 @@ TEST(LoopMemory, AnAverageAndATotalOfDetachedValues) {
   });
 }
 
-// Nothing reads it before the loop ends.
+// The average is read only after the loop.
 TEST(LoopMemory, AnAverageThatIsReadAtTheEnd) {
   Tensor x = zeros(), average = zeros();
   expect_flat([&](int) {
@@ -102,7 +102,7 @@ TEST(LoopMemory, AnAverageThatIsReadAtTheEnd) {
   EXPECT_NEAR(average.to_vector<float>()[100], expected, 1e-3);
 }
 
-// When a momentum is computed, it is no longer the newest one.
+// A momentum is computed after a newer one exists.
 TEST(LoopMemory, AMomentumByANewTensor) {
   Tensor w = realised(weights());
   Tensor momentum = zeros();
@@ -126,7 +126,7 @@ TEST(LoopMemory, GradientsThatAddUp) {
   });
 }
 
-// The nodes of constants alone have no device, until they are assigned.
+// Constants have no device until they are assigned.
 TEST(LoopMemory, WeightsThatBeginAsConstants) {
   Tensor w = weights();
   Held all;
@@ -143,7 +143,7 @@ TEST(LoopMemory, WeightsThatBeginAsConstants) {
   EXPECT_LE(all.plans, 30u);
 }
 
-// Each reading computes another number of constants, until what they grew to is stored.
+// Each read computes more constants, until the total is stored.
 TEST(LoopMemory, TotalsThatBeginAsConstants) {
   engine::Session& session = engine::Session::current();
   const Tensor x = realised(Tensor::ones({512}).contiguous());
@@ -160,7 +160,7 @@ TEST(LoopMemory, TotalsThatBeginAsConstants) {
   EXPECT_EQ(session.statistics().plans_made, before);
 }
 
-// Each is a kernel and a plan of its own, of which a bounded number is kept.
+// Each number gives a separate kernel and plan; a bounded number of them is kept.
 TEST(LoopMemory, ANumberOfTheHostThatChanges) {
   const Tensor x = weights();
   engine::Session& session = engine::Session::current();

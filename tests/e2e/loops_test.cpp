@@ -1,5 +1,5 @@
-// Loops as users write them, counted: every iteration after the first few finds its plan again and
-// launches as many kernels as the one before it.
+// User-written loops: after the first few iterations, each one reuses its plan and launches the
+// same number of kernels.
 #include <gmock/gmock.h>
 #include <plugrad/plugrad.h>
 
@@ -19,7 +19,7 @@ std::ostream& operator<<(std::ostream& out, const Work& work) {
   return out << work.plans_made << " plans made, " << work.kernels << " kernels";
 }
 
-/// What each iteration costs.
+/// The cost of each iteration.
 template <class Step>
 std::vector<Work> iterate(int count, Step step) {
   std::vector<Work> all;
@@ -34,8 +34,8 @@ std::vector<Work> iterate(int count, Step step) {
   return all;
 }
 
-/// Fails unless iterations after the first `first` make no plan and launch `most` kernels at most,
-/// each as many as the one `period` before it.
+/// Fails if an iteration after the first `first` makes a plan, launches more than `most` kernels,
+/// or a different number than the iteration `period` before.
 void expect_steady(const std::vector<Work>& work, uint64_t most, size_t period = 1,
                    size_t first = 3) {
   for (size_t i = std::max(first, 3 * period); i < work.size(); ++i) {
@@ -71,7 +71,7 @@ struct Mlp {
 TEST(Loops, TrainingOfAnMlp) {
   Mlp mlp;
   expect_steady(iterate(8, [&](int i) { mlp.train(i).item<float>(); }), 7);
-  Mlp again;  // of the same structure
+  Mlp again;  // same structure
   const auto work = iterate(3, [&](int i) { again.train(i).item<float>(); });
   for (const Work& w : work) EXPECT_EQ(w.plans_made, 0u);
 }
@@ -213,7 +213,7 @@ TEST(Loops, AccuracyAfterTheStep) {
     mlp.opt.step();
     (scores > 0).cast(DType::F32).mean().item<float>();
   });
-  expect_steady(work, 8);  // the step and one kernel: the network is not run again
+  expect_steady(work, 8);  // the step and one kernel: the network is not evaluated again
 }
 
 TEST(Loops, GradientsReadAfterTheStep) {
@@ -254,7 +254,7 @@ TEST(Loops, GradientsReadBeforeTheStep) {
 // State that is carried along
 // ----------------------------------------------------------------------
 
-/// sum of s, where s = s / 2 + 1 was done n times from 0, of 24 elements.
+/// sum of s of 24 elements, after n iterations of s = s / 2 + 1 from 0.
 double expected_sum(int n) {
   return 24 * 2 * (1 - std::pow(0.5, n));
 }

@@ -1,4 +1,4 @@
-// A device's machine: what is kept is used, by plans and kernels alike, until it is forgotten.
+// A device's stored machine parameters are used by plans and kernels until they are cleared.
 #include "tuning/calibration/machines.h"
 
 #include <gmock/gmock.h>

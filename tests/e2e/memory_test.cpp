@@ -1,5 +1,5 @@
-// Memory over the life of a process: loops stay flat, dead values go, running out leaves everything
-// as it was.
+// Memory over a process's lifetime: loops do not grow, dead values are freed, and running out of
+// memory leaves the state unchanged.
 #include <gmock/gmock.h>
 
 #include "base/settings.h"

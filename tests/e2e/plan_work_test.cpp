@@ -1,5 +1,5 @@
-// Planning of programs as users write them looks at a bounded number of nodes for each of the
-// graph's, however long they are. The bounds are a third above what the CPU's plans take.
+// Planning visits a bounded number of nodes per node of the graph, for programs of any length. The
+// bounds are a third above the CPU's counts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ std::vector<engine::TensorState*> states_of(const Tensors& results) {
   return states;
 }
 
-/// Nodes looked at to plan what the program of size n returns, for each node of its graph.
+/// Nodes visited when planning the program of size n, per node of its graph.
 double visits_a_node(const Program& program, int64_t n) {
   engine::Session& session = engine::Session::current();
   const Tensors results = program(n);
@@ -38,7 +38,7 @@ void expect_linear(const Program& program, int64_t n, double most_a_node) {
     EXPECT_LE(visits_a_node(program, size), most_a_node) << "n = " << size;
 }
 
-/// However many parts there are, and not one for each few of them.
+/// The number of kernels does not grow with the number of parts.
 void expect_kernels(const Program& program, int64_t n, size_t most) {
   for (int64_t size : {n / 4, n}) {
     const Tensors results = program(size);

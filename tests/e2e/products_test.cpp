@@ -1,5 +1,5 @@
-// Products of square matrices whose panels are about as large as a core's second cache, of small
-// whole numbers: every sum is exact.
+// Products of square matrices whose panels are about as large as the L2 cache, with small integers:
+// every sum is exact.
 #include <gtest/gtest.h>
 
 #include "plugrad/plugrad.h"

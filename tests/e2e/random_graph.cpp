@@ -45,8 +45,7 @@ bool is_int(DType dtype) {
 RandomGraph::RandomGraph(engine::Session& session, uint32_t device, uint64_t seed)
     : session_(session), graph_(session.graph()), device_(device), random_(seed) {}
 
-// Not the standard distributions: their results differ between libraries, and seeds are written
-// down.
+// Not the standard distributions: their results differ between libraries, and seeds are recorded.
 int64_t RandomGraph::pick(int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
 }
@@ -56,7 +55,7 @@ RandomGraph::Shape RandomGraph::shape(const Known& x) {
   return {list.begin(), list.end()};
 }
 
-// Recent nodes are likelier, so that graphs become deep.
+// Prefers recent nodes, so that graphs become deep.
 const Known& RandomGraph::any() {
   const auto last = static_cast<int64_t>(made_.size()) - 1;
   return made_[static_cast<size_t>(chance(60) ? pick(std::max<int64_t>(0, last - 3), last)
@@ -70,7 +69,7 @@ std::optional<Known> RandomGraph::any_like(const Known& x) {
   return fitting[static_cast<size_t>(pick(0, static_cast<int64_t>(fitting.size()) - 1))];
 }
 
-// Floats are quarters up to 4: sums and products of a few are exact in any order.
+// Floats are quarters up to 4: short sums and products are exact in any order.
 Known RandomGraph::leaf() {
   const DType dtype = kDTypes[pick(0, std::size(kDTypes) - 1)];
   Shape shape;
@@ -88,7 +87,7 @@ Known RandomGraph::leaf() {
   return {node, 4.0, 0.25, 0};
 }
 
-// What rounding to the dtype does to what is known.
+// The effect of rounding to the dtype on the known bounds.
 Known RandomGraph::rounded(Known x) {
   const DType type = dtype(x);
   if (!is_float(type)) return {x.node, 0, 0, 0};
@@ -110,7 +109,7 @@ Known RandomGraph::product(const Known& a, const Known& b) {
                   a.bound * b.error + b.bound * a.error + a.error * b.error});
 }
 
-// x with a constant that stands for the same value everywhere.
+// x with a constant that has the same value everywhere.
 Known RandomGraph::with_constant(const Known& x) {
   const double value = 0.25 * static_cast<double>(pick(-8, 8));
   const Known constant = {
@@ -120,14 +119,13 @@ Known RandomGraph::with_constant(const Known& x) {
   return chance(50) ? sum(x, constant) : product(x, constant);
 }
 
-// Ops of real analysis on x*x + 1, where all of them are tame.
+// Functions applied to x*x + 1, where all of them are well-behaved.
 std::optional<Known> RandomGraph::smooth(const Known& x) {
   const DType type = dtype(x);
   const Known one = {graph_.constant(type, 1.0), 1.0, 1.0, 0};
   const Known safe = sum(product(x, x), one);
   if (safe.bound > largest_of(type)) return std::nullopt;
-  // Correctly rounded ops add no error of their own; the others a few units, with room for small
-  // dtypes.
+  // Correctly rounded ops add no error; the others add a few units, with margin for small dtypes.
   const auto near = [&](Op op, double bound, double slope) -> Known {
     return rounded(
         {graph_.unary(op, safe.node), bound, 0, slope * safe.error + 8 * half_ulp(bound, type)});
@@ -284,7 +282,7 @@ std::optional<Known> RandomGraph::reduce() {
     list.push_back(static_cast<int64_t>(i));
     count *= sizes[i];
   }
-  if (op == Op::Max && count == 0 && is_real(x)) return std::nullopt;  // infinities have no bound
+  if (op == Op::Max && count == 0 && is_real(x)) return std::nullopt;  // infinities are unbounded
   Known result = moved(x, Op::Reduce, list);
   if (op != Op::Add || !is_real(x)) return result;
   const auto n = static_cast<double>(std::max<int64_t>(count, 1));

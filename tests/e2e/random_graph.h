@@ -1,5 +1,4 @@
-// Random small tensor graphs whose right values are known to a bound: the fuel of the tests that
-// compare devices with the evaluator.
+// Random small tensor graphs with known error bounds, for comparing devices with the evaluator.
 #pragma once
 
 #include <optional>
@@ -10,27 +9,27 @@
 
 namespace plugrad::e2e {
 
-/// What is known of every element of a node.
+/// Facts about every element of a node.
 struct Known {
   Id node = kNoId;
-  double bound = 0;  // |value| is at most this; integers: not used
-  double grid = 0;   // every value is a multiple of this power of two; 0: nothing known
-  double error = 0;  // a correct device may differ from the exact value by this; 0: by nothing
+  double bound = 0;  // maximum |value|; unused for integers
+  double grid = 0;   // every value is a multiple of this power of two; 0: unknown
+  double error = 0;  // allowed difference of a device from the exact value
 };
 
 /// Builds nodes in the session's graph. The same seed gives the same graph on every device. Values
-/// only pass through ops that keep the bound: nothing discontinuous is done to a value that has an
+/// pass only through ops that preserve the bound: no discontinuous op is applied to a value with an
 /// error.
 class RandomGraph {
  public:
   RandomGraph(engine::Session& session, uint32_t device, uint64_t seed);
 
-  /// Roots among the nodes made. Call under a Session::Lock.
+  /// Chooses roots among the nodes. Call under a Session::Lock.
   std::vector<Known> build(int ops);
 
  private:
   using Shape = std::vector<int64_t>;
-  int64_t pick(int64_t low, int64_t high);  // both included
+  int64_t pick(int64_t low, int64_t high);  // both inclusive
   bool chance(int percent) { return pick(1, 100) <= percent; }
   const Known& any();
   std::optional<Known> any_like(const Known& x);

@@ -1,5 +1,5 @@
-// Random small graphs on every built device against the evaluator: fixed seeds, and a new one each
-// run, which is printed.
+// Random small graphs on every built device against the evaluator: fixed seeds, and a new printed
+// one each run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ void check_graph(const char* device, uint64_t seed) {
 
 class RandomGraphs : public testing::TestWithParam<const char*> {
  protected:
-  // A reference device that claims less: what is withdrawn has to be made of the rest.
+  // A reference device with withdrawn claims: the missing ops must be decomposed.
   static void SetUpTestSuite() { oracle::set_reference_options(); }
   SettingScope strict_{[](Settings& s) { s.contract = false; }};
 };
@@ -107,11 +107,11 @@ TEST_P(RandomGraphs, AgreeWithoutOptimisations) {
     check_graph(GetParam(), seed);
 }
 
-// Few graphs: a driver's compiler takes long for each kernel.
+// Few graphs: drivers' compilers are slow.
 TEST(OtherDevices, AgreeWithTheEvaluatorForAFewSeeds) {
   const SettingScope strict([](Settings& s) { s.contract = false; });
   for (const std::string& device : devices_at_hand()) {
-    if (device == "CPU:0" || device == "REFERENCE:0") continue;  // tested above, with more
+    if (device == "CPU:0" || device == "REFERENCE:0") continue;  // tested above with more seeds
     for (uint64_t seed = 1; seed <= kGraphs / 10; ++seed) check_graph(device.c_str(), seed);
   }
 }

@@ -1,4 +1,4 @@
-// What realising costs and leaves behind: kernels launched, plans reused, values shared, tape cut.
+// Cost and effects of realising: kernels launched, plans reused, values shared, history dropped.
 #include <gmock/gmock.h>
 
 #include "base/settings.h"

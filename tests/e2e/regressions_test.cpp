@@ -1,5 +1,5 @@
-// Small graphs that some device once computed wrongly or not at all, as textual IR. Add what the
-// random graphs find.
+// Small graphs that some device once computed wrongly or not at all, as textual IR. Findings of the
+// random graphs are added here.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,15 +15,15 @@ using engine::StatePtr;
 namespace {
 
 constexpr const char* kGraphs[] = {
-    // The reading of %0 is optimised away: the kernel has fewer parameters than the plan gives.
+    // The load of %0 is removed: the kernel has fewer parameters than the plan provides.
     "%0 = buffer i16 [0, 1, 9]\n%1 = sub i16 %0, %0\nreturn %1",
     "%0 = buffer u64 [0, 1, 3]\n%1 = neg u64 %0\n%2 = pad u64 %1 [0, 1]\n%3 = reduce u64 %2 [max, "
     "0]\n"
     "%4 = xor u64 %3, %3\nreturn %4",
-    // A right side 0 of a rule was a null function.
+    // A rule with right side 0 was a null function.
     "%0 = buffer u32 [0, 1, 4]\n%1 = xor u32 %0, %0\nreturn %1",
     "%0 = buffer u8 [0, 1, 9]\n%1 = floormod u8 %0, %0\nreturn %1",
-    // One piece of the reduced lanes is constant.
+    // One part of the reduced lanes is constant.
     "%0 = buffer f32 [0, 1, 3, 2]\n%1 = sub f32 %0, %0\n%2 = sub f32 %0, %1\n%3 = pad f32 %2 [0, "
     "0, 2, 2]\n"
     "%4 = reduce f32 %3 [max, 0, 1]\nreturn %4",
@@ -31,7 +31,7 @@ constexpr const char* kGraphs[] = {
     "%0 = buffer bf16 [0, 1, 5, 3]\n%1 = add bf16 %0, %0\n%2 = mul bf16 %1, %0\nreturn %2",
     "%0 = buffer f16 [0, 1, 6]\n%1 = mul f16 %0, %0\n%2 = sqrt f16 %1\n%3 = add f16 %2, %0\nreturn "
     "%3",
-    // The compiler made a call of fmaxf of the saturating cast.
+    // The compiler turned the saturating cast into a call of fmaxf.
     "%0 = buffer f16 [0, 1, 1, 1, 3]\n%1 = cast u32 %0\n%2 = neg u32 %1\n%3 = expand u32 %2 [5, 4, "
     "3]\nreturn %3",
     // Vectors of bool in C.
@@ -49,7 +49,7 @@ std::vector<std::byte> values_for(DType dtype, size_t count) {
   return oracle::to_bytes(array);
 }
 
-// The roots of `text` in the session's graph, with buffers of fresh values.
+// Imports `text` into the session's graph, with buffers of fresh values.
 std::vector<StatePtr> import(Session& session, const char* text, uint32_t device) {
   Graph parsed;
   const std::vector<Id> roots = parse(parsed, text);

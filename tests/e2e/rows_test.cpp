@@ -1,5 +1,5 @@
-// Functions of rows on rows of every kind: of any length, with infinities, NaN and large means,
-// against the same in double on the host.
+// Row functions on rows of any length, with infinities, NaN and large means, compared with double
+// on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ Row layernorm(std::span<const float> row) {
   return out;
 }
 
-// Reproducible, from `low` on, `width` wide.
+// Reproducible numbers in [low, low + width).
 Row numbers(size_t count, float low, float width) {
   Row row(count);
   uint32_t state = 2463534242u;
@@ -57,7 +57,7 @@ void expect_near(const Row& got, const Row& want, double tolerance, const std::s
   }
 }
 
-// Several rows of a kind, so that kernels have a loop over them.
+// Several equal rows, so that kernels loop over rows.
 Tensor rows_of(const Row& row, int64_t rows) {
   Row all;
   for (int64_t i = 0; i < rows; ++i) all.insert(all.end(), row.begin(), row.end());

@@ -1,5 +1,4 @@
-// Searches on the CPU: kernels that crash, hang or are wrong, and BEAM from tensors to the
-// database.
+// Searches on the CPU: crashing, hanging and wrong kernels, and BEAM from tensors to the database.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +41,7 @@ class MeasuredKernels : public testing::Test {
                 g.binary(Op::Add, a, g.constant(DType::F32, add)));
     return code(ast, name);
   }
-  // Writes far outside of its buffer.
+  // Writes far out of bounds.
   KernelCode crashing() {
     Ast ast;
     Graph& g = ast.graph;
@@ -51,7 +50,7 @@ class MeasuredKernels : public testing::Test {
                 test::affine(g, i, int64_t{1} << 32, i), g.constant(DType::F32, 1.0));
     return code(ast, "crashing");
   }
-  // Adds up for days.
+  // Runs for days.
   KernelCode hanging() {
     Ast ast;
     Graph& g = ast.graph;
@@ -93,7 +92,7 @@ TEST_F(MeasuredKernels, are_wrong_where_one_value_is) {
   EXPECT_THAT(measurer.check(wrong, right, {}, {.tolerance = 1e-5}),
               testing::HasSubstr("should be"));
   EXPECT_THAT(measurer.check(crash, right, {}, {}), testing::HasSubstr("signal"));
-  EXPECT_EQ(measurer.check(same, right, {}, {.tolerance = 1e-5}), "");  // with a new helper
+  EXPECT_EQ(measurer.check(same, right, {}, {.tolerance = 1e-5}), "");  // by a new helper process
 }
 
 TEST_F(MeasuredKernels, that_need_more_memory_than_there_is_are_an_error) {
@@ -112,7 +111,7 @@ class Beam : public SessionTest {
   }
   ~Beam() override { set_log_sink(nullptr, nullptr); }
 
-  // Row sums of products, 192 x 192 x 64, from small whole numbers: exact in every order.
+  // Row sums of products, 192 x 192 x 64, of small integers: exact in every order.
   std::vector<float> product(int beam, double seconds = 2) {
     const SettingScope scope([&](Settings& s) {
       s.beam = beam;
@@ -140,7 +139,7 @@ class Beam : public SessionTest {
     for (const auto& record : db().all()) lines += tuning::to_line(record) + "\n";
     return lines;
   }
-  // Another list for every kernel in the database.
+  // Replaces the schedule of every kernel in the database.
   void replace_lists(const std::string& list) {
     for (auto& record : db().all()) {
       record.list = list;
@@ -160,7 +159,7 @@ TEST_F(Beam, finds_a_list_within_its_budget_that_is_used_without_it_too) {
   const uint64_t begin = monotonic_ns();
   EXPECT_EQ(product(2), expected);
   EXPECT_LT(static_cast<double>(monotonic_ns() - begin) * 1e-9,
-            30);  // with the helper's start, on a busy machine
+            30);  // includes the helper's start on a busy machine
   ASSERT_GE(db().all().size(), 1u);
   EXPECT_EQ(db().all()[0].width, 2u);
   EXPECT_EQ(report.optimisations, db().all()[0].list);

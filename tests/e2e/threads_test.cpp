@@ -1,4 +1,4 @@
-// Tensors are made, realised and read by many threads at once.
+// Many threads make, realise and read tensors concurrently.
 #include <thread>
 
 #include "e2e/fixture.h"

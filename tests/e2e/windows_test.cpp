@@ -1,5 +1,5 @@
-// Depthwise convolutions: windows that share loads, borders that are cut off, rows that are no
-// multiple of a vector, against loops.
+// Depthwise convolutions: shared loads, loop partitioning, rows that are not a multiple of a
+// vector, compared with loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::ostream& operator<<(std::ostream& out, const Windows& w) {
              << ", dilation " << w.dilation;
 }
 
-// Multiples of 1/8 below 2: sums of 49 products of two of them are exact.
+// Multiples of 1/8 below 2: sums of 49 products of two are exact.
 std::vector<float> eighths(int64_t count, uint32_t seed) {
   std::vector<float> values(static_cast<size_t>(count));
   uint32_t state = seed;
@@ -86,7 +86,7 @@ TEST(Windows, OfAnySizeStrideAndPaddingAreThoseOfLoops) {
     expect_equal(w, eighths(w.batch * w.channels * w.height * w.width, 3));
 }
 
-// NaN shows a window or a lane that reads an element of another one.
+// A NaN detects a window or lane that reads an element of another one.
 TEST(Windows, NanAndInfinitiesReachTheirOwnWindowsAlone) {
   for (const Windows& w : kWindows) {
     std::vector<float> x = eighths(w.batch * w.channels * w.height * w.width, 5);
@@ -97,7 +97,7 @@ TEST(Windows, NanAndInfinitiesReachTheirOwnWindowsAlone) {
   }
 }
 
-// The result takes the place of nothing that is read again.
+// The result does not overwrite elements that are read later.
 TEST(Windows, AssignedToTheirOwnImageAreThoseOfTheOldOne) {
   const Windows w{2, 8, 28, 28, 3, 1, 1, 1};
   const auto x = eighths(2 * 8 * 28 * 28, 11), k = eighths(8 * 9, 7);
@@ -110,8 +110,8 @@ TEST(Windows, AssignedToTheirOwnImageAreThoseOfTheOldOne) {
   EXPECT_EQ(image.to_vector<float>(), expected);
 }
 
-// 28 = 16 + 16 with four elements computed twice: of rows that are read where they are written it
-// would change these four twice.
+// 28 = 16 + 16 with four elements computed twice: if rows were read where they are written, these
+// four would change twice.
 TEST(Windows, RowsThatAreChangedInPlaceAreComputedOnce) {
   for (const int64_t width : {7, 12, 14, 28, 30}) {
     const int64_t rows = 65536 / width;

@@ -1,4 +1,4 @@
-// What a program sees when devices, plugins, memory or the cache are not as they should be.
+// Error messages for faulty devices, plugins, memory and caches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

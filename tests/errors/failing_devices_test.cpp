@@ -1,6 +1,6 @@
-// Devices that fail while a program runs on them: lost, out of memory, broken calls. Each error
-// names device, kernel and remedy, and the program goes on: with another device, or when there is
-// memory again.
+// Devices that fail while a program runs: lost, out of memory, broken calls. Each error names
+// device, kernel and remedy, and the program continues on another device, or once memory is
+// available.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

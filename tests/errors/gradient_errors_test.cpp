@@ -1,4 +1,4 @@
-// Gradients that cannot be had: what the messages say, and that nothing was changed.
+// Impossible gradients: the messages, and that no state changed.
 #include "unit/tensor/expect.h"
 
 namespace plugrad {

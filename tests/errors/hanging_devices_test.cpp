@@ -1,5 +1,6 @@
-// Devices that hang in a call: a line names device, call and kernel; with PLUGRAD_DEVICE_TIMEOUT
-// the call ends with an error, the device is lost, and the program goes on with another.
+// Devices that hang in a call: a log line names device, call and kernel; with
+// PLUGRAD_DEVICE_TIMEOUT the call ends with an error, the device is lost, and the program continues
+// on another device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A program that is stopped while it compiles leaves a cache that the next one can use.
+// A program interrupted while compiling leaves a cache that the next process can use.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-// Bad arguments of creation, elementwise functions and reductions; that their edges are no errors.
+// Bad arguments of creation, elementwise functions and reductions; edge cases that are no errors.
 #include <functional>
 
 #include "unit/tensor/expect.h"

@@ -1,4 +1,4 @@
-// Sizes that no machine has: one error each, and the process goes on.
+// Excessive sizes: one error each, and the process continues.
 #include "unit/tensor/expect.h"
 
 namespace plugrad {

@@ -1,4 +1,4 @@
-// Bad arguments of tensor functions: kind, message, and that every tensor stays as it was.
+// Bad arguments of tensor functions: kind, message, and that every tensor is unchanged.
 #include "unit/tensor/expect.h"
 
 namespace plugrad {

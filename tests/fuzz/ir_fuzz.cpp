@@ -1,5 +1,5 @@
-// Textual IR from anywhere: it is parsed or refused with an Error, and what is parsed can be
-// verified and printed and read again.
+// Arbitrary textual IR is parsed or refused with an Error; a parsed graph can be verified, printed
+// and read again.
 #include <cstdint>
 #include <string_view>
 

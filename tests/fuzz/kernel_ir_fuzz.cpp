@@ -1,6 +1,6 @@
-// A kernel IR block from anywhere: it is refused with INVALID_ARGUMENT, or what was decoded prints,
-// and runs in the interpreter to an end or to a status. Blocks are mended after a mutation, as far
-// as header and strides go, so that the verifier is reached.
+// An arbitrary kernel IR block is refused with INVALID_ARGUMENT, or prints and runs in the
+// interpreter to its end or to a status. Header and strides are repaired after a mutation, so that
+// the verifier is reached.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
-// A plugin's manifest from anywhere: it is read or refused with a reason, never more; what is read
-// equals itself, and differs from another text only in a key that the reason names.
+// An arbitrary manifest is read or refused with a reason; a read manifest equals itself and differs
+// from another one only in a key that the reason names.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

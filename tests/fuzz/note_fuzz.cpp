@@ -1,5 +1,5 @@
-// A library's file from anywhere: it is refused, or has a manifest text or none; nothing outside of
-// the file is asked for, and not more than a bounded part of it.
+// An arbitrary library file is refused, or has a manifest text or none; the reader stays within the
+// file and reads a bounded part of it.
 #include <cstring>
 
 #include "runtime/discovery/elf_manifest.h"

@@ -1,4 +1,4 @@
-// NumPy files from anywhere: an array that lies within the file, or an Error.
+// An arbitrary NumPy file gives an array that lies within the file, or an Error.
 #include <cstdint>
 
 #include "io/npy.h"

@@ -1,4 +1,4 @@
-// Safetensors files from anywhere: arrays that lie within the file, or an Error.
+// An arbitrary safetensors file gives arrays that lie within the file, or an Error.
 #include <unistd.h>
 
 #include <cstdint>

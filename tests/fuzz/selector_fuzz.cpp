@@ -1,5 +1,5 @@
-// A device list from anywhere: it is parsed, or refused by a User error that shows the text; the
-// places of what was parsed lie in it.
+// An arbitrary device list is parsed, or refused by a User error that shows the text; the positions
+// of parsed parts lie within the text.
 #include <cstdint>
 #include <string>
 #include <string_view>

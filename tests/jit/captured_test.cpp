@@ -1,4 +1,4 @@
-// What a function captures: tensors that it reads, assigns, loses; random numbers; modes.
+// Captures of a jitted function: tensors that it reads, assigns or releases; random numbers; modes.
 #include "base/settings.h"
 #include "jit/jit_test.h"
 #include "plugrad/nn/training.h"

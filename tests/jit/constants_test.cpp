@@ -1,5 +1,5 @@
-// Prepared constants on every device at hand: results of captured tensors alone are computed once,
-// and again after such a tensor is assigned. Their memory is counted and given back.
+// Prepared constants on every available device: values that depend on captured tensors alone are
+// computed once, and again after an assignment to such a tensor. Their memory is counted and freed.
 #include "base/settings.h"
 #include "devices/at_hand.h"
 #include "jit/jit_test.h"

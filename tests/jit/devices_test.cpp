@@ -1,4 +1,4 @@
-// The same recording on every device of this machine, and functions on several at once.
+// One recording on every device of this machine, and functions on several devices at once.
 #include <thread>
 
 #include "devices/at_hand.h"

@@ -1,4 +1,4 @@
-// Gradients and optimisers in jitted functions: the same numbers as without jit.
+// Gradients and optimisers in jitted functions give the same numbers as without jit.
 #include <atomic>
 #include <chrono>
 #include <thread>

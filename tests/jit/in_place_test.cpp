@@ -1,5 +1,5 @@
-// Replays that renew tensors in their own memory, on every device at hand: that they do, and
-// programs that would be wrong if they always did. Each is compared with the same program without
+// Replays that update tensors in place, on every available device: that they do so, and programs
+// that unconditional in-place updates would break. Each is compared with the same program without
 // jit.
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Short ways to count what a jitted function's calls cost, and to see its errors.
+// Helpers that count the cost of a jitted function's calls and read its errors.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Replays try other schedules of their kernels: values stay, what is faster stays, and what was
-// found is kept. Launches last as long as a test says; the clock decides nothing here.
+// Replays try other schedules of their kernels: values stay equal, faster schedules are kept and
+// stored. The test sets the duration of launches; no result depends on the clock.
 #include <atomic>
 #include <chrono>
 #include <thread>

@@ -1,4 +1,4 @@
-// What a replay is: when it happens, what it takes and gives, when it is made anew.
+// Replays: when they happen, their arguments and results, and when a recording is renewed.
 #include <cmath>
 #include <thread>
 

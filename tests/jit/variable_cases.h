@@ -1,5 +1,4 @@
-// Functions of tensors whose size varies beside the same functions of tensors that have those
-// sizes.
+// Functions of tensors with variable sizes beside the same functions of tensors with fixed sizes.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Functions that ask for all places of an axis (sorting, places that are data, windows, joining)
-// along one of a variable size: the numbers of tensors of those sizes, whatever lies behind, their
-// gradients, and one recording.
+// Functions that need every index of an axis (sorting, gathering, windows, joining) along an axis
+// of variable size: values and gradients equal those of fixed sizes, whatever the memory behind the
+// size holds, with one recording.
 #include "jit/variable_cases.h"
 
 using namespace plugrad;

@@ -1,4 +1,4 @@
-// Loops of many steps with sizes that the steps compute: what they hold does not grow.
+// Long loops whose steps compute sizes use constant memory.
 #include "jit/variable_cases.h"
 #include "runtime/registry.h"
 

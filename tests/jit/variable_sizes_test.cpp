@@ -1,5 +1,5 @@
-// Axes of variable sizes: the same numbers as with tensors of those sizes, from one plan and one
-// recording for all sizes, on the device of the run.
+// Axes of variable sizes: the same values as fixed sizes, from one plan and one recording for all
+// sizes, on the device of the run.
 #include <array>
 #include <cmath>
 #include <limits>

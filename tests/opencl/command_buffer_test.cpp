@@ -1,5 +1,4 @@
-// Graphs as command buffers: the plugin with another answer to which devices prefer them, opened by
-// its path.
+// Graphs as command buffers: a plugin built to prefer command buffers, opened by its path.
 #include <gtest/gtest.h>
 
 #include <array>

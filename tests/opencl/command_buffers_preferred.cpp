@@ -1,4 +1,4 @@
-// Stands in for the plugin's own choice: command buffers on a CPU's driver too.
+// Replaces the plugin's own choice: command buffers on a CPU's driver too.
 namespace plugrad::opencl {
 
 bool prefers_command_buffers(bool) {

@@ -1,5 +1,5 @@
-// How often PoCL compiles a kernel: once, for the group that the launch has. Runs with
-// POCL_CACHE_DIR, where PoCL leaves one library for each time that it compiled a kernel.
+// PoCL compiles a kernel once, for the workgroup size of the launch. Runs with POCL_CACHE_DIR,
+// where PoCL leaves one library per compilation.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// OPENCL beside the CPU in one process: two versions of Clang in either order, the same values,
-// tensors that move between the two.
+// OPENCL beside the CPU in one process: two versions of Clang in either load order, equal values,
+// and tensors copied between the two.
 #include <gtest/gtest.h>
 
 #include <cmath>

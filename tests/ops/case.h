@@ -36,7 +36,7 @@ struct Input {
       : shape(std::move(shape_)), low(low_), high(high_), dtype(dtype_) {}
   Input(Shape shape_, std::vector<double> values_, DType dtype_ = DType::F32)
       : shape(std::move(shape_)), dtype(dtype_), values(std::move(values_)), literal(true) {}
-  /// Of a float that no gradient is asked of.
+  /// Marks a float input without a gradient.
   Input fixed() && {
     gradient = false;
     return std::move(*this);
@@ -51,7 +51,7 @@ struct Input {
 
 using In = std::vector<Tensor>;
 
-/// What a row's function gives: one tensor or several.
+/// The result of a row's function: one tensor or several.
 struct Out {
   Out(Tensor one) : tensors{std::move(one)} {}
   Out(std::vector<Tensor> several) : tensors(std::move(several)) {}
@@ -77,7 +77,7 @@ struct Bound {
 
 struct Checks {
   Bound forward = {1e-6, 1e-3};
-  /// Nothing: no gradient is taken. Gradients are those of sum(cos(0.3 + 0.5 i) * output).
+  /// Empty: no gradient is checked. Gradients are those of sum(cos(0.3 + 0.5 i) * output).
   std::optional<Bound> backward = Bound{1e-4, 1e-3};
   /// Off where inputs lie on a kink (relu at 0, ties) or a value is rounded on the way.
   bool differences = true;

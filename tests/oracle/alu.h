@@ -1,4 +1,4 @@
-// What each arithmetic op makes of single values: in double and rounded once to the dtype, or exact
+// Evaluates an arithmetic op on single values: in double and rounded once to the dtype, or as exact
 // integers.
 #pragma once
 

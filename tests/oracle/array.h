@@ -1,4 +1,4 @@
-// An n-dimensional array of exact values: what the evaluator of tensor graphs computes with.
+// An n-dimensional array of exact values, used by the evaluator of tensor graphs.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The evaluator of tensor graphs: the first of the two oracles. It computes a graph's meaning
-// directly: each op in double and rounded to the node's dtype, integers exact, reductions
-// accumulated in double and rounded once. It knows nothing of schedule, codegen or devices.
+// Evaluates tensor graphs; the first of the two oracles. Each op is computed in double and rounded
+// to the node's dtype, integers are exact, reductions accumulate in double and round once. The
+// evaluator does not depend on schedule, codegen or devices.
 #pragma once
 
 #include <functional>

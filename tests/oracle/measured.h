@@ -1,6 +1,6 @@
-// The evaluator with an error analysis: beside each value, how far a correct device may be from it.
-// Devices round each op as the graph says (multiply-adds not contracted), so what is made of
-// correctly rounded ops is exact; only the order of reductions, exp2, log2 and sin are theirs.
+// The evaluator with an error analysis: each value carries the largest permitted error of a correct
+// device. Devices round each op as the graph says (multiply-adds not contracted), so correctly
+// rounded ops are exact; only the order of reductions, exp2, log2 and sin depend on the device.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Movement of elements between arrays, and where reductions put them. Lists are as in ops.def.
+// Movement of elements between arrays, and the output index of reductions. Lists are as in ops.def.
 #pragma once
 
 #include "ir/op.h"

@@ -1,5 +1,5 @@
-// What the environment asks of the REFERENCE device: PLUGRAD_TEST_WITHDRAW, claims that it drops,
-// and PLUGRAD_TEST_SHAPE, "gpu" for kernels as a GPU gets them.
+// Environment variables of the REFERENCE device: PLUGRAD_TEST_WITHDRAW drops claims, and
+// PLUGRAD_TEST_SHAPE=gpu makes it receive kernels in the form of a GPU.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// How errors pass through single ops: the arithmetic of measured.h.
+// Propagation of errors through single ops: the arithmetic of measured.h.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Drawing arguments, at random or from the record.
+// Draws arguments, at random or from the record.
 #include <algorithm>
 
 #include "programs/operations.h"

@@ -1,4 +1,4 @@
-// What a world must hold, and how a tensor differs from it.
+// Compares the tensors of a world with their expected values.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace plugrad::programs {
 
-/// Of a pure world, in the order of its variables.
+/// The expected values of a pure world, in the order of its variables.
 std::vector<oracle::Measured> expected_of(const World& world);
 
-/// Empty where the tensor is what is wanted, or as near as a correct device may be.
+/// Empty if the tensor equals the expected value within the permitted error.
 std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
                              Coverage* coverage = nullptr);
 

@@ -1,7 +1,7 @@
-// Random programs as jitted functions: leaves are arguments with other values in each call, and one
-// of them a tensor of the outside that the program may change. Every call, replayed or not,
-// computes what the program means of the values at hand. PLUGRAD_TEST_SEED and
-// PLUGRAD_TEST_PROGRAMS as in programs_test.cpp.
+// Random programs as jitted functions: leaves are arguments with new values in each call, and one
+// leaf is a captured tensor that the program may assign. Every call, replayed or not, computes the
+// program's meaning for the current values. PLUGRAD_TEST_SEED and PLUGRAD_TEST_PROGRAMS as in
+// programs_test.cpp.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Where values come from: the host and the creation functions.
+// Leaves: host values and creation functions.
 #include <cmath>
 #include <limits>
 
@@ -63,8 +63,7 @@ const Operation kOperations[] = {
        const Shape shape = random_shape(a);
        return {leaf(a, shape, dtype)};
      }},
-    // Numbers: dtype, rank, sizes, then as above: what a value is replaced with when a program is
-    // shrunk.
+    // Numbers: dtype, rank, sizes, then as above. Shrinking replaces values with these leaves.
     {"leaf", "given_leaf",
      [](Args& a) -> std::vector<Tensor> {
        const auto dtype = static_cast<DType>(a.pick(0, 255));

@@ -1,4 +1,4 @@
-// Random programs: operations are tried in the pure world, and kept where they fit.
+// Makes random programs: operations are tried in the pure world, and kept if they are valid.
 #include <fmt/format.h>
 
 #include "plugrad/error.h"

@@ -1,4 +1,4 @@
-// Products, windows, attention, losses, gradients.
+// Matrix products, windows, attention, losses, gradients.
 #include "programs/operations.h"
 
 namespace plugrad::programs {
@@ -25,7 +25,7 @@ Tensor image(Args& a) {
   return x;
 }
 
-// Weights of small sizes, taken from a variable's first values.
+// Small weights, read from a variable's first values.
 Tensor weights(Args& a, const Tensor& like, const Shape& shape) {
   const Tensor& from = a.real();
   int64_t count = 1;
@@ -84,7 +84,7 @@ Result crossentropy(Args& a) {
   return {sparse_categorical_crossentropy(x, labels, options)};
 }
 
-// Of a number made of a variable, for leaves that it depends on.
+// Gradients of a scalar computed from a variable, for leaves that the variable depends on.
 Result gradients(Args& a) {
   const Tensor& x = a.real();
   World& world = a.world();

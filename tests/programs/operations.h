@@ -1,4 +1,4 @@
-// What a step may be: a table of operations by family, and what they draw their arguments with.
+// The table of operations by family, and the drawing of their arguments.
 #pragma once
 
 #include <exception>
@@ -14,11 +14,12 @@
 
 namespace plugrad::programs {
 
-/// Thrown by an operation that does not fit what it is offered; the step is left out.
+/// Thrown by an operation whose operands do not fit; the step is skipped.
 struct Rejected : std::exception {};
 
-/// The variables while a program runs. A pure world never computes anything and changes tensors by
-/// replacing them: it says what the other one, which uses the tensors as a user does, must hold.
+/// The variables while a program runs. A pure world computes nothing and replaces tensors instead
+/// of assigning them: it holds the expected graphs of the other world, which uses tensors as a user
+/// does.
 struct World {
   explicit World(bool pure_) : pure(pure_) {}
 
@@ -31,7 +32,7 @@ struct World {
   std::map<Variable, Slot> slots;
 };
 
-/// What an operation draws: variables of the world and numbers, at random or as recorded.
+/// Draws variables of the world and numbers for an operation, at random or from the record.
 class Args {
  public:
   Args(World& world, Step& step, std::mt19937_64* random)

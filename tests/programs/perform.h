@@ -1,4 +1,4 @@
-// One step in a world.
+// Performs one step in a world.
 #pragma once
 
 #include <random>

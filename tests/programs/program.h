@@ -1,5 +1,5 @@
-// Random tensor programs: steps on variables, written down so that they can be run again, shrunk
-// and printed.
+// Random tensor programs: steps on variables, recorded so that they can be repeated, shrunk and
+// printed.
 #pragma once
 
 #include <compare>

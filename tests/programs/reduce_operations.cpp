@@ -1,4 +1,4 @@
-// Reductions, scans and what is made of them.
+// Reductions, scans and functions composed of them.
 #include "programs/operations.h"
 
 namespace plugrad::programs {

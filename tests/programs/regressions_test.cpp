@@ -1,4 +1,4 @@
-// What random programs found, each as small as it became.
+// Failures that random programs found, each in its shrunk form.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Regressions, FunctionsWithNothingToDoGiveAHandleOfTheirOwn) {
   keeps_its_argument([](const Tensor& x) { return cat({x}); });
 }
 
-// Longer rows than one Reduce scans, and lookups that are added to their places.
+// Rows longer than one Reduce scans, and lookups added at indices.
 TEST(Regressions, ScansAndSumsAtPlaces) {
   const Tensor rows = (Tensor::arange(2 * 90) * 37 % 11 - 5).reshape({2, 90});
   const Tensor places = Tensor::arange(900) * 7 % 100;

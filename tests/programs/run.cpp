@@ -1,4 +1,4 @@
-// A program in both worlds, and the comparison.
+// Runs a program in both worlds and compares them.
 #include "programs/run.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Making programs, running them against the evaluator, and making failing ones smaller.
+// Makes programs, runs them against the evaluator, and shrinks failing ones.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace plugrad::programs {
 /// The same seed gives the same program everywhere, as long as the tables stay.
 Program make_program(uint64_t seed);
 
-/// How much of what programs computed was compared.
+/// The share of computed values that was compared.
 struct Coverage {
   uint64_t elements = 0, exact = 0, unknown = 0;
 };
 
-/// What is wrong: a value that differs or an error that was thrown. Nothing: all is well.
+/// The difference or the thrown error; empty if the program is correct.
 std::optional<std::string> run(const Program& program, Coverage* coverage = nullptr);
 
 /// A program that still fails, with as few steps as removing and replacing them finds.

@@ -95,7 +95,7 @@ Result gather(Args& a) {
   return {x.gather(axis, from.cast(DType::I64) % std::max<int64_t>(x.size(axis), 1))};
 }
 
-// Of a variable and things that fit it.
+// Joins a variable and values of matching shape.
 Result join(Args& a, bool stacked) {
   const Tensor& x = a.tensor();
   std::vector<Tensor> list = {x};

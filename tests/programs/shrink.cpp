@@ -1,4 +1,4 @@
-// Smaller programs that still fail.
+// Shrinks a failing program while it still fails.
 #include "programs/operations.h"
 #include "programs/perform.h"
 #include "programs/run.h"

@@ -1,4 +1,4 @@
-// What changes tensors, shares them, or computes them early.
+// Operations that assign, share or realise tensors.
 #include "engine/session.h"
 #include "programs/operations.h"
 
@@ -7,14 +7,14 @@ namespace {
 
 using Result = std::vector<Tensor>;
 
-// What an assignment makes of a tensor, without assigning.
+// The result of an assignment to a tensor, without assigning.
 Tensor assigned(const Tensor& old, const Tensor& value) {
   require_fit(is_float(old.dtype()) || !is_float(value.dtype()));
   return value.cast(old.dtype()).expand(old.shape());
 }
 
-// A leaf that gradients are taken for becomes a new leaf: the value it is given is no function of
-// others.
+// An assigned leaf that requires a gradient becomes a new leaf: its value depends on no other
+// tensor.
 void replace(World::Slot& target, const Tensor& value) {
   *target.tensor =
       target.marked ? assigned(*target.tensor, value).detach() : assigned(*target.tensor, value);

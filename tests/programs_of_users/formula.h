@@ -1,5 +1,5 @@
-/// Weights and data by a formula that record_with_pytorch.py has too, bit for bit: no file of
-/// weights is needed.
+/// Weights and data from a formula that equals record_with_pytorch.py's bit for bit, so that no
+/// file of weights is needed.
 #pragma once
 
 #include <plugrad/plugrad.h>

@@ -1,5 +1,5 @@
-// A GPT that writes on, always the likeliest token next: keys and values of all tokens so far are
-// kept, so that each new token costs one row of every layer. One recording serves every length.
+// A GPT with greedy decoding: keys and values of all tokens are cached, so that each new token
+// costs one row of every layer. One recording serves every length.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"
@@ -58,7 +58,7 @@ struct Gpt {
     return all;
   }
 
-  // Shape: the number of one token, (1), at the place n - 1 -> (1, kTokens) of scores.
+  // Shape: the index of one token, (1), at position n - 1 -> (1, kTokens) logits.
   Tensor operator()(const Tensor& number, const Variable& length, const Tensor& n) {
     Tensor x = token(number) + place((n - 1).reshape({1}));
     for (Block& block : blocks) x = block(x, length, n);

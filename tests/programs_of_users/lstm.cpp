@@ -1,5 +1,5 @@
-// A recurrent network that predicts the next letter of a text: an embedding, an LSTM cell that is
-// called once for each place, and a linear layer. Trained with Adam on changing pieces of the text.
+// A recurrent network that predicts the next letter of a text: an embedding, an LSTM cell called
+// once per position, and a linear layer. Trained with Adam on changing pieces of the text.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"
@@ -15,7 +15,7 @@ struct LetterModel {
   nn::Linear out{kHidden, kLetters};
   PLUGRAD_FIELDS(letter, cell, out)
 
-  // Shape: (n, places) of letters -> (n, places, kLetters) of scores.
+  // Shape: (n, positions) letter indices -> (n, positions, kLetters) logits.
   Tensor operator()(const Tensor& letters) const {
     const Tensor x = letter(letters);
     nn::LSTMCell::State state;

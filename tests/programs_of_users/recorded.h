@@ -1,4 +1,4 @@
-/// What PyTorch gave for a program, comparison with it, and how long steps take.
+/// PyTorch's recorded results of a program, their comparison, and the timing of steps.
 #pragma once
 
 #include <plugrad/plugrad.h>

@@ -1,6 +1,5 @@
-// A small U-Net that removes noise from images: two levels down, two levels up, and shortcuts that
-// join what was seen on the way down. Trained with SGD, evaluated with BatchNorm's running
-// statistics.
+// A small U-Net that removes noise from images: two levels down, two levels up, and skip
+// connections. Trained with SGD, evaluated with BatchNorm's running statistics.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"

@@ -1,6 +1,6 @@
-// A variational autoencoder whose reconstruction must not depend steeply on its input: the loss
-// holds the norm of its own gradient, so that training needs gradients of gradients. Trained with
-// Adam; the random numbers of the hidden code are an argument of the step.
+// A variational autoencoder whose loss contains the norm of its own input gradient, so that
+// training needs second-order gradients. Trained with Adam; the random numbers of the latent code
+// are an argument of the step.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"
@@ -24,7 +24,8 @@ struct Losses {
 
 // `x` in [0, 1] of shape (n, kPixels), `random` standard normal of shape (n, kCode).
 Losses losses_of(const Vae& net, const Tensor& x, const Tensor& random) {
-  // A leaf of its own: the penalty needs the gradient of the reconstruction with respect to it.
+  // A separate leaf: the penalty needs the gradient of the reconstruction with respect to the
+  // input.
   const Tensor input = x.detach().requires_grad_();
   const Tensor hidden = tanh(net.into(input));
   const Tensor mean = net.mean(hidden), log_variance = net.log_variance(hidden);

@@ -1,6 +1,6 @@
-// A vision transformer: an image becomes a row of patches, blocks of attention refine them together
-// with a class token, and the class token's last vector says what the image is. Trained with AdamW
-// under a learning rate that warms up.
+// A vision transformer: an image becomes a sequence of patches, blocks of attention process them
+// with a class token, and the class token's last vector is classified. Trained with AdamW and a
+// learning rate with warm-up.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"

@@ -1,4 +1,4 @@
-// What small expressions compile to. Run also with NOOPT=1 and with PLUGRAD_FAST_MATH=1.
+// Compiled form of small expressions. Also runs with NOOPT=1 and with PLUGRAD_FAST_MATH=1.
 #include <gtest/gtest.h>
 
 #include <cmath>

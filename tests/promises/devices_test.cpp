@@ -1,4 +1,4 @@
-// What the documents say of devices.
+// Statements of the documents about devices.
 #include <gtest/gtest.h>
 
 #include <sstream>

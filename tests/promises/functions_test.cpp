@@ -1,5 +1,5 @@
-// Functions that the documents build of primitives, against their definitions in double; fused and
-// step by step.
+// Functions that the documents compose of primitives, against their definitions in double; fused
+// and realised step by step.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -128,8 +128,8 @@ TEST(Functions, matmul_is_expand_multiply_sum) {
   expect_near(matmul(a, b), spelled.to_vector<double>(), 1e-6);
 }
 
-// The rule of docs/tour.md: moving operands costs nothing; a reduction of a reduction is a kernel
-// of its own.
+// The rule of docs/tour.md: moving operands is free; a reduction of a reduction is a separate
+// kernel.
 TEST(Functions, a_matmul_of_moved_operands_and_a_sum_of_it_are_two_kernels) {
   const Tensor a = stored(samples(24), {6, 4}), b = stored(samples(30), {30});
   const Tensor product = matmul(a.permute({1, 0}), b.reshape({6, 5}));

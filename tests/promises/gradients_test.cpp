@@ -1,5 +1,5 @@
-// The gradients that the documents state. That every op agrees with central differences in f64 is
-// checked by the op cases (tests/ops).
+// Gradients stated by the documents. The op cases (tests/ops) check every op against central
+// differences in f64.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Reading at places that are data costs one load an element: no kernel loops over an axis that is
-// indexed.
+// A read at a data-dependent index costs one load per element: no kernel loops over an indexed
+// axis.
 #include <gtest/gtest.h>
 
 #include "plugrad/plugrad.h"
@@ -38,7 +38,7 @@ TEST(Indexing, by_data_is_a_load) {
   }
 }
 
-// And so does the way back: each element of the gradient is added to its place, none is looked for.
+// The gradient scatters: each element is added at its index, without a search over rows.
 TEST(Indexing, its_gradient_adds_to_places) {
   Tensor table = stored({1000, 64});
   table.requires_grad_();

@@ -1,4 +1,4 @@
-// docs/optimisations.md: a list that was printed can be given back, to the kernels that it is for.
+// docs/optimisations.md: a printed list can be passed back, for the kernels it names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ TEST_F(GivenLists, for_kernels_that_are_never_made_are_a_warning) {
   EXPECT_THAT(warning_of("upcast(0, 2)"), "") << "for every kernel";
 }
 
-// What the processes of the next test do.
+// The work of the processes that the next test starts.
 TEST(GivenListsOfAProcess, make_no_kernel) {
   EXPECT_EQ(Tensor(3).shape(), Shape{});
 }

@@ -1,4 +1,4 @@
-// Training holds its memory, and survives running out of it.
+// Training uses constant memory, and continues after memory runs out.
 #include <gtest/gtest.h>
 
 #include <optional>

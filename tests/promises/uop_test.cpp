@@ -1,4 +1,4 @@
-// Nodes built by hand, and what equal expressions share.
+// Nodes built by hand, and sharing of equal expressions.
 #include "plugrad/uop.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// docs/rules.md lists every rule as its table has it. UPDATE_RULES=1 writes it anew.
+// docs/rules.md lists every rule as in its table. UPDATE_RULES=1 rewrites the page.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

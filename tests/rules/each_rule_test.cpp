@@ -1,5 +1,5 @@
-// Every rule alone: its left side is built with random dtypes, constants and sources; what the rule
-// makes of it must have the same value for random values of the sources.
+// Every rule alone: its left side is built with random dtypes, constants and sources; the result of
+// the rule must have the same value for random values of the sources.
 #include <gtest/gtest.h>
 
 #include <map>

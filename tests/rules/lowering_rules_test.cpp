@@ -1,4 +1,4 @@
-// Every lowering row alone: an instance of its left side on a device that lacks what the row makes;
+// Every lowering row alone: an instance of its left side on a device that lacks the lowered op;
 // both sides have the same value, within the bounds of docs/accuracy.md, for random values, NaN,
 // -0, infinities, denormals and the ends of the integers.
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Random graphs of all dtypes: simplified, they keep their values, and simplifying again changes
-// nothing.
+// Random graphs of all dtypes: simplification keeps their values and is idempotent.
 #include <gtest/gtest.h>
 
 #include <map>

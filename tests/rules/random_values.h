@@ -1,4 +1,4 @@
-// Random constants and values with a liking for edges, and equality as IEEE results mean it.
+// Random constants and values with a bias to edges, and equality in the sense of IEEE 754.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The recurrent layers over sequences beside what PyTorch gave, and how often they are compiled.
+// Recurrent layers over sequences against PyTorch's values, and their number of compilations.
 #include "plugrad/nn.h"
 #include "scan/recurrent_vectors.h"
 #include "scan/unrolled.h"

@@ -1,5 +1,5 @@
-// PLUGRAD_CHECK_INDICES: indices that the step of a recorded loop computes are errors where what
-// the loop gives is read.
+// PLUGRAD_CHECK_INDICES: out-of-range indices computed by the step of a recorded loop raise an
+// error when the loop's result is read.
 #include "base/settings.h"
 #include "devices/at_hand.h"
 #include "scan/unrolled.h"

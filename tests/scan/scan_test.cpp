@@ -1,4 +1,4 @@
-// Results of a recorded loop, beside the same step called by the host for each place.
+// Results of a recorded loop against a host loop over the same step.
 #include "devices/at_hand.h"
 #include "scan/unrolled.h"
 

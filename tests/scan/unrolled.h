@@ -1,4 +1,4 @@
-// A loop of the host that calls the step each time: what scan() is compared with.
+// A host loop that calls the step at each position: the reference for scan().
 #pragma once
 
 #include <algorithm>

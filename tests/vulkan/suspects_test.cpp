@@ -1,6 +1,6 @@
-// Claims that some driver computes wrong: VULKAN claims exactly those that the driver at hand
-// computes right, and a tensor's values are right either way. ctest runs this with the processor as
-// it is, and with GALLIUM_OVERRIDE_CPU_CAPS, which has Mesa take it for an older one.
+// Claims that some driver computes wrongly: VULKAN claims exactly those that the present driver
+// computes correctly, and tensor values are correct in both cases. ctest runs this with the
+// processor as it is, and with GALLIUM_OVERRIDE_CPU_CAPS, which makes Mesa assume an older one.
 #include <gtest/gtest.h>
 
 #include <cmath>

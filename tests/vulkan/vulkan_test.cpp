@@ -1,4 +1,4 @@
-// The plugin on the driver at hand, through the runtime: what the conformance suite does not ask.
+// The plugin on the present driver, through the runtime: cases outside the conformance suite.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class Vulkan : public testing::Test {
   Registry registry{options_from_settings()};
 };
 
-// out[0] stepped `turns` times, or as often as a scalar says where `turns` is 0.
+// Counts out[0] up in `turns` iterations, or in as many as a scalar argument says if `turns` is 0.
 std::vector<std::byte> count_kernel(std::int64_t turns) {
   IrBuilder b("count");
   auto out = b.buffer(PGR_DTYPE_I32, 1);
@@ -56,7 +56,7 @@ std::int32_t counted(std::int64_t turns) {
 
 }  // namespace
 
-// llvmpipe of Mesa 22.3 ends loops after 65,535 turns. A wrong number must not come of it.
+// llvmpipe of Mesa 22.3 ends loops after 65,535 iterations. The result must be right regardless.
 TEST_F(Vulkan, ALongLoop_IsRight) {
   for (std::int64_t turns : {50'000, 200'000, 1'000'003, 3'000'000}) {
     auto kernel = device().compile(count_kernel(turns), "count");
@@ -75,7 +75,7 @@ TEST_F(Vulkan, ALongLoop_IsRight) {
   }
 }
 
-// llvmpipe of Mesa 22.3 ends loops after 65,535 turns. A wrong number must not come of it.
+// llvmpipe of Mesa 22.3 ends loops after 65,535 iterations. The plugin must report an error.
 TEST_F(Vulkan, ALoopThatTheDriverEnds_IsAnError) {
   auto kernel = device().compile(count_kernel(0), "count");
   for (std::uint64_t turns : {60'000, 200'000, 100}) {

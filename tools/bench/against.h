@@ -1,4 +1,4 @@
-// `plugrad bench --against BUILD`: the rows of this build and of another one, in turns.
+// `plugrad bench --against BUILD`: measures the rows of this build and of another one alternately.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@ namespace plugrad::tools {
 /// The command of another build tree.
 class OtherBuild {
  public:
-  /// Errors: UsageError where `folder` has no bin/plugrad that can be run.
+  /// Errors: UsageError if `folder` has no executable bin/plugrad.
   explicit OtherBuild(const std::string& folder);
   const std::string& folder() const { return folder_; }
 
-  /// Its rows for these arguments of `plugrad bench`. Errors: User, with what it said.
+  /// Its rows for these arguments of `plugrad bench`. Errors: User, with its output.
   std::vector<std::string> row_names(const Arguments& arguments) const;
 
-  /// Measures the rows that both builds have, each by both in turns; `peer` of a result is the
-  /// other build. Rows that it lacks are named on stderr.
+  /// Measures the rows of both builds alternately; `peer` of a result is the other build. Rows that
+  /// the other build lacks are listed on stderr.
   void compare(const std::vector<std::string>& names, const Arguments& arguments,
                const bench::Report& report) const;
 

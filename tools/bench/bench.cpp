@@ -1,4 +1,4 @@
-// Measures this machine and prints the rows; the measurements themselves live in bench/.
+// Measures this machine and prints the rows; the measurements are in bench/.
 #include "bench.h"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ Arguments read_peers(const Parsed& parsed, bool is_corpus) {
   Arguments usual = known_peers;
   if (is_corpus) {
     known_peers = corpus_peers();
-    usual = {"openblas", "onednn", "pytorch-tuned"};  // the others are hardly ever the best
+    usual = {"openblas", "onednn", "pytorch-tuned"};  // the others are rarely fastest
   }
   const Arguments peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : usual;
   for (const std::string& name : peers)
@@ -94,7 +94,7 @@ Arguments read_peers(const Parsed& parsed, bool is_corpus) {
   return peers;
 }
 
-// Before the registry reads the settings.
+// Must run before the registry reads the settings.
 void choose_isa(const std::string& name) {
   if (name.empty()) return;
   Arguments known;
@@ -135,7 +135,7 @@ void require_written(const std::string& path, int error) {
   require(error == 0, "[bench] --roofline {} cannot be written: {}", path, file_error_text(error));
 }
 
-// Found out before anything is measured.
+// Checked before any measurement.
 void require_writable(const std::string& path) {
   if (!path.empty()) require_written(path, check_replaceable(path));
 }
@@ -149,7 +149,7 @@ void write_roofline(const std::string& path, const std::vector<bench::Result>& r
   require_written(path, replace_file(path, parts));
 }
 
-// Before the device is opened.
+// Must run before the device is opened.
 void set_options(const std::string& device, const Arguments& given) {
   if (given.empty()) return;
   if (device.empty()) throw UsageError("--option is of a plugin: --device names it");
@@ -192,14 +192,14 @@ int run_corpus_suite(const Parsed& parsed, const Arguments& names, bench::Peers&
     return kSuccess;
   }
   signal(SIGPIPE, SIG_IGN);
-  // The device plans for the threads that the process has when it opens.
+  // The device plans for the process's thread count at opening.
   if (const int threads = parsed.get<int>("threads"); threads > 0)
     change_settings([&](Settings& s) { s.threads = threads; });
   Tensor::from<float>({1}).contiguous().realize();
   return parsed.has("model") ? bench_model(run.choice, run.json) : bench_corpus(run, names, peers);
 }
 
-// Suites and options of the line that say what is measured, for the same line of another program.
+// The suites and options that select measurements, for the command line of another program.
 Arguments measured_part(const Parsed& parsed) {
   Arguments words = parsed.get<Arguments>("suite");
   for (const char* name : {"device", "isa"})
@@ -227,7 +227,7 @@ int compare_builds(const OtherBuild& other, const Parsed& parsed, const bench::C
   return kSuccess;
 }
 
-// Before anything is opened. Errors: UsageError.
+// Must run before any device is opened. Errors: UsageError.
 std::optional<OtherBuild> read_against(const Parsed& parsed) {
   const auto folder = parsed.get<std::string>("against");
   if (parsed.values["against"].defaulted()) return {};
@@ -267,8 +267,8 @@ int measure_rows(const Arguments& arguments) {
   if (other) return compare_builds(*other, parsed, choice);
   const auto roofline = parsed.get<std::string>("roofline");
   require_writable(roofline);
-  signal(SIGPIPE, SIG_IGN);  // a peer that dies is noticed when it does not answer
-  // The device is opened with every thread; a row that wants fewer restricts what is used of them.
+  signal(SIGPIPE, SIG_IGN);  // the death of a peer is detected by its missing answer
+  // The device is opened with all threads; a row may restrict their use.
   Tensor::from<float>({1}).contiguous().realize();
 
   const bool json = parsed.has("json");

@@ -1,11 +1,11 @@
-// What `plugrad bench` does, as a program of its own: plugrad-bench.
+// `plugrad bench` as a separate program: plugrad-bench.
 #pragma once
 
 #include "command.h"
 
 namespace plugrad::tools {
 
-/// Measures what the arguments of `plugrad bench` choose; gives the exit code.
+/// Measures the rows that the arguments of `plugrad bench` select; returns the exit code.
 int measure_rows(const Arguments& arguments);
 
 }  // namespace plugrad::tools

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kWorst = 10;
 
-// Results of another of these are no results of this run.
+// Results are comparable only if all of these are equal.
 Json describe_run(const std::vector<std::string>& peers) {
   return {{"corpus", 1},
           {"machine", bench::describe_machine()},

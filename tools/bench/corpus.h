@@ -1,4 +1,4 @@
-// `plugrad bench corpus`: the shapes of known networks, each beside the best peer.
+// `plugrad bench corpus`: the shapes of known networks, each compared with the fastest peer.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ struct CorpusRun {
   bool is_resumed = false, json = false;
 };
 
-/// Peers that have the corpus's kinds.
+/// Peers that implement the corpus's kinds.
 const std::vector<std::string>& corpus_peers();
-/// Predicted beside measured times, without peers.
+/// Predicted and measured times, without peers.
 int bench_model(const bench::CorpusChoice& choice, bool json);
 void print_corpus(const bench::CorpusChoice& choice, bool json);
-/// The exit code: a failed job where a row's result is wrong.
+/// The exit code: failure if a row's result is wrong.
 int bench_corpus(const CorpusRun& run, const std::vector<std::string>& names, bench::Peers& peers);
 
 }  // namespace plugrad::tools

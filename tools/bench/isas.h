@@ -1,4 +1,4 @@
-// What instruction set each peer of a run of `plugrad bench` ran, as text and as JSON.
+// Reports the instruction set of each peer of a `plugrad bench` run, as text and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,10 +7,10 @@
 
 namespace plugrad::tools {
 
-/// One line, and which of them no row is held against.
+/// Prints one line, with the peers that are excluded from comparison.
 void print_isas(const bench::Peers& peers);
 nlohmann::ordered_json peer_isas_json(const bench::Peers& peers);
-/// Of the default device, as it is opened: "x86-64-v3".
+/// The default device's architecture as opened: "x86-64-v3".
 std::string default_arch();
 
 }  // namespace plugrad::tools

@@ -1,5 +1,4 @@
-// plugrad-bench: `plugrad bench` starts it, and it starts itself for what needs a process of its
-// own.
+// plugrad-bench: started by `plugrad bench`, and by itself for measurements in a fresh process.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,14 +11,14 @@
 namespace plugrad::tools {
 namespace {
 
-// A peer that takes turns with the rows.
+// A peer measured alternately with the rows.
 int run_peer(const Arguments& arguments) {
   if (arguments.size() != 1) throw UsageError("usage: plugrad-bench bench-peer NAME");
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a stopped process would outlive its parent
   return bench::run_library_peer(arguments[0]);
 }
 
-// The first steps of a training.
+// The first steps of a training run.
 int run_steps(const Arguments& arguments) {
   if (arguments.size() != 1) throw UsageError("usage: plugrad-bench bench-steps DEVICE");
   fmt::print("{}\n", bench::run_first_steps(arguments[0]).dump());

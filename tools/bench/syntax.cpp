@@ -1,5 +1,5 @@
-// The line of `plugrad bench`: the command prints help and completions from it, the program reads
-// by it.
+// The syntax of `plugrad bench`: the command prints help and completions from it, and the program
+// parses with it.
 #include "bench/names.h"
 #include "command.h"
 

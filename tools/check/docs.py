@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Documents keep their word: links reach a file, public declarations say what they do, shown C++ is
-compiled.
+"""Checks documents: links have targets, public declarations have comments, C++ blocks are compiled.
 
-A C++ block that has a main() must equal a program of docs/examples, any other must be a part of one. docs/CMakeLists.txt
-compiles these programs, and ctest runs them.
-"""
+A C++ block with a main() must equal a program of docs/examples; any other block must be a part of
+one. docs/CMakeLists.txt compiles these programs, and ctest runs them."""
 import pathlib
 import re
 
@@ -29,7 +27,7 @@ def link_breaches(path):
 
 
 def is_part(block, example):
-    """Whether the lines of a block stand together in an example, at any indentation."""
+    """True if the lines of the block are consecutive in an example, at any indentation."""
     block, example = block.strip("\n").splitlines(), example.splitlines()
     for start in range(len(example) - len(block) + 1):
         first = example[start]
@@ -40,7 +38,7 @@ def is_part(block, example):
 
 
 def example_breaches(path, text, examples):
-    """Blocks of C++ that no compiled example holds; a whole program must be a whole example."""
+    """C++ blocks that no compiled example contains; a whole program must be a whole example."""
     for block in CPP_BLOCK.findall(text):
         is_program = "int main(" in block
         if is_program and block.strip() in examples or not is_program and any(is_part(block, e) for e in examples):
@@ -50,19 +48,19 @@ def example_breaches(path, text, examples):
 
 
 def compiled_examples():
-    """Names of the programs in the list of docs/CMakeLists.txt."""
+    """Names of the programs listed in docs/CMakeLists.txt."""
     listed = re.search(r"foreach\(example\s(.*?)\)", tree.read(BUILD), re.S)
     return set(listed[1].split())
 
 
 def undocumented(path):
-    """Free functions of a public header without a comment in the lines directly above their group."""
+    """Free functions of a public header without a comment directly above their group."""
     lines = tree.read(path).splitlines()
     for number, line in enumerate(lines):
-        if not DECLARATION.match(line) or " operator" in line:  # an operator's name says what it does
+        if not DECLARATION.match(line) or " operator" in line:  # operators need no comment
             continue
         above = number - 1
-        # A group of declarations without a blank line shares the comment above it.
+        # Declarations without a blank line between them share the comment above.
         while above >= 0 and lines[above].strip() and not lines[above].lstrip().startswith("//"):
             above -= 1
         commented = above >= 0 and lines[above].lstrip().startswith("//")

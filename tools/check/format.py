@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Whether clang-format would leave every C++ file as it is; with --write, makes it so.
+"""Checks that clang-format would not change any C++ file; --write formats the files.
 
-plugin_api is frozen and stays as it was written. Without clang-format of version 19 the check is skipped (exit 77):
-other versions break lines elsewhere.
-"""
+plugin_api is frozen and excluded. Without clang-format 19 the check is skipped (exit 77): other
+versions break lines differently."""
 import os
 import re
 import shutil
@@ -16,11 +15,11 @@ import tree
 FOLDERS = ("core", "sdk", "plugins", "bench", "tools", "tests", "docs")
 VERSION = 19
 SKIPPED = 77
-PARTS = 16  # of the files, read in parallel
+PARTS = 16  # number of parts of the file list, processed in parallel
 
 
 def formatter():
-    """The clang-format of our version; None where there is none."""
+    """The clang-format of the required version, or None."""
     for name in (f"clang-format-{VERSION}", "clang-format"):
         path = shutil.which(name)
         if path and re.search(rf"version {VERSION}\.", subprocess.run(
@@ -30,7 +29,7 @@ def formatter():
 
 
 def unformatted(program, files):
-    """Those of the files that the program would change, by its warnings."""
+    """The files that the program would change, from its warnings."""
     done = subprocess.run([program, "--dry-run", "--ferror-limit=1", *files], cwd=tree.ROOT, capture_output=True,
                           text=True, check=True)
     return {line.split(":", 1)[0] for line in done.stderr.splitlines() if "[-Wclang-format-violations]" in line}

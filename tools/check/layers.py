@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Who may enter which room: includes and link lines against the arrows of the architecture."""
+"""Checks includes and link lines against the dependencies between rooms."""
 import re
 
 import tree
 
-# A room of core and the rooms it builds on; what those may enter, it may enter too.
+# A room of core and its direct dependencies; indirect dependencies are allowed too.
 BUILDS_ON = {
     "base": [],
     "ir": ["base"],
@@ -22,10 +22,10 @@ BUILDS_ON = {
     "io": ["base"],
     "nn": ["tensor", "io"],
 }
-# The kernel's language and the device's capabilities are all that these know of a plugin.
+# The parts of the plugin API visible to these rooms: the kernel IR and the device's capabilities.
 NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
 NARROW_ROOMS = {"cost", "schedule", "codegen"}
-# uop::DType is public, and a dtype is all that runtime needs of the room above base.
+# uop::DType is public; runtime needs only the dtype from the rooms above base.
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn", "jit.h": "nn", "numpy.h": "nn", "search.h": "tuning",
                "uop.h": "tensor", "gradient.h": "tensor"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
@@ -44,7 +44,8 @@ def closure(room):
 
 
 def room_of_public_header(name):
-    """A public header belongs to the room that its folder names or that holds its source; tensor's where none does."""
+    """The room of a public header: named by its folder, or holding its source; tensor if there is
+    none."""
     if "/" in name:
         return name.split("/")[0]
     if name in PUBLIC_ROOM:
@@ -74,7 +75,7 @@ def core_breach(room, header):
 
 
 def outside_breach(folder, header):
-    """Of plugin_api, sdk, plugins, tools, tests and bench."""
+    """Checks plugin_api, sdk, plugins, tools, tests and bench."""
     public = header.startswith("plugrad/")
     part = header.split("/")[1] if public else header.split("/")[0]
     if folder == "plugin_api" and public and part != "plugin_api":
@@ -94,7 +95,8 @@ def outside_breach(folder, header):
 def include_breaches(path):
     for match in INCLUDE.finditer(tree.read(path)):
         header = match.group(2)
-        # What a driver's own functions cost is measured by calling them; the driver is opened at run time.
+        # The cost of a driver's own functions is measured by calling them; the driver is opened at
+        # run time.
         if path.parts[0] == "bench" and path.name.startswith("raw_") and DEVICE_SDK.match(header):
             continue
         if path.parts[:2] == ("core", "src"):

@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""Which licence holds for a file is said where it can be read.
+"""Checks that the licence of every file is stated.
 
-The headers of the SDK say Apache-2.0 and the template's sources 0BSD in their first line; plugin_api's headers are frozen
-without a licence line, so REUSE.toml names theirs; LICENSE is the text of LICENSES/Apache-2.0.txt.
-"""
+The first line of the SDK's headers says Apache-2.0, that of the template's sources 0BSD.
+plugin_api's headers are frozen without a licence line, so that REUSE.toml names theirs. LICENSE is
+the text of LICENSES/Apache-2.0.txt."""
 import re
 import tomllib
 
 import tree
 
-# In two parts, or tools that look for the tag would read a licence of this file.
+# Split, so that licence scanners do not match this line.
 TAG = "SPDX-" + "License-Identifier: "
 SOURCES = {".c", ".cpp", ".h", ".txt"}
 
 
 def licence_of(text):
-    """The identifier that a first line names, or None."""
+    """The identifier in a first line, or None."""
     found = re.search(TAG + r"(\S+)", text.partition("\n")[0])
     return found[1] if found else None
 
 
 def expected(path):
-    """The licence that the first line must name, or None where no line is asked for."""
+    """The required licence in the first line, or None if no line is required."""
     if path.is_relative_to("sdk/include"):
         return "Apache-2.0"
     if path.is_relative_to("sdk/template") and path.suffix in SOURCES:
@@ -30,7 +30,7 @@ def expected(path):
 
 
 def covered(pattern):
-    """The licence of REUSE.toml for a pattern of paths."""
+    """The licence in REUSE.toml for a pattern of paths."""
     entries = tomllib.loads(tree.read("REUSE.toml"))["annotations"]
     return next((entry["SPDX-License-Identifier"] for entry in entries if entry["path"] == pattern), None)
 

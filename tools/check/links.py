@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Which libraries a build's products link, directly or through others: usage: links.py BUILD_DIR.
+"""Checks the libraries that a build's products link, directly or indirectly: usage: links.py
+BUILD_DIR.
 
-Core, the tools, the tests and the benchmarks link no LLVM, no Clang and no device library; a plugin
-exports exactly one symbol.
-"""
+Core, tools, tests and benchmarks link no LLVM, no Clang and no device library; a plugin exports
+exactly one symbol."""
 import pathlib
 import re
 import subprocess
@@ -20,7 +20,7 @@ def is_elf(path):
 
 
 def linked(path):
-    """What the loader would bring in; only the direct entries where ldd cannot run the file."""
+    """The libraries that the loader would load; only the direct ones if ldd cannot run the file."""
     done = subprocess.run(["ldd", str(path)], capture_output=True, text=True)
     if done.returncode == 0:
         return done.stdout

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nothing in the tree names the machine it was written on, and scripts can be executed."""
+"""Checks that no file contains a local path, and that scripts are executable."""
 import os
 import re
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every mutable object of core that outlives a call stands in docs/decisions/process-wide-state.md, with its reason.
+"""Checks that docs/decisions/process-wide-state.md lists every mutable object of core that outlives
+a call, with a reason.
 
-Finds thread_local objects, mutable static objects of functions, and mutable objects of namespaces whose types are those of the standard library.
-"""
+Finds thread_local objects, mutable static locals, and mutable namespace-scope objects of standard
+library types."""
 import re
 
 import tree

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Sizes of files, functions and lines; prints the size of core, the op count and the option count.
+"""Checks sizes of files, functions and lines; prints the size of core, the op count and the option
+count.
 
-Files: warn over 300 lines, fail over 500. Functions: warn over 40, fail over 70. Lines: warn over 100
-columns, fail over 140. Tables (op lists, test vectors) are exempt from the limits of files and lines, and lines between
-clang-format marks from that of lines. Folders: fail over 25 files directly in one.
-"""
+Files: warn over 300 lines, fail over 500. Functions: warn over 40, fail over 70. Lines: warn over
+100 columns, fail over 140. Tables (op lists, test vectors) are exempt from the limits on files and
+lines; lines between clang-format marks from the limit on lines. Folders: fail over 25 files."""
 import collections
 import re
 import statistics
@@ -29,12 +29,13 @@ SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$")
 
 
 def blank(text):
-    """Comments and literals as spaces, line breaks kept: what remains has only real braces."""
+    """Replaces comments and literals by spaces and keeps line breaks, so that all remaining braces
+    are code."""
     return STRIP.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
 
 
 def functions(text):
-    """(first line, length) of every outermost function body, by matching braces."""
+    """(first line, length) of every outermost function body, found by matching braces."""
     code, stack, found = blank(text), [], []
     start_of_statement = 0
     for at, char in enumerate(code):
@@ -60,7 +61,7 @@ def functions(text):
 
 
 def widest_line(lines):
-    """Its number and width; tables between clang-format marks are laid out by hand."""
+    """Line number and width; tables between clang-format marks are excluded."""
     widest, columns, by_hand = 0, 0, False
     for number, line in enumerate(lines, 1):
         if "clang-format off" in line or "clang-format on" in line:
@@ -92,7 +93,7 @@ def check_file(path, warnings, breaches):
 
 
 def folder_breaches(paths):
-    """Folders with too many of these files directly in them."""
+    """Folders with too many of these files."""
     counts = collections.Counter(path.parent.as_posix() for path in paths)
     for folder, count in sorted(counts.items()):
         if count > FOLDER_FAIL and folder not in FOLDERS_EXEMPT:

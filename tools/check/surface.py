@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every public function of tensors replays: has a case in tests/jit/surface, or a stated reason.
+"""Checks that every public function on tensors has a replay test in tests/jit/surface or a stated
+exemption.
 
-The functions are read from core/include/plugrad: free functions and public members whose result or
-arguments name a Tensor, operators, modules (classes whose operator() takes a Tensor) and optimisers.
-Not counted are constructors, templates, and functions whose body in the header does no more than call
-another. tests/jit/surface/exempt.txt lists what needs no case, each with its reason.
-"""
+Functions are read from core/include/plugrad: free functions and public members whose result or
+arguments mention Tensor, operators, modules (classes whose operator() takes a Tensor) and
+optimisers. Constructors, templates and functions whose header body only calls another function are
+excluded. tests/jit/surface/exempt.txt lists exemptions with reasons."""
 import re
 
 import sizes
@@ -22,13 +22,13 @@ SKIPPED = re.compile(r"^(template|friend|using|typedef|requires|explicit operato
 
 
 def plain(text):
-    """Without comments, literals, preprocessor lines and the labels of sections."""
+    """Removes comments, literals, preprocessor lines and access labels."""
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", "", sizes.blank(text), flags=re.M)
     return re.sub(r"\bPLUGRAD_(API|FIELDS\([^)]*\))", "", text)
 
 
 def statements(text):
-    """(head, scope kind, class, is public, body) of each declaration outside of function bodies."""
+    """(head, scope kind, class, is public, body) of each declaration outside function bodies."""
     scopes, start, at, found = [], 0, 0, []
     while at < len(text):
         char = text[at]
@@ -70,7 +70,7 @@ def closing(text, at, opens, closes):
 
 
 def place(scopes):
-    """Kind of the innermost scope, its class, and whether all around it is public."""
+    """Kind of the innermost scope, its class, and whether all enclosing scopes are public."""
     kind, name = (scopes[-1][0], scopes[-1][1]) if scopes else ("namespace", "")
     return kind, name if kind in ("class", "struct") else "", all(s[2] for s in scopes)
 
@@ -88,7 +88,8 @@ def public_functions(text):
             found.add(("", owner))
         if not result or name == "operator=" or not TENSOR.search(result + " " + rest):
             continue
-        if name == owner or result.endswith("<"):  # a constructor; a field that is a function
+        # a constructor, or a member of type std::function
+        if name == owner or result.endswith("<"):
             continue
         if body is not None and re.fullmatch(r"\s*(return )?[\w:>.*-]+\([^;]*\);\s*", body):
             continue
@@ -100,12 +101,12 @@ def public_functions(text):
 
 
 def is_used(owner, name, cases):
-    """Whether the text of the cases calls it."""
+    """True if the text of the cases calls it."""
     if name.startswith("operator"):
         sign = name[len("operator"):]
         if sign == "[]":
             return re.search(r"[\w)]\[", cases) is not None
-        if owner and "=" not in sign:  # of one operand
+        if owner and "=" not in sign:  # unary
             return re.search(r"(?:[(,{=]|return) ?" + re.escape(sign) + r"[\w(]|operator" + re.escape(sign),
                              cases) is not None
         return f" {sign} " in cases

@@ -1,4 +1,4 @@
-"""What the checks share: which files are ours, and how a breach is reported."""
+"""Helpers of the checks: lists the repository's files and reports violations."""
 import pathlib
 import subprocess
 import sys
@@ -8,7 +8,7 @@ SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".def"}
 
 
 def tracked_files():
-    """Every file git knows or would add, as paths relative to the root; all files where git is absent."""
+    """Tracked and untracked, not ignored files, relative to the root; all files without git."""
     try:
         listing = subprocess.run(
             ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard"],
@@ -29,7 +29,7 @@ def read(path):
 
 
 def finish(name, breaches, summary):
-    """Prints what is wrong, or the summary; the exit status of the check."""
+    """Prints the violations or the summary; returns the exit status."""
     for breach in breaches:
         print(f"{name}: {breach}", file=sys.stderr)
     print(f"{name}: {summary}, {len(breaches)} breach(es)")

@@ -1,5 +1,5 @@
-// Judges a plugin with the suite of the SDK, which knows nothing of core; core only says where a
-// device's plugin stands.
+// Runs the SDK's conformance suite, which does not depend on core; core only locates a device's
+// plugin.
 #include "judge.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ Number parse_number(const char* what, const std::string& text) {
   return number;
 }
 
-// 0 where nothing was said: the suite's default.
+// 0 if not given: the suite's default.
 uint32_t parse_jobs(const std::string& text) {
   if (text.empty()) return 0;
   const auto jobs = parse_number<uint32_t>("--jobs", text);
@@ -78,7 +78,7 @@ uint32_t parse_index(const std::string& text) {
   return parse_number<uint32_t>("device", text);
 }
 
-// "CPU" or "CPU:1": the plugin's path by the records of the search, which opens nothing.
+// "CPU" or "CPU:1": the plugin's path from the discovery records, without loading it.
 void resolve_device(const std::string& text, suite::Options& options) {
   const size_t colon = std::min(text.find(':'), text.size());
   const std::string name = upper(text.substr(0, colon));
@@ -95,7 +95,7 @@ void resolve_device(const std::string& text, suite::Options& options) {
                                runtime::describe_records(records)));
 }
 
-// Something that is no library at all is a slip of the caller, not a finding of 1500 tests.
+// A file that is not a library is a usage error, not 1500 test failures.
 void require_library(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored))
@@ -113,7 +113,7 @@ bool is_empty(const boost::program_options::variable_value& value) {
          std::any_of(texts->begin(), texts->end(), [](const auto& text) { return text.empty(); });
 }
 
-// An option that was given an empty text would mean "all" and judge what nobody asked for.
+// An empty option value would select all tests.
 void require_sense(const Parsed& parsed) {
   for (const char* name : {"level", "filter", "replay", "waivers", "report", "seed"})
     if (parsed.has(name) && !parsed.values[name].defaulted() && is_empty(parsed.values[name]))
@@ -161,7 +161,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
         fmt::format("--report: {} cannot be written: {}", path.string(), file_error_text(failed)));
 }
 
-// Before the run, which may take minutes.
+// Created before the run, which may take minutes.
 void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -186,7 +186,7 @@ int exit_code(const suite::Report& report) {
   return passed(report) ? kSuccess : kFailure;
 }
 
-// The line of the level that the first advice is about.
+// The line of the level of the first advice.
 std::string last_line(const Progress& progress, const suite::Report& report) {
   if (report.next.empty()) return progress.line_of(progress.telling_level());
   const suite::NextStep& next = report.next.front();

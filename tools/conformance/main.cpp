@@ -1,4 +1,4 @@
-// plugrad-conformance: `plugrad conformance` starts it, and it starts itself for each model.
+// plugrad-conformance: started by `plugrad conformance`, and by itself for each model.
 #include "command_line/run_program.h"
 #include "judge.h"
 #include "models.h"

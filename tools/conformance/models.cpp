@@ -27,7 +27,7 @@ using conformance::TestResult;
 
 constexpr double kLimitSeconds = 60;
 
-// A cache of its own, so that no kernel comes from another build of the plugin.
+// A private cache, so that no kernel comes from another build of the plugin.
 class ScratchCache {
  public:
   ScratchCache() {
@@ -51,7 +51,7 @@ class ScratchCache {
   std::filesystem::path path_;
 };
 
-// Without what would change how the device is chosen or kernels are made.
+// Removes variables that influence device selection or code generation.
 std::vector<std::string> clean_environment(const ScratchCache& cache) {
   std::vector<std::string> kept;
   for (char** at = environ; *at; ++at) {

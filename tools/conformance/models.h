@@ -1,6 +1,6 @@
-// Models trained on a plugin's device through core, compared with the evaluator: the tests
-// "l2.models.*" of `plugrad conformance`, which the suite's library cannot hold because it knows no
-// core.
+// Trains models on a plugin's device through core and compares them with the reference evaluator:
+// the tests "l2.models.*" of `plugrad conformance`. Not part of the suite's library, which does not
+// depend on core.
 #pragma once
 
 #include <map>
@@ -19,13 +19,13 @@ struct ModelTarget {
   double time_limit_factor = 1;
 };
 
-/// One test a model; each trains in a process of its own, so that a crash is a result.
+/// One test per model; each trains in a separate process, so that a crash is a test result.
 std::vector<conformance::ExtraTest> model_tests(const ModelTarget& target);
 
-/// Trains the model of that name in this process. Throws std::invalid_argument for no such model.
+/// Trains the named model in this process. Throws std::invalid_argument for unknown names.
 conformance::TestResult train_model(const std::string& name, const ModelTarget& target);
 
-/// The same in a process of its own, for these arguments; gives the exit code.
+/// The same in a separate process, with these arguments; returns the exit code.
 int train_alone(const Arguments& arguments);
 
 /// Names of the models.

@@ -1,5 +1,5 @@
-// The networks of the tests l2.models.*, and the data they are trained on. Small, because the
-// evaluator computes each step element by element.
+// The networks and training data of the tests l2.models.*. Small, because the evaluator computes
+// element by element.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace plugrad::tools {
 
-/// Takes note of a value between layers and returns it.
+/// Records a value between layers and returns it.
 using Keep = std::function<Tensor(const char* name, const Tensor& value)>;
 
-/// The same numbers everywhere: SplitMix64 (Steele et al. 2014).
+/// Deterministic random numbers: SplitMix64 (Steele et al. 2014).
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : state_(seed) {}
@@ -24,14 +24,14 @@ class Numbers {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In ±scale.
+  /// Uniform in [-scale, scale].
   Tensor reals(const Shape& shape, double scale) {
     std::vector<float> values(static_cast<size_t>(count_of(shape)));
     for (float& value : values)
       value = static_cast<float>(scale * (0x1p-52 * static_cast<double>(next() >> 11) - 1));
     return Tensor::from(values, shape);
   }
-  /// From 0 to below `end`.
+  /// Uniform in [0, end).
   Tensor integers(const Shape& shape, int64_t end) {
     std::vector<int32_t> values(static_cast<size_t>(count_of(shape)));
     for (int32_t& value : values) value = static_cast<int32_t>(next() % static_cast<uint64_t>(end));
@@ -83,7 +83,7 @@ struct Convnet {
   }
 };
 
-/// Attention and a feed-forward part, each behind a norm and beside a shortcut.
+/// Attention and a feed-forward network, each with a norm and a residual connection.
 struct Transformer {
   static constexpr const char* kName = "transformer";
   nn::Embedding tokens{11, 12}, places{7, 12};

@@ -13,7 +13,7 @@ using conformance::Status;
 
 }  // namespace
 
-// Only a terminal can take a line back.
+// Only a terminal can overwrite a line.
 Progress::Progress(bool silent, std::FILE* log, std::chrono::milliseconds interval)
     : silent_(silent), moving_(!silent && isatty(STDOUT_FILENO)), log_(log), interval_(interval) {}
 

@@ -1,4 +1,4 @@
-// What `plugrad conformance` shows while it runs: a line for each level.
+// Progress of `plugrad conformance`: one line per level.
 #pragma once
 
 #include <chrono>
@@ -23,23 +23,23 @@ inline constexpr LevelName kLevels[] = {{conformance::Level::L0, "l0", "L0 loada
 
 class Progress {
  public:
-  /// `silent`: standard output is not for people. Where no line can move, one goes to `log` each
-  /// `interval`.
+  /// `silent`: standard output is machine-readable. If `log` is not a terminal, it gets a line
+  /// every `interval`.
   explicit Progress(bool silent, std::FILE* log = stderr,
                     std::chrono::milliseconds interval = std::chrono::seconds(10));
 
   void operator()(const conformance::TestResult& result, size_t done, size_t total);
   void finish_level();
 
-  /// The line of that level, without advice: "L1 core  185 passed   0 failed".
+  /// The line of a level, without advice: "L1 core  185 passed   0 failed".
   std::string line_of(conformance::Level level) const;
-  /// The first level with a failure, else the last one.
+  /// The first level with a failure, or the last level.
   conformance::Level telling_level() const;
 
  private:
   struct Line {
     conformance::Level level;
-    uint64_t counts[6];  // by status
+    uint64_t counts[6];  // indexed by status
   };
   static std::string text(const Line& line);
 

@@ -1,5 +1,5 @@
-// The line of `plugrad conformance`: the command prints help and completions from it, the program
-// reads by it.
+// The syntax of `plugrad conformance`: the command prints help and completions from it, and the
+// program parses with it.
 #include "command.h"
 
 namespace plugrad::tools {

@@ -1,5 +1,5 @@
-// Trains a model step by step on a device and compares every step with the evaluator, which gives
-// beside each value how far a correct device may be from it.
+// Trains a model on a device and compares every step with the evaluator, which also gives an error
+// bound for each value.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,12 +24,11 @@ using conformance::TestResult;
 
 constexpr int kSteps = 4;
 constexpr double kRate = 0.2, kMomentum = 0.9;
-// The bounds are of first order; products of two roundings are within the same again.
+// The bounds are first-order; the factor covers products of two rounding errors.
 constexpr double kAllowed = 2;
-// A bound above this part of its tensor's largest value says nothing: where two values lie within
-// their errors of each other, a comparison of them has none, and a gradient that is 0 but for
-// rounding has one far above itself. More of that than kMostUnknown would leave too little to
-// compare.
+// A bound above kLoosest times the tensor's largest value is useless: it arises if two compared
+// values lie within their errors of each other, or if a gradient is zero except for rounding. If
+// more than kMostUnknown of the values have such bounds, too little is compared.
 constexpr double kLoosest = 0.1, kMostUnknown = 0.05;
 
 struct Named {
@@ -37,7 +36,7 @@ struct Named {
   Tensor tensor;
 };
 
-// Every value that the device keeps against what the evaluator makes of those it kept before.
+// Compares each stored value with the evaluator's result from the previously stored values.
 class Comparison {
  public:
   // Computes the tensors and compares them.
@@ -83,8 +82,8 @@ class Comparison {
   }
 };
 
-// Weights begin as numbers of ours: what a device makes of random bits is not the subject here.
-// Scales, shifts and biases stay as layers begin them or become 0.
+// Initialises weights deterministically, because the device's random numbers are not under test.
+// Scales, shifts and biases keep their initial values or become 0.
 void set_weights(const nn::StateDict& state, Numbers& numbers) {
   nn::StateDict values;
   for (const auto& [name, tensor] : state) {
@@ -176,7 +175,7 @@ std::vector<std::string> model_names() {
 
 TestResult train_model(const std::string& name, const ModelTarget& target) {
   TestResult result;
-  // The evaluator rounds after every operation; the device must be asked to.
+  // The evaluator rounds after every operation, so that contraction is disabled.
   const SettingScope scope([](Settings& s) { s.contract = false; });
   try {
     select_device(target);

@@ -1,4 +1,4 @@
-// plugrad cache: what the disk cache of compiled kernels holds; clearing it.
+// plugrad cache: lists and clears the disk cache of compiled kernels.
 #include <fmt/format.h>
 
 #include "base/storage/disk_cache.h"

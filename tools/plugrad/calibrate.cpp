@@ -1,4 +1,4 @@
-// plugrad calibrate: measures what the machine of a device can do, and keeps it.
+// plugrad calibrate: measures a device's machine parameters and stores them.
 #include "tuning/calibration/calibrate.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ const char* source_of(runtime::Device& device) {
   return cost::name_of(cost::class_of(device.info().arch, device.caps()));
 }
 
-// By unit: registers and lanes are no rates.
+// Grouped by unit: registers and lanes are not rates.
 void print_text(runtime::Device& device, const cost::Machine& m) {
   fmt::print("{}",
              sanitise_text(fmt::format("device       {}\n", tuning::machine_identity(device))));
@@ -50,7 +50,7 @@ void print_figures(runtime::Device& device, cost::Machine m) {
               {"figures", figures}});
 }
 
-// A measurement beside other programs would measure them too; it fails, and the table stays in use.
+// A measurement disturbed by other programs fails, and the previous table remains in use.
 int measure(runtime::Device& device) {
   std::string problem;
   const auto machine = tuning::calibrate(device, problem);

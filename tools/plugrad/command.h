@@ -17,13 +17,12 @@ using Arguments = std::vector<std::string>;
 /// Exit codes of the command line's contract.
 enum ExitCode : int { kSuccess = 0, kFailure = 1, kBadUsage = 2 };
 
-/// The arguments make no sense; main prints the text and exits with kBadUsage.
+/// Invalid arguments; main prints the message and exits with kBadUsage.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a subcommand's line may hold: parse() reads by it; help, completion and the manual are
-/// printed from it.
+/// Syntax of a subcommand's line: used by parse(), help, completion and the manual.
 struct Syntax {
   std::string usage;  ///< its forms, one a line
   boost::program_options::options_description options{"Options"};
@@ -36,7 +35,7 @@ struct Command {
   const char* name;
   const char* summary;  // null: run by this program itself, not listed
   int (*run)(const Arguments& arguments);
-  Syntax (*syntax)();  // null: where there is no summary
+  Syntax (*syntax)();  // null if there is no summary
 };
 
 /// In the order of the overview.
@@ -66,10 +65,10 @@ int run_train(const Arguments& arguments);
 Syntax train_syntax();
 int run_tune(const Arguments& arguments);
 Syntax tune_syntax();
-/// One kernel in a process of its own, whose time `plugrad bench` measures.
+/// Runs one kernel in a fresh process; `plugrad bench` measures its time.
 int run_first_kernel(const Arguments& arguments);
 
-/// Options and positional words of one subcommand, read with Boost.Program_options.
+/// Options and positional words of one subcommand, parsed with Boost.Program_options.
 struct Parsed {
   boost::program_options::variables_map values;
   bool help = false;
@@ -81,29 +80,29 @@ struct Parsed {
   }
 };
 
-/// The options with --help.
+/// The options including --help.
 boost::program_options::options_description all_options(const Syntax& syntax);
 
-/// Prints usage and options when --help is given. Errors: UsageError, with the option that was
-/// meant.
+/// Prints usage and options for --help. Errors: UsageError, with a suggestion.
 Parsed parse(const Arguments& arguments, const Syntax& syntax);
 
-/// "; did you mean NAME?", or nothing where none is near.
+/// "; did you mean NAME?", or empty if no name is similar.
 std::string did_you_mean(const std::string& given, const Arguments& known);
 
-/// Errors: UsageError, with what there is: "there is no model vst; did you mean vast?".
+/// Errors: UsageError, with a suggestion: "there is no model vst; did you mean vast?".
 void require_choice(const char* kind, const std::string& given, const Arguments& known,
                     const std::string& usage);
 
 /// The pairs of --option KEY=VALUE. Errors: UsageError.
 std::map<std::string, std::string> parse_key_values(const Arguments& given);
 
-/// Makes `selection` the default device; nothing for an empty one. Errors: User, with what is
-/// there.
+/// Makes `selection` the default device; no effect if empty. Errors: User, with the available
+/// devices.
 void choose_device(const std::string& selection);
 
-/// One document on one line of stdout: the form of every --json, and of the last line where text
-/// ends with a result. Names are in snake_case, with their unit; what has no value is null.
+/// Prints one document on one line of stdout: for every --json, and for the last line of text
+/// output that ends with a result. Names are in snake_case with their unit; missing values are
+/// null.
 void print_json(const nlohmann::ordered_json& document);
 
 }  // namespace plugrad::tools

@@ -1,4 +1,4 @@
-// plugrad data SET: finds the data set, or fetches it to the cache.
+// plugrad data SET: finds the data set, or downloads it to the cache.
 #include "plugrad/data.h"
 
 #include <fmt/format.h>

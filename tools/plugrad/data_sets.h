@@ -1,4 +1,4 @@
-// The data sets that `train` and `data` know, by name.
+// The data sets of `train` and `data`, by name.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct DataSet {
 };
 
 Arguments data_set_names();
-/// The one that `words` name. Errors: UsageError unless it is one, and known.
+/// The data set that `words` name. Errors: UsageError unless it is exactly one known name.
 const DataSet& find_data_set(const Arguments& words, const std::string& usage);
 
 }  // namespace plugrad::tools

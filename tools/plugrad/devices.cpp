@@ -1,4 +1,4 @@
-// plugrad devices: plugins that were found, devices that they offer, the default.
+// plugrad devices: lists the plugins found, their devices, and the default.
 #include <fmt/format.h>
 
 #include <optional>
@@ -28,8 +28,8 @@ Found find() {
   try {
     found.default_name = Registry::instance().default_device().name();
   } catch (const Error&) {
-    // Without any device, or where those that are left are never a default, the list says enough; a
-    // selection that fits none is an error.
+    // Without devices, or with only devices that are never the default, the list is sufficient; a
+    // selection without a match is an error.
     if (!found.devices.empty() && !settings().device.empty()) throw;
   }
   return found;
@@ -76,7 +76,7 @@ Json to_json(const Found& found) {
   return document;
 }
 
-// Paths, and manifests, may hold any bytes.
+// Paths and manifests may contain any bytes.
 template <class... Args>
 void show(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print("{}", sanitise_text(fmt::format(format, std::forward<Args>(args)...)));

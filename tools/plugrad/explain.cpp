@@ -1,4 +1,4 @@
-// plugrad explain: what becomes of a tensor program, stage by stage.
+// plugrad explain: prints the compilation of a tensor program, stage by stage.
 #include <fmt/ranges.h>
 
 #include <functional>
@@ -27,7 +27,7 @@ constexpr char kUsage[] =
 Json to_json(const std::string& name, const std::vector<engine::KernelReport>& kernels, bool why) {
   Json document = {{"name", name}, {"kernels", Json::array()}};
   for (const engine::KernelReport& kernel : kernels) {
-    // The ABI counts groups; the field's word for groups times their size is the global size.
+    // The ABI counts groups; the usual term for groups times local size is global size.
     Json global = Json::array();
     for (int axis = 0; axis < 3; ++axis)
       global.push_back(kernel.group_count[axis] * kernel.local_size[axis]);
@@ -69,7 +69,7 @@ Arguments example_names() {
   return names;
 }
 
-// What is explained, prepared: only `kernels` is worth watching.
+// The program to explain, prepared so that only `kernels` is traced.
 struct Explanation {
   std::string name;
   std::function<std::vector<engine::KernelReport>()> kernels;
@@ -89,7 +89,7 @@ Explanation make_explanation(const std::string& word) {
           }};
 }
 
-// Those whose name, as generated or as planned, contains the text. Errors: User where there is
+// Keeps the kernels whose generated or planned name contains the text. Errors: User if there are
 // none.
 void keep_kernels(std::vector<engine::KernelReport>& kernels, const std::string& text) {
   Arguments names;
@@ -105,7 +105,7 @@ void to_stdout(std::string_view text, void*) {
   fmt::print("{}", text);
 }
 
-// Every stage prints itself, down to the machine code, while kernels are made.
+// Prints every stage, down to machine code, while kernels are compiled.
 template <class Make>
 auto showing_stages(const Make& make) {
   set_log_sink(to_stdout, nullptr);
@@ -113,7 +113,7 @@ auto showing_stages(const Make& make) {
   return make();
 }
 
-// Code generation alone, of these kernels.
+// Only the code generation of these kernels.
 void show_kernels(const std::vector<engine::KernelReport>& kernels) {
   std::vector<engine::KernelRequest> requests;
   for (const engine::KernelReport& kernel : kernels)
@@ -124,7 +124,7 @@ void show_kernels(const std::vector<engine::KernelReport>& kernels) {
   showing_stages([&] { return cache.get(requests, engine::KernelOptions::from_settings()); });
 }
 
-// The tables of both compilers.
+// The stage tables of both compilers.
 void list_stages(bool json) {
   Json document = Json::object();
   for (const auto& [compiler, stages] :

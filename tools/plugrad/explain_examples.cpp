@@ -7,7 +7,7 @@
 namespace plugrad::tools {
 namespace {
 
-// Leaves have values, as in a program that has begun.
+// Inputs have values, as in a running program.
 Tensor leaf(const Shape& shape) {
   Tensor tensor = Tensor::rand(shape);
   tensor.realize();

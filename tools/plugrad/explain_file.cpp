@@ -30,7 +30,7 @@ std::string read_text(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-// What the verifier says of a file is the file's fault.
+// The verifier's errors are reported as errors of the file.
 template <class Check>
 void check_file(const std::string& path, Check check) {
   try {
@@ -40,12 +40,12 @@ void check_file(const std::string& path, Check check) {
   }
 }
 
-// Ops that only code generation makes: it does not meet them where it begins.
+// Ops that exist only inside code generation: invalid in its input.
 constexpr Op kLowered[] = {Op::Filled,      Op::Array,     Op::GroupId, Op::LocalId, Op::Loop,
                            Op::EndLoop,     Op::If,        Op::EndIf,   Op::Barrier, Op::AsyncCopy,
                            Op::AsyncCommit, Op::AsyncWait, Op::Vector,  Op::Lane,    Op::Wmma};
 
-// Parameters are numbered without a gap, each once.
+// Parameters are numbered consecutively and uniquely.
 void check_kernel(const std::string& path, const Graph& graph) {
   std::set<int64_t> slots;
   for (Id id = 0; id < graph.size(); ++id) {
@@ -78,7 +78,7 @@ Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
              runtime::Device& device) {
   std::vector<Id> all(graph.size()), inputs;
   std::iota(all.begin(), all.end(), Id{0});
-  // Shapes are computed of nodes that nothing uses, too.
+  // Computes shapes of unused nodes, too.
   check_file(path, [&] { verify(graph, all, Spec::Tensor); });
   for (Id id : all) {
     require(graph[id].op != Op::UserKernel && graph[id].op != Op::Function,
@@ -102,7 +102,7 @@ bool is_block(const std::string& bytes) {
   return magic == PGR_IR_MAGIC;
 }
 
-// A block of kernel IR as text, and the source that the device makes of it.
+// A block of kernel IR as text, and the source that the device's renderer makes of it.
 engine::KernelReport explain_block(const std::string& path, const std::string& bytes,
                                    runtime::Device& device) {
   engine::KernelReport report;

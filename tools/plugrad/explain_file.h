@@ -1,4 +1,4 @@
-// Kernels of a file of textual IR, or of one block of kernel IR.
+// Compiles the kernels of a file of textual IR, or of a block of kernel IR.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace plugrad::tools {
 
-/// Reads the file (form: ir/text/printer.h), plans its roots unless they are one kernel already (a
-/// sink), and compiles for the default device. Errors: User, naming the file and the line.
+/// Reads the file (format: ir/text/printer.h), plans its roots unless they are a single kernel (a
+/// sink), and compiles for the default device. Errors: User, with file and line.
 std::vector<engine::KernelReport> explain_file(const std::string& path);
 
 }  // namespace plugrad::tools

@@ -12,7 +12,7 @@ namespace {
 using codegen::Candidate;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kShown = 12;  // schedules near the kernel's own
+constexpr size_t kShown = 12;  // number of schedules near the kernel's own
 
 struct Column {
   const char* title;

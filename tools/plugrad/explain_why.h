@@ -1,5 +1,5 @@
-// plugrad explain --why: the schedule that a kernel got beside others, with what the cost model
-// predicts of each.
+// plugrad explain --why: a kernel's schedule compared with alternatives, with the cost model's
+// predictions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 
 namespace plugrad::tools {
 
-/// To stdout, a table a kernel.
+/// Prints one table per kernel to stdout.
 void print_choices(const std::vector<engine::KernelReport>& kernels);
-/// By kernel: "machine", "candidates" (the first is the kernel's own, the second the loops as they
-/// were planned), "looked_at".
+/// Per kernel: "machine", "candidates" (the first is the kernel's own, the second the planned
+/// loops), "looked_at".
 nlohmann::ordered_json choice_json(const engine::KernelReport& kernel);
 
 }  // namespace plugrad::tools

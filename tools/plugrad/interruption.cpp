@@ -25,7 +25,7 @@ void catch_interruption() {
     struct sigaction before{};
     ::sigaction(signal, nullptr, &before);
     if (before.sa_handler != SIG_IGN)
-      ::sigaction(signal, &action, nullptr);  // as a shell does for its background
+      ::sigaction(signal, &action, nullptr);  // shells ignore the signal in background jobs
   }
 }
 

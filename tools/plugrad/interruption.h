@@ -1,17 +1,17 @@
-// SIGINT and SIGTERM as a question: what has run is reported before the process ends.
+// Records SIGINT and SIGTERM, so that completed work is reported before the process ends.
 #pragma once
 
 namespace plugrad::tools {
 
-/// From here on the first of these signals is remembered; a second one ends the process.
+/// From now on, the first of these signals is recorded; a second one ends the process.
 void catch_interruption();
 
 bool is_interrupted();
 
-/// What a shell gives of a program that the signal ended: 130 after SIGINT, 143 after SIGTERM.
+/// The shell's exit code for a program ended by the signal: 130 for SIGINT, 143 for SIGTERM.
 int interruption_exit_code();
 
-/// From here on a signal ends the process again.
+/// From now on, a signal ends the process again.
 void release_interruption();
 
 }  // namespace plugrad::tools

@@ -1,4 +1,4 @@
-// The `plugrad` command: finds the subcommand.
+// The `plugrad` command: dispatches to subcommands.
 #include <fmt/format.h>
 
 #include "command.h"

@@ -1,4 +1,4 @@
-// plugrad new-plugin: a project of one's own from the SDK's template.
+// plugrad new-plugin: creates a plugin project from the SDK's template.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr size_t kLongestName = 32;
 constexpr std::array<std::string_view, 8> kTaken = {"cpu",     "cpu_clang", "cuda",   "opencl",
                                                     "plugrad", "reference", "vulkan", "render"};
-// A name becomes part of file, function and namespace names.
+// The name becomes part of file, function and namespace names.
 constexpr std::string_view kKeywords[] = {
     "alignas",  "alignof", "and",     "asm",       "auto",     "bool",     "break",    "case",
     "catch",    "char",    "class",   "compl",     "concept",  "const",    "continue", "default",
@@ -54,7 +54,7 @@ void check_name(const std::string& name) {
         fmt::format("new-plugin: \"{}\" is a word of the language; take another", name));
 }
 
-// The directory that the command was installed into, or the build tree, which looks the same.
+// The command's installation prefix, or the build tree, which has the same layout.
 fs::path prefix() {
   return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
@@ -93,7 +93,7 @@ void copy_file(const fs::path& from, const fs::path& to, const std::string& name
         fmt::format("new-plugin: cannot write {}: {}", to.string(), file_error_text(error)));
 }
 
-// All files of the template, or none.
+// Copies all files of the template, or none.
 void copy_files(const fs::path& from, const fs::path& to, const std::string& name) {
   const auto files = names_in_folder(from.string());
   if (!files)
@@ -135,7 +135,7 @@ std::string quoted(const std::string& text) {
   return is_plain ? text : "'" + replace_all(text, "'", "'\\''") + "'";
 }
 
-// Whether CMake finds this plugrad by PATH: it looks into the folder above each "bin" there.
+// True if CMake finds this plugrad by PATH: it searches the folder above each "bin" there.
 bool is_found_by_path() {
   const char* path = std::getenv("PATH");
   std::error_code ignored;

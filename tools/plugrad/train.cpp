@@ -1,5 +1,4 @@
-// plugrad train SET: trains a network, shows progress on stderr, ends with one JSON line on
-// stdout.
+// plugrad train SET: trains a network, prints progress on stderr and one line of JSON on stdout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ constexpr char kUsage[] =
     "[--data DIR] "
     "[--save F] [--load F] [--json]";
 
-// What a network trains well with where the user does not say otherwise.
+// Default hyperparameters of a network.
 struct Recipe {
   const char* model;
   int64_t steps;
@@ -54,7 +53,7 @@ double compile_seconds() {
   return static_cast<double>(engine::Session::current().statistics().compile_ns) * 1e-9;
 }
 
-// The first step makes and compiles the kernels; the steady time is the median of the others.
+// The first step compiles the kernels; the steady time is the median of the others.
 double steady_ms(std::vector<double> step_ms) {
   if (step_ms.size() > 1) step_ms.erase(step_ms.begin());
   if (step_ms.empty()) return 0;
@@ -89,7 +88,8 @@ void train_steps(Net& net, const data::Dataset& set, const Request& request, Out
     step_start = now;
     outcome.steps = static_cast<int64_t>(step_ms.size());
     bar.update(outcome.steps, fmt::format("loss {:.4f}", outcome.loss));
-    if (outcome.steps == 1) catch_interruption();  // before, nothing is trained that could be lost
+    // before the first step there is no result to lose
+    if (outcome.steps == 1) catch_interruption();
     if (is_interrupted()) break;
   }
   outcome.seconds = seconds_since(start);
@@ -109,7 +109,7 @@ Outcome run_network(const Request& request) {
   Outcome outcome;
   train_steps(net, train, request, outcome);
   if (!request.save.empty()) nn::save(net, request.save);
-  release_interruption();  // nothing is lost any more
+  release_interruption();  // all results are saved
   outcome.interrupted = is_interrupted();
   if (!outcome.interrupted) outcome.accuracy = nn::accuracy(net, test);
   return outcome;
@@ -130,7 +130,7 @@ nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
                                  {"loss", outcome.loss},
                                  {"test_accuracy", outcome.accuracy}};
   if (outcome.interrupted) {
-    json["test_accuracy"] = nullptr;  // nobody waited for it
+    json["test_accuracy"] = nullptr;  // the test was not run
     json["interrupted"] = true;
   }
   return json;

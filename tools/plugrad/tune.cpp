@@ -1,5 +1,4 @@
-// plugrad tune: the database of what searches found: what is in it, one record a kernel to a file,
-// records of a file added to it.
+// plugrad tune: lists, exports and imports the database of search results.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -47,8 +46,7 @@ uint64_t import_from(const std::string& path, ScheduleDatabase& db) {
   return added;
 }
 
-// What came of a search that was ended from outside is used like any other, and looked for again by
-// the next one.
+// The result of an interrupted search is used, and the next search continues it.
 std::string as_text(const ScheduleRecord& r) {
   const std::string how = r.width > 0 ? fmt::format("beam {}", r.width) : "unfinished";
   const std::string tried = r.tried > 0 ? fmt::format("{} tried", r.tried) : "";

@@ -1,5 +1,5 @@
-// A device of one's own: my_backend PLUGIN.so [ITERATIONS]. Adds two vectors on it, then multiplies
-// matrices on it and on plugrad's own devices, side by side.
+// Uses a user's device: my_backend PLUGIN.so [ITERATIONS]. Adds two vectors on the device, then
+// multiplies matrices on the device and on plugrad's own devices, side by side.
 #include <plugrad/plugrad.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSize = 256;
 
-// The product, the same values on every device, brought to the CPU.
+// The product of the same values on every device, copied to the CPU.
 Tensor product(const std::string& device) {
   Tensor::manual_seed(1);
   const Tensor a = Tensor::rand({kSize, kSize}, DType::F32, device);
@@ -20,7 +20,7 @@ Tensor product(const std::string& device) {
   return matmul(a, b).to("CPU").realize();
 }
 
-// A chain of products, each of the one before; reading the last waits for all.
+// A chain of products, each dependent on the one before; reading the last waits for all.
 double gflops(const std::string& device, int iterations) {
   const Tensor a = (Tensor::rand({kSize, kSize}, DType::F32, device) / (0.5 * kSize)).realize();
   Tensor x = matmul(a, Tensor::rand({kSize, kSize}, DType::F32, device).realize());  // compiles

@@ -1,4 +1,4 @@
-// The functions of the OpenCL loader, which is opened at run time, and what its codes become.
+// Loads the functions of the OpenCL loader at run time, and maps its error codes.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -12,7 +12,7 @@
 
 namespace plugrad::opencl {
 
-// All of OpenCL 1.2 that is used; a loader that lacks one of them is refused.
+// The functions of OpenCL 1.2 used here; a loader without one of them is rejected.
 #define PLUGRAD_CL_FUNCTIONS(X)       \
   X(clGetPlatformIDs)                 \
   X(clGetPlatformInfo)                \
@@ -63,31 +63,31 @@ struct Api {
 #define PLUGRAD_CL_MEMBER(name) decltype(&::name) name = nullptr;
   PLUGRAD_CL_FUNCTIONS(PLUGRAD_CL_MEMBER)
 #undef PLUGRAD_CL_MEMBER
-  std::string missing;  // why the loader cannot be used; empty: it can
+  std::string missing;  // reason that the loader is unusable; empty: none
 };
 
-// The functions of cl_khr_command_buffer; the driver has them, not the loader.
+// The functions of cl_khr_command_buffer, provided by the driver, not the loader.
 struct CommandBufferApi {
   clCreateCommandBufferKHR_fn create = nullptr;
   clReleaseCommandBufferKHR_fn release = nullptr;
   clFinalizeCommandBufferKHR_fn finalize = nullptr;
   clEnqueueCommandBufferKHR_fn enqueue = nullptr;
   clCommandNDRangeKernelKHR_fn launch = nullptr;
-  void* copy = nullptr;                // its parameters depend on the version
-  bool copy_takes_properties = false;  // from 0.9.5 on
-  bool is_simultaneous = false;        // replayed again before the former replay is done
+  void* copy = nullptr;                // signature depends on the version
+  bool copy_takes_properties = false;  // since 0.9.5
+  bool is_simultaneous = false;        // supports a replay before the previous one has completed
 };
 
-// Opened at the first call; lives as long as the process.
+// Opened on the first call; lives as long as the process.
 const Api& api();
 
 // "CL_OUT_OF_RESOURCES"
 std::string code_name(cl_int code);
 
-// The plugin's status for a code: what the caller can do about it.
+// The status for an OpenCL error code.
 pgr_status status_of(cl_int code);
 
-// Whether a device that answers so can no longer be used.
+// True if the device is unusable after this code.
 bool is_lost(cl_int code);
 
 // Throws StatusError where the code is a failure: "what failed: CL_…".

@@ -1,4 +1,4 @@
-// Commands are in order as the queue they are recorded for is, so that no sync points are needed.
+// Commands are in order, as is the queue for which they are recorded: no sync points are needed.
 #include "command_buffer.h"
 
 namespace plugrad::opencl {
@@ -20,7 +20,7 @@ bool find(cl_platform_id platform, const char* name, Function& out) {
   return out != nullptr;
 }
 
-// 0: the device does not have the extension, or does not say in which version.
+// 0: the device lacks the extension or does not report its version.
 cl_version extension_version(cl_device_id id) {
   size_t bytes = 0;
   if (api().clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, nullptr, &bytes) !=
@@ -43,7 +43,7 @@ bool allows_simultaneous_use(cl_device_id id) {
          (capabilities & CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR) != 0;
 }
 
-// Another kernel object of the same function.
+// A second kernel object for the same function.
 cl_kernel clone(const pgr_kernel& kernel) {
   cl_program program = nullptr;
   require_success(
@@ -91,7 +91,7 @@ CommandBuffer::CommandBuffer(pgr_device& device, const CommandBufferApi& functio
   }
 }
 
-// For the device's own queue; all others have its properties, and may run it too.
+// Created for the device's default queue; all other queues have the same properties and may run it.
 void CommandBuffer::create() {
   const cl_command_buffer_properties_khr properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR,
                                                          CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR, 0};
@@ -145,7 +145,7 @@ void CommandBuffer::enqueue(cl_command_queue queue) {
 void CommandBuffer::wait_for_replays() {
   for (auto& [queue, last] : last_) {
     if (!last) continue;
-    // How it went is for whoever waits for the queue.
+    // Waiting for the queue reports the outcome.
     api().clWaitForEvents(1, &last);
     api().clReleaseEvent(last);
   }

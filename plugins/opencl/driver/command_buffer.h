@@ -1,4 +1,4 @@
-// A graph's commands recorded once with cl_khr_command_buffer, and queued as one at each replay.
+// Records a graph's commands once with cl_khr_command_buffer; each replay submits one command.
 #pragma once
 
 #include <map>
@@ -18,17 +18,17 @@ struct LaunchNode {
 };
 using Node = std::variant<LaunchNode, CopyWork>;
 
-// Whether a device that has command buffers is to use them.
+// True if devices with command buffers should use them.
 bool prefers_command_buffers(bool is_cpu);
 
-// Nothing where the device has none, or graphs are better replayed command by command.
+// nullopt if the device has none, or replaying command by command is faster.
 std::optional<CommandBufferApi> find_command_buffers(const DeviceFacts& facts);
 
-// Its functions throw StatusError where the driver refuses.
+// Its functions throw StatusError if the driver reports an error.
 class CommandBuffer {
  public:
   CommandBuffer(pgr_device& device, const CommandBufferApi& functions, std::span<const Node> nodes);
-  // Waits for its replays, which need the kernels and buffers.
+  // Waits for its replays, which use the kernels and buffers.
   ~CommandBuffer() { release(); }
   CommandBuffer(const CommandBuffer&) = delete;
   CommandBuffer& operator=(const CommandBuffer&) = delete;
@@ -45,10 +45,10 @@ class CommandBuffer {
   pgr_device& device_;
   const CommandBufferApi& functions_;
   cl_command_buffer_khr handle_ = nullptr;
-  std::vector<cl_kernel> kernels_;  // one a launch: a driver may read its arguments at the replay
+  std::vector<cl_kernel> kernels_;  // one per launch: a driver may read arguments at replay
   std::vector<std::shared_ptr<Range>> ranges_;
-  uint64_t copied_bytes_ = 0;                  // by a replay
-  std::map<cl_command_queue, cl_event> last_;  // the end of the last replay on each queue
+  uint64_t copied_bytes_ = 0;                  // per replay
+  std::map<cl_command_queue, cl_event> last_;  // end of the last replay on each queue
 };
 
 }  // namespace plugrad::opencl

@@ -7,7 +7,7 @@
 namespace plugrad::opencl {
 namespace {
 
-// Vendors' names for what a number of cl_ext.h stands for.
+// Constants of cl_ext.h, which older headers lack.
 constexpr cl_device_info kDeviceUuid = 0x106A;  // CL_DEVICE_UUID_KHR
 constexpr cl_device_info kWarpSizeNv = 0x4003;
 constexpr cl_device_info kPciBusIdNv = 0x4008;
@@ -36,7 +36,7 @@ std::string device_text(cl_device_id device, cl_device_info what) {
   return trimmed(text);
 }
 
-// Of the type that OpenCL defines for `what`; 0 where the device does not know it.
+// A value of the type that OpenCL defines for `what`; 0 if the device does not support the query.
 template <typename Number>
 Number device_number(cl_device_id device, cl_device_info what) {
   Number value{};
@@ -54,7 +54,7 @@ std::string hex_text(const unsigned char* bytes, size_t count) {
   return out;
 }
 
-// A UUID, a place on the bus, or else the names; equal ones are numbered later.
+// The UUID, the bus address, or the names; duplicates are numbered afterwards.
 std::string identity(const DeviceFacts& facts) {
   unsigned char uuid[CL_UUID_SIZE_KHR] = {};
   if (facts.has_extension("cl_khr_device_uuid") &&
@@ -72,7 +72,7 @@ std::string identity(const DeviceFacts& facts) {
   return facts.platform_name + "/" + facts.name;
 }
 
-// As OpenCL 3.0 gives it, or NVIDIA's word for it; 32 fits most.
+// The subgroup size by OpenCL 3.0 or NVIDIA's extension; default 32.
 uint32_t step_of(const DeviceFacts& facts) {
   size_t step = device_number<size_t>(facts.id, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE);
   if (step == 0 && facts.has_extension("cl_nv_device_attribute_query"))
@@ -143,7 +143,7 @@ DeviceFacts read_device(cl_platform_id platform, cl_device_id id) {
   return facts;
 }
 
-// Whether kernels of this project run on it: a compiler, and a memory the host's pointers fit.
+// True if the device can run kernels: it has a compiler and supports 64-bit host pointers.
 bool is_usable(const DeviceFacts& facts) {
   return facts.has_compiler && facts.max_buffer_bytes > 0;
 }

@@ -7,7 +7,7 @@ namespace {
 
 struct Scalar {
   const char* name;
-  const char* definition;  // nullptr: C has the name
+  const char* definition;  // nullptr: same name in C
 };
 constexpr Scalar kScalars[] = {{"char", nullptr},  {"uchar", "unsigned char"},
                                {"short", nullptr}, {"ushort", "unsigned short"},
@@ -17,8 +17,7 @@ constexpr Scalar kScalars[] = {{"char", nullptr},  {"uchar", "unsigned char"},
 constexpr const char* kLanes[] = {"2", "4", "8", "16"};
 constexpr const char* kSpaces[] = {"__global ", "__local ", "__private "};
 
-// Types, and the casts that Clang does by itself, as far as `text` names them: whoever builds has
-// to read every line.
+// Types and implicit casts of Clang, limited to those that `text` uses: each line costs build time.
 std::string types_of(std::string_view text) {
   const auto names = [&](const std::string& name) { return text.find(name) != text.npos; };
   std::string out =
@@ -42,7 +41,8 @@ std::string types_of(std::string_view text) {
   return out;
 }
 
-// Loads and stores of so many lanes, aligned like an element, of the elements that `source` names.
+// Loads and stores of `lanes` elements at an element's alignment, for the elements that `source`
+// uses.
 std::string vector_access(const std::string& lanes, std::string_view source) {
   std::string out;
   for (const Scalar& scalar : kScalars) {
@@ -60,7 +60,7 @@ std::string vector_access(const std::string& lanes, std::string_view source) {
   return out;
 }
 
-// `name` of so many arguments of one type, for floats of every width.
+// `name` with `arguments` arguments of one type, for floats of every width.
 std::string math_function(const std::string& name, int arguments) {
   std::string out;
   for (const std::string elem : {"float", "double"})

@@ -1,4 +1,4 @@
-// PoCL reads 18,000 lines of declarations with every program, which takes seven eighths of a build.
+// PoCL parses 18,000 lines of declarations for every program, which takes seven eighths of a build.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace plugrad::opencl {
 
-// A build option that makes PoCL leave out its declarations of OpenCL's functions.
+// Build option that makes PoCL omit its declarations of OpenCL's functions.
 inline constexpr const char* kPoclWithoutHeader = " -D_OPENCL_H_";
 
-// The types and functions that the renderer's text uses, for that option; goes before the source.
+// The types and functions used by rendered source, for that option; prepended to the source.
 std::string pocl_declarations(std::string_view source);
 
 }  // namespace plugrad::opencl

@@ -5,7 +5,7 @@
 namespace plugrad::opencl {
 namespace {
 
-// A pool of threads compiles as many at once before the first of them is loaded.
+// A thread pool may compile this many programs before the first of them is loaded.
 constexpr size_t kMostKept = 64;
 
 }  // namespace

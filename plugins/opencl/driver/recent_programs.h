@@ -1,5 +1,5 @@
-// The programs that were built from source last, so that what was just compiled, or is loaded
-// twice, is not built again.
+// Caches the programs built last from source, so that a program is not rebuilt when it is loaded
+// after its compilation, or twice.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace plugrad::opencl {
 
-// Thread-safe. Programs are reference-counted: one that leaves here lives on with its other owners.
+// Thread-safe. Programs are reference-counted: an evicted one stays valid for its other owners.
 class RecentPrograms {
  public:
   RecentPrograms() = default;
@@ -18,9 +18,9 @@ class RecentPrograms {
   RecentPrograms& operator=(const RecentPrograms&) = delete;
   ~RecentPrograms() { clear(); }
 
-  // The caller owns a reference. nullptr: none was kept.
+  // The caller owns a reference. nullptr: not cached.
   cl_program find(const std::string& source, const std::string& options);
-  // Takes a reference of its own; the oldest program goes.
+  // Takes its own reference; evicts the oldest program.
   void keep(const std::string& source, const std::string& options, cl_program program);
   void clear();
 

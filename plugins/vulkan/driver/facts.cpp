@@ -42,7 +42,7 @@ bool has(const std::vector<VkExtensionProperties>& found, const char* name) {
                      [&](const auto& one) { return std::strcmp(one.extensionName, name) == 0; });
 }
 
-// Extensions that are part of 1.2, and those that no version has.
+// Extensions that became part of 1.2, and those that are in no version.
 void choose_extensions(const std::vector<VkExtensionProperties>& found, Facts& facts) {
   const auto enable = [&](const char* name) {
     const bool is_there = has(found, name);
@@ -129,7 +129,7 @@ void read_features(const InstanceApi& api, Facts& facts) {
   facts.atomic_float32 = floats.shaderBufferFloat32AtomicAdd && floats.shaderSharedFloat32AtomicAdd;
 }
 
-// A family for compute alone leaves the one for graphics free; any will do.
+// Prefers a compute-only family, which leaves graphics queues free.
 void choose_queues(const InstanceApi& api, Facts& facts) {
   uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(facts.handle, &count, nullptr);
@@ -147,8 +147,8 @@ void choose_queues(const InstanceApi& api, Facts& facts) {
   }
 }
 
-// The type for buffers: of the device, mappable where the largest heap is; and the type for what
-// the host reads and writes, cached if possible.
+// The type for buffers: device-local, and mappable if that is the largest heap; and the type for
+// host access, cached if possible.
 void choose_memory(Facts& facts) {
   uint64_t best_device = 0, best_host = 0;
   for (uint32_t i = 0; i < facts.memory.memoryTypeCount; ++i) {

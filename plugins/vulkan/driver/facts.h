@@ -1,4 +1,4 @@
-// What a physical device is and can do, and whether the plugin can use it.
+// Queries a physical device, and decides whether the plugin can use it.
 #pragma once
 
 #include <string>
@@ -23,15 +23,15 @@ struct Facts {
   uint64_t max_allocation_bytes = 0;
   uint32_t queue_family = 0, queue_count = 0;
   uint32_t timestamp_bits = 0;
-  bool int16 = false, float16 = false, float64 = false;  // values, and memory of them
-  bool atomic_int64 = false, atomic_float32 = false;     // in buffers and in local arrays
-  bool addresses = false, timeline = false, int8 = false, int64 = false;  // indispensable
-  bool calibrated = false;                      // VK_EXT_calibrated_timestamps with CLOCK_MONOTONIC
-  std::vector<const char*> extensions;          // to enable
-  std::string lacks;                            // why the plugin cannot use it; empty: it can
-  uint32_t device_memory = 0, host_memory = 0;  // memory types; the same one where both are one
+  bool int16 = false, float16 = false, float64 = false;  // arithmetic and storage
+  bool atomic_int64 = false, atomic_float32 = false;     // on buffers and local arrays
+  bool addresses = false, timeline = false, int8 = false, int64 = false;  // required
+  bool calibrated = false;              // VK_EXT_calibrated_timestamps with CLOCK_MONOTONIC
+  std::vector<const char*> extensions;  // extensions to enable
+  std::string lacks;                    // reason that the plugin cannot use the device; empty: none
+  uint32_t device_memory = 0, host_memory = 0;  // memory types; may be equal
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
-  // Every buffer can be mapped, and the device reads it at full speed.
+  // True if every buffer can be mapped and the device accesses it at full speed.
   bool is_unified() const;
   bool is_mappable(uint32_t memory_type) const;
   uint64_t memory_bytes() const;
@@ -40,13 +40,13 @@ struct Facts {
 // Of one device.
 Facts read_facts(const InstanceApi& api, VkPhysicalDevice handle);
 
-// What schedule and codegen decide by.
+// The capabilities reported to schedule and codegen.
 pgr_device_caps make_caps(const Facts& facts);
 
-// Device facts that the binary of a text depends on.
+// Device facts on which a compiled binary depends.
 std::string target_text(const Facts& facts);
 
-// Every buffer starts at a multiple of it.
+// Alignment of every buffer, in bytes.
 inline constexpr uint32_t kBufferAlign = 256;
 
 }  // namespace plugrad::vulkan

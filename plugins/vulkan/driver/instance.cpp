@@ -51,7 +51,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                                           void* sink) {
   try {
     (*static_cast<const ValidationSink*>(sink))(data->pMessage ? data->pMessage : "");
-  } catch (...) {  // nothing may leave through the driver
+  } catch (...) {  // exceptions must not cross the driver
   }
   return VK_FALSE;
 }
@@ -122,7 +122,7 @@ void Instance::enumerate() {
       left_out_ +=
           (left_out_.empty() ? "" : "; ") + ("\"" + facts.name + "\" lacks " + facts.lacks);
   }
-  // Drivers may show one device twice; the first one counts.
+  // Drivers may list a device twice; the first is used.
   std::stable_sort(devices_.begin(), devices_.end(),
                    [](const Facts& a, const Facts& b) { return a.uuid < b.uuid; });
   devices_.erase(std::unique(devices_.begin(), devices_.end(),

@@ -1,4 +1,4 @@
-// The Vulkan instance and the devices in it that the plugin can use.
+// The Vulkan instance and its usable devices.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace plugrad::vulkan {
 
-// Called with each message of the validation layer, from any thread.
+// Receives each message of the validation layer, on any thread.
 using ValidationSink = std::function<void(const std::string&)>;
 
 class Instance {
  public:
-  // Throws StatusError where there is no loader, or it makes no instance. With `sink` the Khronos
-  // validation layer stands between; NOT_FOUND where it is not installed.
+  // Throws StatusError if there is no loader or no instance can be created. With `sink`, enables
+  // the Khronos validation layer; NOT_FOUND if it is not installed.
   explicit Instance(ValidationSink sink = nullptr);
   ~Instance();
   Instance(const Instance&) = delete;
@@ -25,7 +25,7 @@ class Instance {
   const InstanceApi& api() const { return api_; }
   // Sorted by UUID.
   const std::vector<Facts>& devices() const { return devices_; }
-  // Why others are not there: a line.
+  // Reasons for excluded devices, on one line.
   const std::string& left_out() const { return left_out_; }
 
  private:

@@ -7,18 +7,18 @@ namespace {
 
 // clang-format off
 constexpr Suspect kSuspects[] = {
-    // llvmpipe of Mesa 22.3 takes an f64 of 2^24 and more for whole where the processor has no
-    // instruction that rounds as many lanes as it computes at once.
+    // llvmpipe of Mesa 22.3 treats f64 values of 2^24 and more as integral if the processor has no
+    // rounding instruction for its vector width.
     {PGR_OP_TRUNC, PGR_DTYPE_F64, "trunc(x)", 0x432fffffffffffff, 0, 0x432ffffffffffffe},  // 2^52 - 0.5
     {PGR_OP_TRUNC, PGR_DTYPE_F64, "trunc(x)", 0xc170000008000000, 0, 0xc170000000000000},  // -(2^24 + 0.5)
     {PGR_OP_TRUNC, PGR_DTYPE_F64, "trunc(x)", 0xbfe0000000000000, 0, 0x8000000000000000},  // -0.5
     {PGR_OP_TRUNC, PGR_DTYPE_F32, "trunc(x)", 0x4affffff, 0, 0x4afffffe},                  // 2^23 - 0.5
     {PGR_OP_TRUNC, PGR_DTYPE_F32, "trunc(x)", 0xbf000000, 0, 0x80000000},                  // -0.5
     {PGR_OP_TRUNC, PGR_DTYPE_F16, "float16_t(trunc(float(x)))", 0x63ff, 0, 0x63fe},        // 1023.5
-    // Only some drivers round the root of an f64 right.
+    // Only some drivers round f64 square roots correctly.
     {PGR_OP_SQRT, PGR_DTYPE_F64, "sqrt(x)", 0x4000000000000000, 0, 0x3ff6a09e667f3bcd},    // 2
     {PGR_OP_SQRT, PGR_DTYPE_F64, "sqrt(x)", 0x3fefffffffffffff, 0, 0x3fefffffffffffff},    // 1 - 2^-53
-    // llvmpipe does not say that it keeps denormals, and is taken to.
+    // llvmpipe does not report that it preserves denormals; it is assumed to.
     {PGR_OP_ADD, PGR_DTYPE_F64, "x + y", 1, 1, 2},
     {PGR_OP_SUB, PGR_DTYPE_F64, "x - y", 0x0010000000000001, 0x0010000000000000, 1},
     {PGR_OP_MUL, PGR_DTYPE_F64, "x * y", 0x0010000000000000, 0x3fe0000000000000, 0x0008000000000000},
@@ -53,10 +53,10 @@ std::string word(size_t index) {
   return "Word(slots[0] + " + std::to_string(8 * index) + "ul).v";
 }
 
-// A shader of one work-item. Of row i it reads words 3 i and 3 i + 1, and writes word 3 i + 2: what
-// a compiler does not know, it does not compute itself.
-// Behind the rows stands how many work-items run in step: Mesa 22.3 would take the machine code of
-// another vector width from its disk cache, where the shader is the same.
+// A shader of one work-item. Row i reads words 3 i and 3 i + 1 and writes word 3 i + 2; the
+// operands are loaded, so that compilers cannot fold them.
+// The subgroup size follows the rows: Mesa 22.3 would otherwise reuse the machine code of another
+// vector width from its disk cache for an identical shader.
 std::string make_source(const pgr_device_caps& caps) {
   std::string source =
       "#version 460\n"
@@ -79,7 +79,7 @@ std::string make_source(const pgr_device_caps& caps) {
   return source + "  " + word(kRows * 3) + " = " + std::to_string(caps.subgroup_size) + "ul;\n}\n";
 }
 
-// The host keeps the module, as it keeps those of kernels: making one costs more than running it.
+// The host caches the module, as it caches those of kernels: compiling costs more than running it.
 std::string compile_cached(pgr_device& device, const std::string& source) {
   const pgr_host_api& host = *device.plugin->host;
   const std::string key = "vulkan suspects\n" + target_of(&device) + "\n" + source;
@@ -145,7 +145,7 @@ void tell(pgr_device& device, const Suspect& one, uint64_t result) {
   host.log(host.host, PGR_LOG_INFO, &told);
 }
 
-// Which rows the device computes wrong.
+// The rows that the device computes wrongly.
 std::vector<bool> probe(pgr_device& device) {
   std::vector<bool> is_wrong(kRows, false);
   Probe run(device);

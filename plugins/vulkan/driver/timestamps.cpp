@@ -1,4 +1,4 @@
-// Timestamp queries: taken one at a time from pools, and given back when their work is done.
+// Timestamp queries, allocated from pools and returned when their work is done.
 #include "plugin.h"
 
 namespace plugrad::vulkan {

@@ -1,4 +1,4 @@
-// The functions of Vulkan that the plugin calls, fetched at run time: the loader is not linked.
+// Loads the Vulkan functions used by the plugin at run time; the loader is not linked.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -27,7 +27,7 @@ namespace plugrad::vulkan {
   X(vkDestroySemaphore) X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFreeCommandBuffers) \
   X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) X(vkGetQueryPoolResults) \
   X(vkMapMemory) X(vkQueueSubmit) X(vkResetCommandBuffer)
-// Of Vulkan 1.2, or of extensions to 1.1 under the same name with KHR behind it.
+// In Vulkan 1.2, or in extensions of 1.1 with the suffix KHR.
 #define PLUGRAD_VK_DEVICE_FUNCTIONS_1_2(X) \
   X(vkGetBufferDeviceAddress) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores)
 // clang-format on
@@ -44,17 +44,17 @@ struct DeviceApi {
   VkDevice handle = VK_NULL_HANDLE;
   PLUGRAD_VK_DEVICE_FUNCTIONS(PLUGRAD_VK_MEMBER)
   PLUGRAD_VK_DEVICE_FUNCTIONS_1_2(PLUGRAD_VK_MEMBER)
-  PFN_vkGetCalibratedTimestampsEXT vkGetCalibratedTimestampsEXT = nullptr;  // may stay absent
+  PFN_vkGetCalibratedTimestampsEXT vkGetCalibratedTimestampsEXT = nullptr;  // optional
 };
 
-// Fills the table from the handles in it. Throws StatusError where a function is missing.
+// Fills the table for the handles in it. Throws StatusError if a function is missing.
 void load_functions(InstanceApi& api);
 void load_functions(const InstanceApi& instance, DeviceApi& api);
 
-// The name of a code: "VK_ERROR_DEVICE_LOST".
+// The name of a result code: "VK_ERROR_DEVICE_LOST".
 std::string result_name(VkResult result);
 
-// Throws StatusError with the code's name where `result` is a failure; `what` failed.
+// Throws StatusError with the code's name if `result` is an error of `what`.
 void check(VkResult result, const std::string& what);
 
 }  // namespace plugrad::vulkan

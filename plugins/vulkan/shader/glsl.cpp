@@ -13,25 +13,24 @@
 namespace plugrad::vulkan {
 namespace {
 
-// Making one takes as long as fifty kernels, so there is one, for ever. It may be used from any
-// thread.
+// One process-wide compiler: creating it takes as long as compiling fifty kernels. Thread-safe.
 shaderc_compiler_t compiler() {
   static const shaderc_compiler_t made = shaderc_compiler_initialize();
   sdk::require(made != nullptr, PGR_STATUS_INTERNAL, "shaderc could not be started");
   return made;
 }
 
-// The driver optimises; and an optimiser here would not know that arithmetic is exact.
+// No optimisation here: the driver optimises, and this optimiser would ignore exact arithmetic.
 shaderc_compile_options_t options() {
   static const shaderc_compile_options_t made = [] {
     const shaderc_compile_options_t own = shaderc_compile_options_initialize();
     shaderc_compile_options_set_target_env(own, shaderc_target_env_vulkan,
                                            shaderc_env_version_vulkan_1_1);
     shaderc_compile_options_set_target_spirv(own, shaderc_spirv_version_1_3);
-    // Of a source without #version glslang would not find its own functions, and abort.
+    // Without #version glslang does not find its built-in functions and aborts.
     shaderc_compile_options_set_forced_version_profile(own, 460, shaderc_profile_core);
     shaderc_compile_options_set_optimization_level(own, shaderc_optimization_level_zero);
-    // Which groups fit is the device's to say, by its limits; 64 along z is glslang's idea.
+    // The device's limits decide which groups fit; glslang's own limit is 64 along z.
     for (const shaderc_limit limit :
          {shaderc_limit_max_compute_work_group_size_x, shaderc_limit_max_compute_work_group_size_y,
           shaderc_limit_max_compute_work_group_size_z})

@@ -1,4 +1,4 @@
-// GLSL to SPIR-V by shaderc, and SPIR-V to text.
+// Compiles GLSL to SPIR-V with shaderc, and disassembles SPIR-V.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace plugrad::vulkan {
 
-// The compiler and its version.
+// Name and version of the compiler.
 std::string compiler_text();
 
-// The module, and the compiler's warnings. Thread-safe. Throws StatusError (COMPILE_FAILED) after
-// it has put the errors into `log`.
+// The module and the compiler's warnings. Thread-safe. Throws StatusError (COMPILE_FAILED) after
+// writing the errors to `log`.
 std::vector<uint32_t> compile_glsl(std::string_view source, const std::string& name,
                                    std::string& log);
 
-// Throws StatusError (BAD_BINARY) where the words are no module.
+// Throws StatusError (BAD_BINARY) unless the words are a module.
 std::string disassemble_module(const std::vector<uint32_t>& words);
 
 }  // namespace plugrad::vulkan

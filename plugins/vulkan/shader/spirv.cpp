@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kHeaderWords = 5;
 
-// Numbers of the SPIR-V specification.
+// Opcodes and enumerants of the SPIR-V specification.
 constexpr uint32_t kOpExtension = 10, kOpExtInstImport = 11, kOpMemoryModel = 14,
                    kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17, kOpTypeFloat = 22,
                    kOpFunction = 54, kOpDecorate = 71, kOpMemberDecorate = 72;
@@ -22,7 +22,7 @@ struct Instruction {
   uint32_t op, words;
 };
 
-// Empty where the words are no sequence of instructions.
+// Empty unless the words are a sequence of instructions.
 std::vector<Instruction> instructions_of(const std::vector<uint32_t>& words) {
   std::vector<Instruction> found;
   for (size_t at = kHeaderWords; at < words.size();) {
@@ -34,7 +34,7 @@ std::vector<Instruction> instructions_of(const std::vector<uint32_t>& words) {
   return found;
 }
 
-// OpFNegate, and from OpFAdd to OpFMod what is of floats.
+// OpFNegate, and the float ops between OpFAdd and OpFMod.
 bool is_float_math(uint32_t op) {
   switch (op) {
     case 127:
@@ -75,7 +75,7 @@ class Writer {
 struct Module {
   uint32_t entry = 0;
   bool has_width[3] = {};
-  std::vector<uint32_t> math;  // ids of results of arithmetic on floats
+  std::vector<uint32_t> math;  // ids of results of float arithmetic
 };
 
 Module scan(const std::vector<uint32_t>& words, const std::vector<Instruction>& all) {
@@ -133,7 +133,7 @@ std::vector<uint32_t> with_float_modes(const std::vector<uint32_t>& words,
       add_modes(modes.round_to_even, module, kModeRoundingModeRTE, out);
       add_modes(modes.keep_denormals, module, kModeDenormPreserve, out);
     }
-    // Decorations stand before the types: before the first one that is there, or the first type.
+    // Decorations precede the types: inserted before the first decoration or the first type.
     const bool is_after_names = one.op == kOpDecorate || one.op == kOpMemberDecorate ||
                                 (one.op >= 19 && one.op <= kOpFunction);
     if (!has_decorations && has_modes && is_after_names) {

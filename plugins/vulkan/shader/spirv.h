@@ -1,4 +1,4 @@
-// What a kernel's module needs and GLSL cannot say.
+// Adds execution modes to a kernel's module that GLSL cannot express.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,19 @@
 
 namespace plugrad::vulkan {
 
-// By the width of the floats, 16, 32 and 64: whether to ask for it.
+// Per float width (16, 32, 64): modes to request.
 struct FloatModes {
   bool keep_special[3] = {};  // signed zeros, infinities, NaN
   bool round_to_even[3] = {};
   bool keep_denormals[3] = {};
 };
 
-// Adds execution modes for the widths that the module has, and NoContraction to its arithmetic on
-// floats, also where contraction is allowed: without it Mesa's drivers reorder far more than a
-// product and its sum. The words are a module of glslang's; one that is cut short comes back as it
-// is.
+// Adds execution modes for the module's float widths, and NoContraction to all float arithmetic,
+// also if contraction is allowed: without it Mesa's drivers reorder more than a product and its
+// sum. The words must be a module from glslang; a truncated one is returned unchanged.
 std::vector<uint32_t> with_float_modes(const std::vector<uint32_t>& words, const FloatModes& modes);
 
-// The size of a group, from the module; false where it does not say.
+// Reads the work-group size from the module; false if it has none.
 bool read_local_size(const std::vector<uint32_t>& words, uint32_t out[3]);
 
 }  // namespace plugrad::vulkan

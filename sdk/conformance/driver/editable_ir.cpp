@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// Keeps the entries that a line of `op` names, and renumbers the lines' arguments.
+// Keeps the table entries used by lines of `op`, and renumbers the lines' arguments.
 template <typename Entry>
 void drop_unnamed(std::vector<Entry>& entries, std::vector<EditableIr::Line>& lines, uint32_t op) {
   std::vector<uint64_t> number(entries.size(), UINT64_MAX);

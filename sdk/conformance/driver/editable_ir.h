@@ -1,4 +1,4 @@
-// A kernel that can be changed: lines instead of a block.
+// An editable kernel: a list of lines instead of a block.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ struct EditableIr {
   struct Line {
     uint32_t op, dtype, lanes;
     uint64_t arg;
-    std::vector<uint32_t> sources;  // numbers of lines
-    bool stays = false;             // whether anything uses it or not
+    std::vector<uint32_t> sources;  // indices of lines
+    bool stays = false;             // kept even if unused
   };
   std::string name;
   bool contract = false;
@@ -33,19 +33,18 @@ struct EditableIr {
   bool has_value(uint32_t line) const { return lines[line].dtype != PGR_DTYPE_VOID; }
   bool writes(uint32_t line) const;      // STORE, ATOMIC_ADD
   bool is_pointer(uint32_t line) const;  // of a buffer or an array
-  // What closes the LOOP or IF at `opener`.
+  // The line that closes the LOOP or IF at `opener`.
   uint32_t closer(uint32_t opener) const;
-  // Whether more than one work-item runs.
+  // True if the launch has more than one work-item.
   bool is_parallel() const;
 
-  // Removes the lines of which `goes(number)` says so; nothing that stays may use them.
+  // Removes the lines for which `goes(number)` is true; no remaining line may use them.
   void remove(const std::function<bool(uint32_t)>& goes);
-  // Puts a line before `at`.
+  // Inserts a line before `at`.
   void insert(uint32_t at, Line line);
-  // Every use of `from` becomes one of `to`.
+  // Replaces all uses of `from` by `to`.
   void redirect(uint32_t from, uint32_t to);
-  // Removes values that nothing uses and that need not stay, and parameters and arrays that no line
-  // names.
+  // Removes unused values that need not stay, and unreferenced parameters and arrays.
   void tidy();
 };
 

@@ -57,7 +57,8 @@ std::string read_token_file(const std::string& path) {
   return token;
 }
 
-// Of this user alone: others could lay a link where a file is written next.
+// Accessible to this user only: in a shared folder, other users could place a link at the next file
+// name.
 std::string token_folder() {
   const auto name = fmt::format("plugrad-replay-{}", geteuid());
   const std::string folder = (std::filesystem::temp_directory_path() / name).string();
@@ -97,7 +98,7 @@ std::string encode_replay(const Replay& replay) {
 Replay decode_replay(const std::string& given) {
   const std::string token = given.starts_with('/') ? read_token_file(given) : given;
   const std::string bytes = from_base64url(token);
-  // A character too many adds no byte.
+  // A superfluous character adds no byte.
   if (to_base64url(bytes) != token) throw std::runtime_error("the replay token is damaged");
   const size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string_view head(bytes.data(), end);

@@ -1,4 +1,4 @@
-// Replay tokens: one test with its seed and, where the shrinker made one, its kernel.
+// Replay tokens: a test, its seed and, if the shrinker produced one, its kernel.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ struct Replay {
   std::vector<std::byte> payload;
 };
 
-// The seed of one test: from the run's and the test's id.
+// The seed of one test, derived from the run's seed and the test's id.
 uint64_t seed_of_test(uint64_t run_seed, std::string_view id);
 
-// Letters, digits, - and _; one that would be too long for a command line is written to a file in
-// the temporary directory, and is the file's path.
+// The token: letters, digits, - and _. A token too long for a command line is saved in the
+// temporary directory, and the file's path is returned.
 std::string encode_replay(const Replay& replay);
-// Of a token or of a file that holds one. Throws std::runtime_error for anything else.
+// Decodes a token, or a file that contains one. Throws std::runtime_error for malformed input.
 Replay decode_replay(const std::string& token);
 
 }  // namespace plugrad::conformance

@@ -1,4 +1,4 @@
-// The driver: chooses tests, has them run in workers, and reports.
+// The driver: selects tests, runs them in workers, and reports.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -22,9 +22,9 @@ namespace plugrad::conformance {
 namespace {
 
 namespace fs = std::filesystem;
-// More gain nothing that was seen, and each holds the device open.
+// More workers gave no speed-up in measurements, and each keeps the device open.
 constexpr uint32_t kMostDefaultLanes = 8;
-// From then on the rest of a level is not run: a device that hangs would take hours.
+// The rest of a level is skipped after so many timeouts: a hanging device would take hours.
 constexpr uint32_t kMostTimeoutsInARow = 5;
 
 std::string machine_name() {
@@ -38,7 +38,7 @@ std::string machine_name() {
                      ::sysconf(_SC_NPROCESSORS_ONLN), names.sysname);
 }
 
-// "plugrad-conformance-worker" beside this program, or beside the library directory.
+// Path of "plugrad-conformance-worker": next to this program or next to the library directory.
 std::string find_worker(const std::string& given) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -52,7 +52,7 @@ std::string find_worker(const std::string& given) {
                                          : "there is no worker " + given);
 }
 
-// A word of a command as the shell takes it.
+// Quotes a word for the shell.
 std::string quoted(const std::string& word) {
   constexpr const char* kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./=:,";
@@ -62,7 +62,8 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// From the current directory where the file lies below it, so that a report names no machine.
+// Relative to the current directory if the file is below it, so that reports contain no local
+// paths.
 std::string as_typed(const std::string& path) {
   const fs::path whole = fs::canonical(path);
   const fs::path below = whole.lexically_relative(fs::current_path());
@@ -83,7 +84,7 @@ uint32_t default_lanes() {
   return std::clamp(std::thread::hardware_concurrency(), 1u, kMostDefaultLanes);
 }
 
-// A test of the suite, or one of the caller's.
+// A test of the suite or of the caller.
 struct Job {
   const Test* test;
   const ExtraTest* extra;
@@ -100,7 +101,7 @@ struct Job {
   }
 };
 
-// The run of one plugin.
+// One run against one plugin.
 class Run {
  public:
   explicit Run(const Options& options)
@@ -159,7 +160,7 @@ class Run {
       report_.plugin_version = manifest.version;
       name = manifest.device_name;
     } catch (const std::exception&) {
-      // L0 says what is wrong with it.
+      // L0 reports the error.
     }
     const Trial trial = try_device(target_, options_.time_limit_factor);
     if (!trial.refusal.empty()) throw std::runtime_error(trial.refusal);
@@ -174,12 +175,12 @@ class Run {
 
   bool selected(const Test& test) const {
     if (!test.on_demand) return selected(test.level, test.quick, test.id);
-    // Hours: only where the filter says "l2.exhaustive" in full.
+    // Takes hours: runs only if the filter contains "l2.exhaustive" in full.
     return options_.filter.find(family_of(test.id)) != std::string::npos &&
            selected(test.level, true, test.id);
   }
 
-  // A misspelt glob beside a good one would select less than was asked for in silence.
+  // A misspelt glob next to a valid one would silently select too few tests.
   void require_known_globs() const {
     for (std::string_view rest = options_.filter; !rest.empty();) {
       const std::string_view glob = rest.substr(0, rest.find(','));
@@ -193,8 +194,7 @@ class Run {
     }
   }
 
-  // In the order of the report: the tests of a level that run side by side, those that run alone,
-  // and behind them the caller's.
+  // In report order: the parallel tests of a level, its exclusive tests, then the caller's tests.
   std::vector<Job> select_jobs() const {
     std::vector<Job> jobs;
     for (const Level level : kLevels) {
@@ -225,7 +225,7 @@ class Run {
     report_.interrupted = report_.tests.size() < jobs_.size();
   }
 
-  // Tests of one level, in workers of their own.
+  // Runs the tests of one level in their own workers.
   void run_section(size_t begin, size_t end) {
     if (begin == 0 || jobs_[begin - 1].level() != jobs_[begin].level()) timeouts_in_a_row_ = 0;
     const auto make_lane = [this, begin]() -> RunOne {

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kOpenLimit = 20s;
-// From then on no worker is started for the tests that are left.
+// After so many failed starts, the remaining tests get no worker.
 constexpr uint32_t kMostRefusals = 2;
 constexpr size_t kMostPrinted = 2000;
 
@@ -79,7 +79,7 @@ TestResult Session::run_within(std::chrono::nanoseconds limit, const Test& test,
       result = decode_result(reply->text);
     else
       take_ending(test, limit, result);
-    // What a failure leaves behind is no other test's business.
+    // State left by a failed test must not affect other tests.
     if (result.status != Status::Pass && result.status != Status::Unsupported) worker_.reset();
   }
   if (result.milliseconds == 0)

@@ -1,4 +1,4 @@
-// Makes the kernel of a failure small.
+// Reduces the kernel of a failure.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace plugrad::conformance {
 
-// The smallest block found until the deadline of which `fails` says that it still fails. Only
-// blocks that decode and that the interpreter runs, on buffers of zeros, are asked about.
+// The smallest block found before the deadline for which `fails` returns true. Candidates must
+// decode and run in the interpreter on buffers of zeros.
 std::vector<std::byte> shrink_kernel(
     std::vector<std::byte> kernel_ir,
     const std::function<bool(std::span<const std::byte> kernel_ir)>& fails,

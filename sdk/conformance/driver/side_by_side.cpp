@@ -36,7 +36,7 @@ class SideBySide {
     stopped_ = true;
   }
 
-  // The number of a test that nobody has begun.
+  // The index of the next unstarted test.
   std::optional<size_t> next() {
     const std::lock_guard lock(mutex_);
     if (stopped_ || next_ == results_.size()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Tests on several threads; their results in order, on the calling thread.
+// Runs tests on several threads and delivers their results in order on the calling thread.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace plugrad::conformance {
 
-// Runs the test of that number; nothing where it was interrupted.
+// Runs the test at `number`; nullopt if it was interrupted.
 using RunOne = std::function<std::optional<TestResult>(size_t number)>;
 
-// Has the tests 0 to count-1 run by `lanes` threads, each by what `make_lane` gives it there, and
-// hands their results to `take` in the order of the numbers. Ends early where `take` says false;
-// what ran behind that result is dropped. A single lane is the calling thread.
+// Runs tests 0 to count-1 on `lanes` threads, each with its own function from `make_lane`, and
+// passes the results to `take` in order. Stops if `take` returns false; later results are dropped.
+// A single lane runs on the calling thread.
 void run_side_by_side(size_t count, uint32_t lanes, const std::function<RunOne()>& make_lane,
                       const std::function<bool(TestResult)>& take);
 

@@ -18,7 +18,8 @@ bool is_array(const EditableIr& ir, uint32_t pointer) {
   return ir.lines[pointer].op == PGR_OP_ARRAY;
 }
 
-// Lines that decide who writes where. With one work-item nothing can race, and none is fixed.
+// Lines that determine the addresses of stores. With a single work-item no race is possible, and
+// none is pinned.
 std::vector<bool> deciding_lines(const EditableIr& ir) {
   std::vector<bool> stored(ir.lines.size()), fixed(ir.lines.size());
   if (!ir.is_parallel()) return fixed;
@@ -43,14 +44,14 @@ bool is_loaded(const EditableIr& ir, uint32_t pointer) {
   });
 }
 
-// Whether no line loads what another one has stored: then nothing needs a barrier.
+// True if no line loads a stored value: no barrier is needed.
 bool reads_nothing_back(const EditableIr& ir) {
   for (uint32_t i = 0; i < ir.lines.size(); ++i)
     if (ir.writes(i) && is_loaded(ir, ir.lines[i].sources[0])) return false;
   return true;
 }
 
-// Whether one store outside of all blocks fills the array before anything reads it.
+// True if one store outside all blocks fills the array before its first read.
 bool filled_at_once(const EditableIr& ir, uint32_t array) {
   uint32_t depth = 0;
   for (uint32_t i = array + 1; i < ir.lines.size(); ++i) {
@@ -66,7 +67,7 @@ bool filled_at_once(const EditableIr& ir, uint32_t array) {
   return false;
 }
 
-// Whether everything that writes arrays is still there, or not needed.
+// True if all stores to arrays that are read still exist.
 bool reads_what_is_written(const EditableIr& before, const EditableIr& after) {
   const auto array_writes = [](const EditableIr& ir) {
     uint32_t count = 0;
@@ -92,8 +93,8 @@ bool writes_any(const EditableIr& ir, uint32_t line) {
   return ir.writes(line);
 }
 
-// A value that nothing uses may be what a compiler stumbles over: it goes by a step of its own, not
-// with whatever else is changed.
+// An unused value may be the cause of the failure: it is removed in a step of its own, not as a
+// side effect of another step.
 EditableIr with_unused_kept(EditableIr ir) {
   for (Line& line : ir.lines) line.stays = true;
   for (const Line& line : ir.lines)
@@ -141,7 +142,7 @@ class Steps {
     }
   }
 
-  // Every vector becomes its first lane.
+  // Replaces every vector by its first lane.
   void one_lane() {
     EditableIr step = ir_;
     bool changed = false;
@@ -173,7 +174,7 @@ class Steps {
     add(std::move(unwrapped));
   }
 
-  // Steps for runs of `lines`, of `longest` down to one: `remove` takes those of a run out.
+  // Steps that remove runs of `lines`, from `longest` lines down to one, by `remove`.
   template <typename Remove>
   void remove_runs(const std::vector<uint32_t>& lines, size_t longest, const Remove& remove) {
     for (size_t run = longest; run > 0; run /= 2)
@@ -205,7 +206,7 @@ class Steps {
     });
   }
 
-  // A value becomes one of its sources, or a constant.
+  // Replaces a value by one of its sources or a constant.
   void simplify_line(uint32_t number) {
     const Line& line = ir_.lines[number];
     const bool replaceable = ir_.has_value(number) && !ir_.is_pointer(number) &&
@@ -225,7 +226,7 @@ class Steps {
   void replace_by_constant(uint32_t number, uint64_t value) {
     const Line& line = ir_.lines[number];
     const sdk::DtypeInfo& dtype = *sdk::dtype_info(line.dtype);
-    if (dtype.is_float && value) return;  // its bits depend on the dtype; 0 does not
+    if (dtype.is_float && value) return;  // the bits depend on the dtype, except for 0
     if (line.op == PGR_OP_VECTOR && ir_.lines[line.sources[0]].op == PGR_OP_CONST) return;
     EditableIr step = ir_;
     step.insert(number, {PGR_OP_CONST, line.dtype, 1, value, {}, false});

@@ -1,5 +1,5 @@
-// Kernels that are a step smaller than a given one, and mean as much: where the given one is free
-// of races and of reads before writes, so are they.
+// Generates kernels one step smaller than a given one. If the given kernel has no races and no
+// reads before writes, neither do they.
 #pragma once
 
 #include <vector>

@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kShrinkTime = 20s;
-// Of each candidate while a hang is made smaller.
+// Time limit of each candidate while shrinking a hang.
 constexpr auto kShrunkHangLimit = 2s;
-// Of a test behind one of its family that hung.
+// Time limit of a test after one of its family hung.
 constexpr std::chrono::nanoseconds kLimitAfterHang = 4s;
 
 void show_kernel(TestResult& result, std::span<const std::byte> kernel) {
@@ -74,7 +74,7 @@ std::optional<TestResult> TestRunner::replay(const Test& test, const Replay& rep
   return result;
 }
 
-// The kernel of the failure, as small as it still fails in the same way.
+// The smallest kernel that still fails in the same way.
 std::vector<std::byte> TestRunner::shrunk(const Test& test, uint64_t seed, TestResult& result,
                                           const std::vector<std::byte>& kernel) {
   const std::chrono::nanoseconds limit = result.status == Status::Timeout
@@ -84,11 +84,11 @@ std::vector<std::byte> TestRunner::shrunk(const Test& test, uint64_t seed, TestR
     if (interrupted()) return false;
     const TestResult again = session_.run_within(limit, test, seed, candidate);
     if (again.status != result.status) return false;
-    result.message = again.message;  // of the smaller kernel, with its values
+    result.message = again.message;  // describes the smaller kernel
     result.stack = again.stack;
     return true;
   };
-  // A test that does not fail on the kernel it named itself cannot be made smaller.
+  // A test that passes with its own kernel as payload cannot be shrunk.
   if (!fails(kernel)) return {};
   return shrink_kernel(kernel, fails, std::chrono::steady_clock::now() + kShrinkTime);
 }

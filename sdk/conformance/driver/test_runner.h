@@ -1,4 +1,4 @@
-// One test after the other in a session: failures with their kernels made small, and tokens.
+// Runs the tests of a session one by one: shrinks failing kernels and makes replay tokens.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace plugrad::conformance {
 
-// The place of the first test of each family that hung. Tests behind it get less time: a device
-// that hangs in one of them hangs in most, and would take minutes to judge.
+// Index of the first test of each family that hung. Later tests get less time: a device that hangs
+// in one test hangs in most, and would need minutes each.
 class Hangs {
  public:
   std::chrono::nanoseconds limit_of(const Test& test, size_t place) const;
@@ -28,7 +28,7 @@ class TestRunner {
   TestRunner(WorkerTarget target, const Options& options, Hangs& hangs)
       : session_(std::move(target), options.time_limit_factor), options_(options), hangs_(hangs) {}
 
-  // Nothing where the run was interrupted. `place` is the test's in the order of the run.
+  // nullopt if the run was interrupted. `place` is the test's index in the run.
   std::optional<TestResult> run(const Test& test, size_t place);
   std::optional<TestResult> replay(const Test& test, const Replay& replay);
 

@@ -1,4 +1,4 @@
-// Every op on every dtype: out[i] = op(a[i], …) against MPFR and wide integers.
+// Tests every op on every dtype: out[i] = op(a[i], …) against MPFR and wide integers.
 #include "conformance/kernels/elements.h"
 #include "plugrad/sdk/op_info.h"
 
@@ -12,7 +12,7 @@ void run_cases(Context& context, const Operation& o, size_t count) {
   run_operation(context, o, make_cases(o, count, random));
 }
 
-// All bits of an f32, a part at a time.
+// All bit patterns of an f32, in parts.
 void run_exhaustive(Context& context, const Operation& o) {
   constexpr uint64_t kPart = uint64_t{1} << 22;
   for (uint64_t first = 0; first < uint64_t{1} << 32; first += kPart) {
@@ -32,7 +32,7 @@ Test make_test(const char* family, const Operation& o) {
   return test;
 }
 
-// More inputs than --quick has time for.
+// More inputs than fit the time of --quick.
 void add_dense(Tests& tests, const Operation& o) {
   Test dense = make_test("dense", o);
   dense.quick = false;

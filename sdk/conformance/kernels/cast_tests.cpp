@@ -1,5 +1,5 @@
-// Every cast and every bitcast, on all values of small dtypes and on edges, ties and random values
-// of the others.
+// Tests every cast and bitcast: on all values of small dtypes; on edges, ties and random values of
+// the others.
 #include "conformance/kernels/elements.h"
 
 namespace plugrad::conformance {

@@ -10,7 +10,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// What counts as the distance of a result that has none: a NaN for a number, another integer.
+// Reported distance if none is defined: NaN instead of a number, or a different integer.
 constexpr double kFarOff = 1e9;
 
 std::string lower(std::string_view text) {

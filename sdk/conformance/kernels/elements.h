@@ -1,4 +1,4 @@
-// Kernels that do one thing to every element, and their buffers: what most tests of ops need.
+// Elementwise kernels and their buffers, for tests of ops.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ constexpr uint32_t kInput = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kOutput = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kBoth = PGR_PARAM_READ | PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
 
-// Elements as they lie in memory, from their bits and back.
+// Converts between bits and elements in memory.
 Bytes pack(uint32_t dtype, std::span<const uint64_t> values);
 std::vector<uint64_t> unpack(uint32_t dtype, std::span<const std::byte> bytes);
 
-// Vectors of C++ numbers to bytes and back.
+// Converts between vectors of C++ numbers and bytes.
 template <typename T>
 Bytes to_bytes(const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
@@ -39,7 +39,7 @@ std::vector<T> from_bytes(const Bytes& bytes) {
   return values;
 }
 
-// "add", as in ids.
+// "add", as in test ids.
 std::string id_of_op(uint32_t op);
 std::string id_of_dtype(uint32_t dtype);
 
@@ -50,36 +50,36 @@ Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype = PGR_DTYPE_I3
 constexpr uint64_t kElementsPerGroup = 64;
 Bytes elementwise_block(const Operation& operation, uint64_t count, uint32_t lanes = 1);
 
-// Ends the test as unsupported where the device lacks what the block uses; runs it and leaves what
-// it wrote in `buffers`.
+// Ends the test as unsupported if the device lacks something that the block uses; otherwise runs it
+// and returns its output in `buffers`.
 void run_block(Context& context, std::span<const std::byte> block, std::span<Bytes> buffers,
                std::span<const uint64_t> scalars = {});
 
-// Ends the test at the first element that differs; NaNs are all alike. `what` names the result.
+// Ends the test at the first differing element; all NaNs are equal. `what` names the result.
 void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,
                   const std::string& what);
 
-// A test of every op and cast, l2.FAMILY.OP.DTYPE and for casts the dtype that they make.
+// Adds a test per op and dtype, l2.FAMILY.OP.DTYPE, and per cast, with the target dtype appended.
 void add_operation_tests(Tests& tests, std::string_view family, bool casts_are_quick,
                          void (*run)(Context&, const Operation&));
 
-// Widths of vectors, from 2 on, that the device has for all these dtypes. Ends the test as
-// unsupported where there is none.
+// Vector widths, from 2 on, that the device supports for all these dtypes. Ends the test as
+// unsupported if there are none.
 std::vector<uint32_t> vector_widths(Context& context, std::initializer_list<uint32_t> dtypes);
 
-// Values of a dtype: edges and any bits, or near one.
+// Values of a dtype: edges and random bits, or values near one.
 std::vector<uint64_t> mixed_values(uint32_t dtype, size_t count, Random& random);
 std::vector<uint64_t> tame_values(uint32_t dtype, size_t count, Random& random);
 
-// Runs the kernel on the cases and judges every result; ends the test where one is wrong.
+// Runs the kernel on the cases and checks every result; ends the test if one is wrong.
 void run_operation(Context& context, const Operation& operation, Cases cases, uint32_t lanes = 1);
 
-// Judges results, keeps the worst, and says how many were wrong and which the worst was.
+// Checks results and records the number of errors and the worst.
 class Verdicts {
  public:
   Verdicts(Context& context, const Judge& judge) : context_(context), judge_(judge) {}
   void add(std::span<const uint64_t> sources, uint64_t got);
-  void finish() const;  // ends the test where one was wrong
+  void finish() const;  // ends the test if a result was wrong
 
  private:
   Context& context_;

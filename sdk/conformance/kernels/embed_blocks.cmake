@@ -1,4 +1,4 @@
-# Writes OUTPUT: the blocks of FOLDER as C++ arrays, and a table of them.
+# Writes OUTPUT: the blocks in FOLDER as C++ arrays and a table of them.
 file(GLOB blocks ${FOLDER}/*.pgir)
 set(text "")
 set(table "")

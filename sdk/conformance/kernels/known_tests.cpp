@@ -1,5 +1,5 @@
-// Operands that a compiler knows: constants, and one value given twice. Where it sees them it may
-// rewrite the op, and many do so as if there were no NaN, infinity or -0: x * 0, x / 0, x - x.
+// Tests operands known at compile time: constants, and the same value twice. Compilers may rewrite
+// such ops, and many ignore NaN, infinity and -0: x * 0, x / 0, x - x.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace {
 
 constexpr uint64_t kCount = 256;
 
-// One way to give an op its sources: bits of those that are constants; the others are loaded.
+// The sources of an op: bits of the constant ones; the others are loaded.
 struct Form {
   std::array<std::optional<uint64_t>, 3> known;
-  bool is_twice = false;  // all that are loaded are one value
+  bool is_twice = false;  // all loaded sources are the same value
 };
 
-// A loop over all elements in vectors of this width.
+// A loop over all elements with vectors of one width.
 struct Section {
   uint32_t lanes;
   std::vector<Form> forms;
@@ -31,7 +31,8 @@ std::vector<uint64_t> known_values(uint32_t dtype) {
     const Format& f = format_of(dtype);
     const uint64_t step = uint64_t{1} << f.mantissa_bits;
     const uint64_t one = static_cast<uint64_t>(f.bias()) << f.mantissa_bits;
-    const uint64_t sign = f.sign_bit(), infinity = f.overflow();  // NaN where there is none
+    // NaN if the format has no infinity
+    const uint64_t sign = f.sign_bit(), infinity = f.overflow();
     return {0,
             sign,
             one,
@@ -66,7 +67,7 @@ std::vector<Form> forms_of(const Operation& o) {
   return forms;
 }
 
-// Single lanes and the widest vectors; an op whose only source is a constant has no vector.
+// Scalars and the widest vectors; an op whose only source is constant is tested as a scalar.
 std::vector<Section> sections_of(const Device& device, const Operation& o) {
   std::vector<Section> sections = {{1, forms_of(o)}};
   if (o.source_count() == 1) return sections;
@@ -131,7 +132,7 @@ Bytes make_block(const Operation& o, const std::vector<Section>& sections) {
   return ir.finish();
 }
 
-// Every edge, then any bits; each column in an order of its own.
+// All edges, then random bits; each column in a different order.
 Cases make_inputs(const Operation& o, Random& random) {
   Cases cases;
   for (uint32_t s = 0; s < o.source_count(); ++s) {
@@ -194,7 +195,7 @@ void run_known(Context& context, const Operation& o) {
 }  // namespace
 
 void add_known_tests(Tests& tests) {
-  add_operation_tests(tests, "known", false, run_known);  // there are many casts
+  add_operation_tests(tests, "known", false, run_known);  // false: casts are too many
 }
 
 }  // namespace plugrad::conformance

@@ -1,4 +1,4 @@
-// L1: what the device says of itself is complete, does not change, and holds.
+// L1: a device's capabilities are complete, constant and true.
 #include <algorithm>
 
 #include "conformance/levels/error_families.h"
@@ -114,14 +114,14 @@ void check_vector_lanes(Context& context) {
   }
 }
 
-// Ops that exist on dtypes that they are not defined for, and bits of dtypes that do not exist.
+// Rejects claims of ops on dtypes without that op, and bits of unknown dtypes.
 void check_claims_exist(Context& context) {
   const pgr_device_caps caps = caps_of(Tables(context));
   for (uint32_t op = 0; op < 64; ++op) {
     const uint32_t claimed = caps.op_dtypes[op];
     if (claimed == 0) continue;
     const sdk::OpInfo* info = sdk::op_info(op);
-    if (!info) continue;  // of a newer header
+    if (!info) continue;  // defined by a newer header
     const std::string name = "caps.op_dtypes[" + std::string(info->name) + "]";
     expect((claimed & 1u << PGR_DTYPE_VOID) == 0 || info->op_class != PGR_OP_CLASS_ALU,
            name + " claims void");
@@ -134,7 +134,7 @@ void check_claims_exist(Context& context) {
   }
 }
 
-// What no decomposition can stand in for.
+// The ops that no decomposition can replace.
 void check_mandatory_claims(Context& context) {
   Device& device = context.device();
   for (uint32_t dtype : {PGR_DTYPE_BOOL, PGR_DTYPE_I32, PGR_DTYPE_F32}) {
@@ -187,7 +187,7 @@ void add_caps_tests(Tests& tests) {
   add("vector_lanes", check_vector_lanes);
   add("claims_exist", check_claims_exist);
   add("mandatory_claims", check_mandatory_claims);
-  add("health", check_health);  // without it a device is always well
+  add("health", check_health);  // without it a device is always healthy
   add("kernel_limits", check_kernel_limits, "pgr.runner limits");
 }
 

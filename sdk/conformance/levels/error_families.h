@@ -1,4 +1,4 @@
-// The parts of the tests of launches and errors.
+// The groups of launch and error tests.
 #pragma once
 
 #include "conformance/test.h"

@@ -1,11 +1,11 @@
-// L1 errors: every error that the headers document, and that the device works afterwards.
+// L1 errors: each documented error, and the device still works afterwards.
 #include "conformance/levels/error_families.h"
 #include "conformance/levels/kernels.h"
 
 namespace plugrad::conformance {
 namespace {
 
-// A launch that works, to spoil in one place.
+// A valid launch; tests invalidate one field.
 class GoodLaunch {
  public:
   explicit GoodLaunch(Context& context)
@@ -16,7 +16,7 @@ class GoodLaunch {
         out_(make_ints(tables.device, std::vector<int32_t>(64))),
         launch(*kernel_, {out_.handle(), in_.handle()}, {3}, {4, 4, 4}) {}
 
-  // The spoiled launch answers `wanted`, wrote nothing, and a good one works behind it.
+  // The invalid launch returns `wanted` and writes nothing; a valid launch then works.
   void expect_refused(const std::string& what, pgr_status wanted) {
     expect_status("a launch with " + what, wanted,
                   [&](pgr_error* error) { return launch.try_start(tables, error); });

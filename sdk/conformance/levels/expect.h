@@ -1,5 +1,5 @@
-// What the tests of behaviour share: calls that are expected to fail in a given way, and the tables
-// of the device that a test works on.
+// Helpers of the behaviour tests: calls that must fail in a given way, and the tables of the device
+// under test.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@
 
 namespace plugrad::conformance {
 
-// Ends the test as failed unless the call answers `wanted` and says the same in its error struct.
+// Ends the test as failed unless the call returns `wanted`, also in its error struct.
 template <typename Call>
 void expect_status(std::string_view name, pgr_status wanted, Call&& call) {
   CallError error;
@@ -27,7 +27,7 @@ void expect_status(std::string_view name, pgr_status wanted, Call&& call) {
              status_name(error.get()->code) + " into the error");
 }
 
-// Of an optional function: UNSUPPORTED ends the test as unsupported.
+// For optional functions: UNSUPPORTED ends the test as unsupported.
 template <typename Call>
 void expect_ok_or_unsupported(std::string_view name, Call&& call) {
   CallError error;
@@ -37,13 +37,13 @@ void expect_ok_or_unsupported(std::string_view name, Call&& call) {
   if (status != PGR_STATUS_OK) fail_call(name, status, error);
 }
 
-// Ends the test as unsupported where an optional function is not there.
+// Ends the test as unsupported if an optional function is missing.
 template <typename Function>
 void require_offered(Function slot, std::string_view name) {
   if (!offered(slot)) throw Unsupported("the plugin does not offer " + std::string(name));
 }
 
-// Adds a test to the list; what else it has is set on the result.
+// Adds a test to the list; the caller sets further fields of the result.
 inline Test& add_test(Tests& tests, Level level, std::string id,
                       std::function<void(Context&)> run) {
   Test& test = tests.emplace_back();
@@ -72,7 +72,7 @@ struct Tables {
   const pgr_runner_api& runner;
 };
 
-// Bytes that differ from their neighbours and between seeds, so that a shifted copy shows.
+// Bytes that differ from their neighbours and between seeds, so that a shifted copy is detected.
 std::vector<std::byte> patterned(uint64_t size, uint64_t seed);
 
 // Ends the test as failed at the first byte that differs: "what: byte 5 is 0x00, not 0x2a".

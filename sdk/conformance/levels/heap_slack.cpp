@@ -8,7 +8,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// Calls `visit` with the path of each library of the process, in the order of loading.
+// Calls `visit` with the path of each loaded library, in load order.
 template <class Visit>
 void each_library(Visit visit) {
   ::dl_iterate_phdr(
@@ -25,10 +25,10 @@ size_t count_libraries() {
   return count;
 }
 
-// Those of the suite itself, counted before a plugin is opened. They are never unloaded.
+// Libraries of the suite, counted before a plugin is opened. They are never unloaded.
 const size_t libraries_of_the_suite = count_libraries();
 
-// Kernels that were compiled just now may be libraries too.
+// Freshly compiled kernels may be libraries too.
 bool is_installed(const std::string& path) {
   struct stat file{}, own{};
   return ::stat(path.c_str(), &file) == 0 && ::stat("/proc/self", &own) == 0 &&

@@ -1,12 +1,12 @@
-// How much of the heap a repeated action may leave behind.
+// Allowed heap growth of a repeated action.
 #pragma once
 
 #include <cstdint>
 
 namespace plugrad::conformance {
 
-// Bytes a round: hardly any, unless a driver stands under the plugin, whose own books are not the
-// plugin's. A handle that a plugin forgets is larger.
+// Bytes per round: small, unless the plugin uses a driver, whose allocations are not the plugin's.
+// A leaked handle is larger.
 uint64_t heap_slack_a_round();
 
 }  // namespace plugrad::conformance

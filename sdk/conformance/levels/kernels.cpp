@@ -10,8 +10,8 @@ namespace {
 
 using sdk::IrBuilder;
 constexpr uint32_t I32 = PGR_DTYPE_I32;
-// A step is slow by itself, for the sake of drivers that end loops after 65,535 turns: a chain of
-// divisions by a 1 that no compiler sees to be one, nor to be the same for all of them.
+// Each step is slow by itself, because some drivers abort loops after 65,535 iterations: a chain of
+// divisions by 1, where no compiler can prove the divisor to be 1 or constant.
 constexpr int kPartsOfStep = 256;
 constexpr uint64_t kMostSteps = 65'000;
 constexpr double kCalibrationMs = 8;
@@ -69,7 +69,7 @@ std::vector<std::byte> slow_kernel() {
 
 int32_t slow_result(int32_t value, uint64_t steps) {
   steps *= kPartsOfStep;
-  // By squaring the step: in no time, or a launch would be done before anybody looked.
+  // Exponentiation by squaring, so that the expected value is ready before the launch ends.
   uint32_t state = static_cast<uint32_t>(value);
   uint32_t factor = static_cast<uint32_t>(kFactor), increment = static_cast<uint32_t>(kIncrement);
   for (; steps; steps >>= 1) {
@@ -89,8 +89,7 @@ SlowKernel::SlowKernel(Device& device) : kernel_(device.compile(slow_kernel())) 
     device.synchronize();
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   };
-  // Enough steps that neither the launch nor a thread's turn on a busy machine counts, and the
-  // least of several times: work that is too little would be done before anybody looked.
+  // Enough steps that launch overhead and scheduling are negligible; the minimum of several runs.
   for (uint64_t steps = 250; steps <= kMostSteps; steps *= 4) {
     double ms = milliseconds_of(steps);
     for (int i = 0; i < 4 && ms > kCalibrationMs; ++i) ms = std::min(ms, milliseconds_of(steps));

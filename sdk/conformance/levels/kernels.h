@@ -1,4 +1,4 @@
-// The few kernels that the tests of behaviour run: i32 and the mandatory ops alone.
+// Kernels of the behaviour tests: only i32 and the mandatory ops.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace plugrad::conformance {
 std::vector<std::byte> spread_kernel(uint64_t x, uint64_t y = 1, uint64_t z = 1);
 std::vector<int32_t> spread_result(std::span<const int32_t> in, int32_t scalar);
 
-// "slow": value[0] = value[0] stepped `scalar` times by a generator that no compiler folds. Takes
-// as long as the scalar says; a result of the right count shows that all of it was done.
+// "slow": value[0] = value[0] stepped `scalar` times by a generator that compilers cannot fold. The
+// time is proportional to the scalar; the result proves that all steps were executed.
 std::vector<std::byte> slow_kernel();
 int32_t slow_result(int32_t value, uint64_t steps);
 
-// A compiled slow kernel, and how many steps take about as long as asked.
+// A compiled slow kernel, and the number of steps for a given duration.
 class SlowKernel {
  public:
   explicit SlowKernel(Device& device);
@@ -30,7 +30,7 @@ class SlowKernel {
   double steps_per_ms_ = 1;
 };
 
-// A launch description with what it points at.
+// A launch description that owns its arguments.
 class Launch {
  public:
   Launch(const Kernel& kernel, std::vector<pgr_buffer*> buffers, std::vector<uint64_t> scalars,
@@ -43,7 +43,7 @@ class Launch {
   std::vector<uint64_t> scalars;
   pgr_launch_desc desc;
 
-  // Starts it, and does not wait.
+  // Launches without waiting.
   void start(const Tables& t, pgr_queue* queue = nullptr, uint64_t* time_ns = nullptr) const;
   pgr_status try_start(const Tables& t, pgr_error* error) const;
 };

@@ -1,4 +1,4 @@
-// L1 launch: what a launch runs, in which order with copies, and its time.
+// L1 launch: execution, order relative to copies, and timing of a launch.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -56,7 +56,7 @@ void check_no_groups(Context& context) {
   }
 }
 
-// Copies are behind the launch on the same queue, whether it has returned early or not.
+// Copies follow the launch on the same queue, whether or not the launch returned early.
 void check_finished(Context& context) {
   Tables t(context);
   const SlowKernel slow(t.device);
@@ -129,9 +129,10 @@ void check_copies_in_order(Context& context) {
     expect_ok("allocator.copy", [&](pgr_error* error) {
       return t.memory.copy(t.handle, nullptr, b.handle(), 0, a.handle(), 0, 4, error);
     });
-    a.write(std::as_bytes(std::span(start)));  // behind the copy
+    a.write(std::as_bytes(std::span(start)));  // ordered after the copy
     Launch(slow.kernel(), {b.handle()}, {steps}).start(t);
-    const std::vector<int32_t> seen = read_ints(b);  // before the expected value takes its time
+    // read before the expected value is computed, which takes long
+    const std::vector<int32_t> seen = read_ints(b);
     expect_ints("launch, copy, launch", seen,
                 std::vector<int32_t>{slow_result(start[0], 2 * steps)});
     expect_ints("copy_in behind a launch", read_ints(a), start);
@@ -148,7 +149,8 @@ void check_arguments_live_for_the_call(Context& context) {
   launch.buffers[0] = nullptr;
   launch.scalars[0] = 1;
   std::memset(&launch.desc, 0xff, sizeof launch.desc);
-  const std::vector<int32_t> seen = read_ints(value);  // before the expected value takes its time
+  // read before the expected value is computed, which takes long
+  const std::vector<int32_t> seen = read_ints(value);
   expect_ints("a launch whose arguments changed on return", seen,
               std::vector<int32_t>{slow_result(8, steps)});
 }
@@ -158,7 +160,7 @@ std::vector<std::byte> many_kernel(uint32_t buffers, uint32_t scalars) {
   IrBuilder b("many");
   auto out = b.buffer(I32, 1);
   std::vector<IrBuilder::Value> others, values;
-  // Kinds by turns: the two lists of a launch are counted apart.
+  // Alternates kinds: buffers and scalars are indexed separately.
   for (uint32_t i = 0; i < std::max(buffers, scalars); ++i) {
     if (i < buffers) others.push_back(b.buffer(I32, 1));
     if (i < scalars) values.push_back(b.scalar(I32, INT32_MIN, INT32_MAX));
@@ -252,7 +254,7 @@ void check_timing(Context& context) {
     return time_ns;
   };
   const uint64_t full = time_of(slow.steps_for(30));
-  uint64_t brief = time_of(slow.steps_for(1));  // the least: something else may run meanwhile
+  uint64_t brief = time_of(slow.steps_for(1));  // the minimum, as other processes may run
   for (int i = 0; i < 9; ++i) brief = std::min(brief, time_of(slow.steps_for(1)));
   expect(full > 5 * brief, "a launch of 30 times the work is said to take " + std::to_string(full) +
                                " ns, the other " + std::to_string(brief));
@@ -264,13 +266,13 @@ void check_timing_is_optional(Context& context) {
   Buffer value = make_ints(t.device, std::vector<int32_t>{1});
   Launch launch(*kernel, {value.handle()}, {10});
   uint64_t time_ns = 0;
-  launch.start(t, nullptr, &time_ns);  // not asked for: any time
+  launch.start(t, nullptr, &time_ns);  // not requested: any value is valid
   launch.desc.timing = 1;
-  launch.start(t, nullptr, nullptr);  // nowhere to put it
+  launch.start(t, nullptr, nullptr);  // no place for the time
   expect_ints("two launches", read_ints(value), std::vector<int32_t>{slow_result(1, 20)});
 }
 
-// Each with a device handle of its own, all at once.
+// Each thread uses its own device handle, concurrently.
 void check_threads(Context& context) {
   constexpr int kThreads = 4;
   std::vector<std::string> failures(kThreads);

@@ -19,8 +19,8 @@ constexpr AccuracyRow division(uint32_t op) {
   return {op, Accuracy::Division, 0, 0, 0, 0};
 }
 
-// OpenCL's table for the full profile for f32, f64 and f16; bf16, which OpenCL lacks, as f16.
-// Square roots are correctly rounded here, as kernel IR says.
+// OpenCL's accuracy table for the full profile: f32, f64 and f16; bf16, which OpenCL lacks, as f16.
+// Square roots are correctly rounded, as kernel IR specifies.
 constexpr AccuracyRow kTable[] = {
     rounded(PGR_OP_ADD),
     rounded(PGR_OP_SUB),

@@ -1,5 +1,4 @@
-// How exact each op must be on each dtype: one table, which the tests judge by and which
-// docs/kernel-ir.md prints.
+// Required accuracy of each op on each dtype: one table for the tests and for docs/kernel-ir.md.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +10,23 @@
 namespace plugrad::conformance {
 
 enum class Accuracy : uint8_t {
-  Exact,     // integers, compares, moves, casts, max: nothing is rounded, or rounded as a cast is
+  Exact,     // integers, compares, moves, casts, max: exact, or rounded as a cast
   Rounded,   // to nearest, ties to even
-  Division,  // within the device's `division` ulp; 0: Rounded
+  Division,  // within the device's `division` ulp; 0: same as Rounded
   Ulp,       // within `ulp` units in the last place of the exact value
 };
 
 struct AccuracyRow {
   uint32_t op;
   Accuracy kind;
-  double f16, bf16, f32, f64;  // of Ulp
+  double f16, bf16, f32, f64;  // ulp limits
 };
 
-// One row for each ALU op of kernel_ops.h.
+// One row per ALU op of kernel_ops.h.
 std::span<const AccuracyRow> accuracy_table();
 const AccuracyRow& accuracy_of(uint32_t op);
 
-// Largest error in ulp on a device; 0 where the bits must be the expected ones.
+// Maximum error in ulp on a device; 0 requires the expected bits.
 double tolerance_ulp(uint32_t op, uint32_t dtype, uint32_t division);
 
 // "rounded", "4 ulp", for the documents; `op` on floats.

@@ -11,7 +11,7 @@ namespace {
 constexpr Format kF16 = {5, 10, true}, kBf16 = {8, 7, true}, kF32 = {8, 23, true};
 constexpr Format kF64 = {11, 52, true}, kE4m3 = {4, 3, false}, kE5m2 = {5, 2, true};
 
-// The default exponent range of MPFR, back at the end of a block.
+// Sets MPFR's default exponent range for a scope.
 class ExponentRange {
  public:
   ExponentRange(long lowest, long highest) : lowest_(mpfr_get_emin()), highest_(mpfr_get_emax()) {
@@ -29,7 +29,7 @@ class ExponentRange {
   long lowest_, highest_;
 };
 
-// A finite value that lies on the format's grid, or just above its largest.
+// Encodes a finite value on the format's grid, or just above its largest value.
 uint64_t encode_exact(const Format& f, mpfr_srcptr value) {
   const uint64_t wide = std::bit_cast<uint64_t>(mpfr_get_d(value, MPFR_RNDN));
   const int exponent = static_cast<int>(wide >> 52 & 0x7ff);

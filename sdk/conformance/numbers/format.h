@@ -1,8 +1,8 @@
-// The float formats of kernel IR, and their values as numbers of MPFR: independent of libm, of the
-// processor's arithmetic and of the rest of the SDK.
+// The float formats of kernel IR and their values as MPFR numbers: independent of libm, the
+// processor's arithmetic and the rest of the SDK.
 #pragma once
 
-#define MPFR_USE_NO_MACRO  // its macros take plain pointers only
+#define MPFR_USE_NO_MACRO  // its macros accept only plain pointers
 #include <mpfr.h>
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Format {
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   int width() const { return exponent_bits + mantissa_bits; }  // without the sign
   int precision() const { return mantissa_bits + 1; }
-  // The exponent range as MPFR counts, whose significands are in [1/2, 1).
+  // Exponent range in MPFR's convention, with significands in [1/2, 1).
   int lowest_exponent() const { return 2 - bias() - mantissa_bits; }
   int highest_exponent() const { return bias() + (has_infinity ? 1 : 2); }
   uint64_t sign_bit() const { return uint64_t{1} << width(); }
   uint64_t magnitude(uint64_t bits) const { return bits & (sign_bit() - 1); }
   uint64_t largest() const;                            // bits of the largest finite value
-  uint64_t overflow() const { return largest() + 1; }  // infinity, or NaN where there is none
+  uint64_t overflow() const { return largest() + 1; }  // infinity, or NaN if the format has none
   uint64_t nan() const;                                // a quiet one
   uint64_t smallest_normal() const { return uint64_t{1} << mantissa_bits; }
 };
@@ -62,11 +62,11 @@ class Real {
 // The exact value of a float's bits; `out` needs 53 bits of precision.
 void set_value(mpfr_ptr out, uint32_t dtype, uint64_t bits);
 
-// `value` was rounded to nearest even at the format's precision, with any exponent, and `ternary`
-// says which way: the bits of the value that the format rounds to. Changes `value`.
+// Bits of the value that the format rounds to. `value` was rounded to nearest even at the format's
+// precision with unlimited exponent; `ternary` is the direction of that rounding. Changes `value`.
 uint64_t round_to_format(mpfr_ptr value, int ternary, uint32_t dtype);
 
-// For people: "1.5 (0x3fc00000)", "-7".
+// Readable text: "1.5 (0x3fc00000)", "-7".
 std::string describe(uint32_t dtype, uint64_t bits);
 
 }  // namespace plugrad::conformance

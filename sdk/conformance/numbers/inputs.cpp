@@ -33,7 +33,7 @@ void add_float_edges(uint32_t dtype, std::vector<uint64_t>& out) {
                                       one + 3 * step,
                                       one - 2 * step,
                                       f.smallest_normal() + 1};
-  // From here on there are no fractions: ties of truncation and of casts to integers.
+  // The smallest value without fraction bits: ties of truncation and of casts to integers.
   const uint64_t whole =
       one + step * static_cast<uint64_t>(std::min(f.mantissa_bits, f.bias() - 1));
   magnitudes.insert(magnitudes.end(), {whole, whole - 1, whole + 1, whole - step});
@@ -59,13 +59,14 @@ uint64_t random_integer(uint32_t dtype, Random& random) {
   return (random() & 1 ? bits : ~bits + 1) & mask_of(dtype);
 }
 
-// Values of `from` around the limits and ties of `to`, for casts: where values of `to`, and the
-// middles between neighbours, lie exactly in `from`.
+// Values of `from` near the limits and ties of `to`, if values of `to` and midpoints between
+// neighbours are exact in `from`.
 void add_cast_edges(uint32_t from, uint32_t to, Cases& cases) {
   if (!is_float(from) && !is_integer(from)) return;
   const int precision = is_float(to) ? format_of(to).precision() : width_of(to) - 1;
   if (is_integer(from)) {
-    // Halfway between two values of `to`, one above and one below it, for odd and even ones.
+    // Midpoints between values of `to`, and the neighbours above and below, for odd and even
+    // values.
     for (int length = precision + 2; length <= width_of(from) - (is_signed(from) ? 1 : 0); ++length)
       for (uint64_t head : {uint64_t{2}, uint64_t{3}})
         for (int64_t off : {-1, 0, 1}) {
@@ -90,12 +91,12 @@ void add_cast_edges(uint32_t from, uint32_t to, Cases& cases) {
     }
 }
 
-// Floats whose middle between neighbours in the narrower `to` is exact in `from`.
+// Floats at midpoints between neighbours of the narrower `to` that are exact in `from`.
 void add_narrowing_ties(uint32_t from, uint32_t to, Random& random, Cases& cases) {
   if (!is_float(from) || !is_float(to)) return;
   const Format &wide = format_of(from), &narrow = format_of(to);
   if (wide.mantissa_bits <= narrow.mantissa_bits) return;
-  // All of the 8-bit formats, about a thousand of the others.
+  // All values of the 8-bit formats, about a thousand of the others.
   const uint64_t step = narrow.largest() / 512 + 1;
   for (uint64_t bits = 0; bits < narrow.largest(); bits += 1 + random() % step) {
     Real low(64), high(64);
@@ -114,8 +115,8 @@ bool is_shift(uint32_t op) {
   return op == PGR_OP_SHL || op == PGR_OP_SHR;
 }
 
-// A second operand that makes trouble with the first: near it, of opposite sign, half of its last
-// place, a shift count.
+// A difficult second operand: near the first, of opposite sign, half of its last place, or a shift
+// count.
 uint64_t partner_of(const Operation& o, uint64_t first, Random& random) {
   const uint64_t choice = random() % 4;
   if (is_shift(o.op) && choice > 0)
@@ -126,7 +127,7 @@ uint64_t partner_of(const Operation& o, uint64_t first, Random& random) {
   const uint64_t sign = random() & 1 ? f.sign_bit() : 0;
   const uint64_t magnitude = f.magnitude(first);
   if (choice == 1) return f.magnitude(magnitude + random() % 5 - 2) | sign;
-  // As far below as its last place is, and around there: halves of a unit tie.
+  // Around half a unit in the last place: ties.
   const auto down = static_cast<uint64_t>(f.precision() + static_cast<int>(random() % 3) - 1);
   const uint64_t exponent = magnitude >> f.mantissa_bits;
   const uint64_t fraction = choice == 2 ? 0 : random() & (f.smallest_normal() - 1);
@@ -147,14 +148,14 @@ void add_edge_pairs(const Operation& o, Random& random, Cases& cases) {
     }
 }
 
-// The third source of FMA: the negative of the rounded product, so that only its error is left.
+// The third source of FMA: minus the rounded product, so that only its error remains.
 uint64_t negated_product(uint32_t dtype, uint64_t x, uint64_t y) {
   const uint64_t sources[] = {x, y};
   const Operation mul = make_operation(PGR_OP_MUL, dtype);
   return expected_result(mul, sources).bits ^ format_of(dtype).sign_bit();
 }
 
-// Where the function is neither overflowing nor trivial.
+// In the range in which the function neither overflows nor is trivial.
 uint64_t interesting_value(const Operation& o, Random& random) {
   const Format& f = format_of(o.from);
   const int lowest = o.op == PGR_OP_LOG2 ? -2 : -8;

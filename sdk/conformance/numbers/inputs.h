@@ -1,5 +1,5 @@
-// Operands to try ops on: the edges of each dtype, values spread over all exponents, pairs chosen
-// so that roundings tie, cancel and overflow.
+// Operands for testing ops: the edges of each dtype, values over all exponents, and pairs whose
+// results tie, cancel or overflow.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ std::vector<uint64_t> edge_values(uint32_t dtype);
 // Every value of a dtype of at most 16 bits.
 std::vector<uint64_t> all_values(uint32_t dtype);
 
-// Any bits: of floats every exponent is as likely as any other, of integers every length.
+// Random bits: all float exponents and all integer lengths are equally likely.
 uint64_t any_value(uint32_t dtype, Random& random);
 
-// Near one, so that sums and products of many stay finite: floats in ±[1/2, 2), small integers.
+// Near one, so that long sums and products stay finite: floats in ±[1/2, 2), small integers.
 uint64_t tame_value(uint32_t dtype, Random& random);
 
 // Operands by source: columns[s][i] is source s of case i.
@@ -33,7 +33,7 @@ struct Cases {
   void add(std::initializer_list<uint64_t> sources);
 };
 
-// About `count` random cases behind all edges; every value for one source of at most 16 bits.
+// All edges and about `count` random cases; every value for one source of at most 16 bits.
 Cases make_cases(const Operation& operation, size_t count, Random& random);
 
 }  // namespace plugrad::conformance

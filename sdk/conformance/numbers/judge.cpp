@@ -16,7 +16,7 @@ bool moves_bits(uint32_t op) {
   return op == PGR_OP_BITCAST;
 }
 
-// What each device that flushes flushes alike.
+// Ops that every flushing device flushes in the same way.
 bool is_basic(uint32_t op) {
   return op == PGR_OP_ADD || op == PGR_OP_SUB || op == PGR_OP_MUL || op == PGR_OP_FMA;
 }
@@ -34,7 +34,7 @@ double ulp_error(mpfr_srcptr exact, uint32_t dtype, uint64_t got) {
   Real value, error(256);
   set_value(value, dtype, got);
   if (mpfr_inf_p(exact)) return mpfr_equal_p(exact, value) ? 0 : kFarOff;
-  // Infinity counts as the value that would follow the largest.
+  // Infinity counts as the successor of the largest value.
   if (mpfr_inf_p(value))
     mpfr_set_si_2exp(value, mpfr_signbit(value) ? -1 : 1, f.highest_exponent(), MPFR_RNDN);
   mpfr_sub(error, value, exact, MPFR_RNDN);
@@ -83,7 +83,7 @@ Verdict Judge::judge_float(std::span<const uint64_t> sources, uint64_t expected,
     return exactly(is_nan(dtype, expected) && is_nan(dtype, got) &&
                    (!sign_counts || is_negative(dtype, got) == is_negative(dtype, expected)));
   } else if (is_zero(dtype, got) && is_zero(dtype, expected)) {
-    return exactly(operation_.op == PGR_OP_MAX);  // which zero is free there alone
+    return exactly(operation_.op == PGR_OP_MAX);  // only MAX may return either zero
   }
   if (operation_.op == PGR_OP_WHERE || operation_.op == PGR_OP_MAX || operation_.op == PGR_OP_NEG ||
       operation_.op == PGR_OP_TRUNC)
@@ -92,7 +92,7 @@ Verdict Judge::judge_float(std::span<const uint64_t> sources, uint64_t expected,
   set_real_result(exact, operation_, sources);
   const double error = ulp_error(exact, dtype, got);
   if (tolerance_ == 0) return {false, error};
-  // A sign that the tolerance does not explain: of a zero, or of an exact result.
+  // A wrong sign that the tolerance does not explain: of a zero or of an exact result.
   const bool is_sign_wrong = is_negative(dtype, got) != (mpfr_signbit(exact) != 0);
   return {error <= tolerance_ && !(is_sign_wrong && is_zero(dtype, got)), error};
 }
@@ -111,7 +111,7 @@ bool Judge::is_flushed_result(std::span<const uint64_t> sources, uint64_t got) c
   if (!is_float(operation_.to) || !may_flush(operation_.to) || !is_zero(operation_.to, got))
     return false;
   const Expected expected = expected_result(operation_, sources);
-  // A zero that is no rounded one keeps its sign: trunc(-0.5), -2 * 0.
+  // A zero that is not a rounded result keeps its sign: trunc(-0.5), -2 * 0.
   if (is_zero(operation_.to, expected.bits)) return !is_exact_zero(sources);
   return is_denormal(operation_.to, expected.bits) ||
          expected.bits == format_of(operation_.to).smallest_normal() ||
@@ -119,7 +119,7 @@ bool Judge::is_flushed_result(std::span<const uint64_t> sources, uint64_t got) c
                                 format_of(operation_.to).smallest_normal() + 4);
 }
 
-// Each denormal source as it is or as a zero of its sign or of none, the result likewise.
+// Tries each denormal source unchanged, as a zero of its sign and as +0; likewise the result.
 Verdict Judge::judge_flushed(std::span<const uint64_t> sources, uint64_t got) const {
   uint64_t flushed[3] = {};
   const bool has_sources = may_flush(operation_.from);

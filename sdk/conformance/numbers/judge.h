@@ -1,5 +1,5 @@
-// Judges one result of a device: exact, correctly rounded, or within the table's ulp; denormals as
-// the device says it treats them.
+// Checks one result of a device: exact, correctly rounded, or within the table's ulp; denormals by
+// the device's declared mode.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@ namespace plugrad::conformance {
 
 struct Verdict {
   bool is_right = false;
-  double ulp = 0;  // distance from the exact result; infinite where no distance makes sense
+  double ulp = 0;  // distance from the exact result; infinite if undefined
 };
 
 class Judge {
  public:
-  // `caps` gives division and denormals.
+  // `caps` gives the tolerance of division and the denormal mode.
   Judge(const Operation& operation, const pgr_device_caps& caps);
 
   Verdict judge(std::span<const uint64_t> sources, uint64_t got) const;
@@ -29,7 +29,7 @@ class Judge {
   std::string explain(std::span<const uint64_t> sources, uint64_t got) const;
 
  private:
-  // Without flushing anything.
+  // Assumes that nothing was flushed.
   Verdict judge_kept(std::span<const uint64_t> sources, uint64_t got) const;
   Verdict judge_float(std::span<const uint64_t> sources, uint64_t expected, uint64_t got) const;
   Verdict judge_flushed(std::span<const uint64_t> sources, uint64_t got) const;

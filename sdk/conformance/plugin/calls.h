@@ -1,4 +1,4 @@
-// Calls across the C line as a test makes them.
+// Calls of the C ABI from a test.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace plugrad::conformance {
 
-// Messages of a call that may fail: an error struct with room for one.
+// An error struct with a message buffer.
 class CallError {
  public:
   CallError() {
@@ -28,7 +28,7 @@ class CallError {
   char text_[1024] = {};
 };
 
-// Bytes that a plugin gave out; released with it.
+// Bytes from a plugin; released by the destructor.
 class Blob {
  public:
   Blob() { PGR_INIT(blob_, BLOB); }
@@ -50,8 +50,8 @@ std::vector<pgr_option> make_options(const std::map<std::string, std::string>& o
 // "OUT_OF_MEMORY"; an unknown code as "INTERNAL (code 77)".
 std::string status_name(pgr_status status);
 
-// Makes `call(pgr_error*)`; ends the test as failed, with the call's name, status and message,
-// unless it answers OK.
+// Makes `call(pgr_error*)`. Unless it returns OK, ends the test as failed, with the call's name,
+// status and message.
 [[noreturn]] void fail_call(std::string_view name, pgr_status status, const CallError& error);
 template <typename Call>
 void expect_ok(std::string_view name, Call&& call) {

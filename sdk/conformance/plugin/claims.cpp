@@ -1,4 +1,4 @@
-// What a block uses against what a device claims.
+// Compares a block's requirements with a device's claims.
 #include <algorithm>
 
 #include "conformance/plugin/device.h"
@@ -28,7 +28,8 @@ void require_alu(const Device& device, const sdk::IrView& ir, uint32_t number) {
   if (inst.op == PGR_OP_CAST) require_op(device, inst.op, inst.dtype);
 }
 
-// The widest operand of this dtype that a tensor core has: it may be moved, whatever the vectors.
+// The widest operand of this dtype of any tensor core: it may be moved regardless of vector
+// support.
 uint32_t operand_lanes(const pgr_device_caps& caps, const pgr_ir_inst& inst) {
   uint32_t widest = 1;
   if (sdk::op_info(inst.op)->op_class == PGR_OP_CLASS_ALU) return widest;

@@ -1,4 +1,4 @@
-// A device, its buffers and kernels: every call checked.
+// A device, its buffers and kernels; every call is checked.
 #include "conformance/plugin/device.h"
 
 #include "conformance/plugin/calls.h"
@@ -123,7 +123,7 @@ std::string OpenedDevice::render(std::span<const std::byte> kernel_ir) {
 std::string OpenedDevice::compile_input(const std::string& name, const std::string& input,
                                         bool contract) {
   const pgr_compiler_api* compiler = plugin_.compiler_api();
-  if (!compiler) return input;  // the runner takes what there is
+  if (!compiler) return input;  // the runner takes kernel IR
   pgr_compile_desc desc;
   PGR_INIT(desc, COMPILE_DESC);
   desc.input = input.data();

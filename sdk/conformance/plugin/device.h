@@ -1,6 +1,6 @@
-// A plugin and its devices as a test uses them: opened by the suite's own small host, which knows
-// nothing of plugrad's core. Calls that fail where a test expects them to work end the test
-// (Failed) with call, status and the plugin's message.
+// A plugin and its devices for tests, opened by the suite's own host, which is independent of
+// plugrad's core. A call that fails unexpectedly ends the test (Failed) with call, status and the
+// plugin's message.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ namespace plugrad::conformance {
 
 class Device;
 
-// What the manifest says that the suite needs.
+// The facts of the manifest that the suite needs.
 struct ManifestFacts {
   std::string name, device_name, version, sanitizer;
-  std::string renderer;  // dialect of the SDK's renderer that the host applies; empty: none
+  std::string renderer;  // dialect of the SDK's renderer that the host uses; empty: none
   std::map<std::string, std::string> renderer_options;
 };
 
 class Plugin {
  public:
-  // dlopen and entry with a hello of this minor and the plugin-wide options. Throws Failed.
+  // dlopen and entry with a hello of this minor version and the plugin-wide options. Throws Failed.
   static std::unique_ptr<Plugin> open(
       const std::string& path, uint32_t device_index,
       std::map<std::string, std::string> device_options,
@@ -43,24 +43,26 @@ class Plugin {
   virtual const std::map<std::string, std::string>& device_options() const = 0;
   virtual const std::map<std::string, std::string>& plugin_options() const = 0;
   virtual pgr_plugin_entry_fn entry() const = 0;
-  // Built with headers of a later minor than the suite's: its structs go on behind ours.
+  // Built with headers of a later minor version than the suite's: its structs are longer.
   virtual bool is_newer() const = 0;
   virtual const pgr_host_api& host() const = 0;
-  virtual const pgr_plugin_api& api() const = 0;  // absent slots are stubs that answer UNSUPPORTED
+  virtual const pgr_plugin_api& api() const = 0;  // missing slots are stubs that return UNSUPPORTED
 
-  // The table by name, NULL where it is not offered; clamped, absent slots stubs (`offered` of
-  // tables.h tells them); lives as long as this. The first three are mandatory: Failed.
+  // A table by name, NULL if not offered. The table is clamped and has stubs in missing slots
+  // (`offered` of tables.h detects them); lives as long as this object. The first three are
+  // mandatory (else Failed).
   virtual const pgr_device_api* device_api() = 0;
   virtual const pgr_allocator_api* allocator_api() = 0;
   virtual const pgr_runner_api* runner_api() = 0;
-  virtual const pgr_renderer_api* renderer_api() = 0;  // its own, or the SDK's by the manifest
+  // its own, or the SDK's as the manifest specifies
+  virtual const pgr_renderer_api* renderer_api() = 0;
   virtual const pgr_compiler_api* compiler_api() = 0;
   virtual const pgr_queue_api* queue_api() = 0;
   virtual const pgr_graph_api* graph_api() = 0;
   virtual const pgr_profile_api* profile_api() = 0;
 
   virtual Device& shared_device() = 0;
-  // Another handle of the device of the run.
+  // Another handle of the run's device.
   virtual std::unique_ptr<Device> open_device() = 0;
 };
 
@@ -89,7 +91,7 @@ struct KernelLaunch {
   std::array<uint32_t, 3> local_size{1, 1, 1};
 };
 
-// A kernel made of a kernel IR block: rendered, compiled, loaded. Unloaded with it.
+// A kernel from a kernel IR block: rendered, compiled, loaded; unloaded by the destructor.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -106,31 +108,30 @@ class Device {
   virtual const pgr_device_info& info() const = 0;
   virtual const pgr_device_caps& caps() const = 0;
 
-  // Whether the op works on the dtype, and whether the dtype can be loaded and stored.
+  // Whether the op supports the dtype, and whether the dtype can be loaded and stored.
   bool claims(uint32_t op, uint32_t dtype) const;
   bool stores(uint32_t dtype) const;
-  // Ends the test as unsupported, naming the first thing that the block uses and the device does
-  // not claim: ops and dtypes, lanes, local memory, group sizes, parameters.
+  // Ends the test as unsupported with the first requirement of the block that the device does not
+  // claim: ops and dtypes, lanes, local memory, group sizes, parameters.
   void require_claims(std::span<const std::byte> kernel_ir) const;
 
   virtual Buffer allocate(uint64_t size_bytes, uint32_t flags = 0) = 0;
   virtual std::unique_ptr<Kernel> compile(std::span<const std::byte> kernel_ir,
                                           bool contract = false) = 0;
-  // Waits until it is done.
+  // Waits for completion.
   virtual void launch(const Kernel& kernel, const KernelLaunch& launch,
                       uint64_t* time_ns = nullptr) = 0;
   virtual void synchronize() = 0;
 
-  // All at once: allocates and fills a buffer for each parameter, compiles, launches with the
-  // block's own group counts and local size, and reads every written buffer back into `buffers`.
-  // Each buffer has guard bytes behind it, and before it where the plugin offers sub_buffer; they
-  // and the buffers that are only read must come back as they were. A buffer may be longer than its
-  // parameter, never shorter.
+  // Allocates and fills a buffer per parameter, compiles, launches with the block's own group
+  // counts and local size, and reads every written buffer back into `buffers`. Each buffer has
+  // guard bytes behind it and, if the plugin offers sub_buffer, before it; the guards and the
+  // read-only buffers must be unchanged. A buffer may be longer than its parameter, never shorter.
   void run(std::span<const std::byte> kernel_ir, std::span<std::vector<std::byte>> buffers,
            std::span<const uint64_t> scalars = {});
 };
 
-// A handle of its own of the plugin's device `index`. Throws Failed.
+// A separate handle of the plugin's device `index`. Throws Failed.
 std::unique_ptr<Device> open_device(Plugin& plugin, uint32_t index,
                                     const std::map<std::string, std::string>& options);
 

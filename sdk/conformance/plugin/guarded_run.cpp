@@ -1,4 +1,4 @@
-// Device::run: a kernel on buffers with guard bytes round them.
+// Device::run: a kernel on buffers surrounded by guard bytes.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kGuardBytes = 256;
 
-// Varies, so that a stray copy of neighbours shows as well as a stray constant.
+// Varies with the position, so that stray copies and stray constants are detected.
 std::byte guard_byte(uint64_t position) {
   return static_cast<std::byte>(0xa5 ^ (position * 37));
 }
@@ -47,7 +47,7 @@ class GuardedBuffer {
   }
 
  private:
-  // Bytes before the content: only a sub-buffer can start behind them.
+  // Guard bytes before the content: they need a sub-buffer.
   static uint64_t front_guard(Device& device, const pgr_ir_param& param) {
     if (!offered(device.plugin().allocator_api()->sub_buffer)) return 0;
     const uint64_t align = std::max({device.caps().buffer_align_bytes, param.align_bytes, 1u});
@@ -67,7 +67,7 @@ class GuardedBuffer {
   bool writes_;
   uint64_t front_bytes_;
   Buffer whole_;
-  std::optional<Buffer> window_;  // freed before what it is a part of
+  std::optional<Buffer> window_;  // freed before its parent
 };
 
 }  // namespace

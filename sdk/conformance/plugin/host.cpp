@@ -13,7 +13,7 @@ namespace plugrad::conformance {
 
 namespace fs = std::filesystem;
 
-// The functions of the table; `pgr_host` is a Host.
+// The functions of the host table; `pgr_host` is a Host.
 struct HostCalls {
   static Host& self(pgr_host* host) { return *reinterpret_cast<Host*>(host); }
 
@@ -73,7 +73,8 @@ struct HostCalls {
 
 namespace {
 
-// Beside the plugin, in the library directory of an installed tree, beside this program.
+// Searched next to the plugin, in the library directory of an installed tree, and next to this
+// program.
 std::string find_component(const std::string& library_path, const std::string& name) {
   const fs::path plugin = fs::path(library_path).parent_path();
   std::error_code error;

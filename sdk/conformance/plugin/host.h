@@ -1,5 +1,4 @@
-// The suite's own host: what a plugin may use of the process it runs in, with a record of what it
-// did use.
+// The suite's own host: the process services for a plugin, with a record of their use.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +17,17 @@ struct LogLine {
   std::string text;
 };
 
-// Lives until the process ends, as its table must.
+// Lives until the process exits, as its table must.
 class Host {
  public:
-  // One for each library, made on first use.
+  // One per library, made on first use.
   static Host& of(const std::string& library_path);
 
   const pgr_host_api& api() const { return api_; }
   const std::string& library_path() const { return library_path_; }
 
   std::vector<LogLine> log() const;
-  // Blocks that the plugin took from host.alloc and has not given back.
+  // Blocks that the plugin allocated by host.alloc and has not freed.
   uint64_t live_allocations() const;
   uint64_t live_bytes() const;
 

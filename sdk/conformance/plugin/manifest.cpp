@@ -15,10 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr uint64_t kMostManifestBytes = 1 << 20;  // as the host reads
+constexpr uint64_t kMostManifestBytes = 1 << 20;  // same limit as the host's
 constexpr uint64_t kMostLibraryBytes = uint64_t{1} << 30;
 
-// A record at an offset of the file; throws where it does not lie inside.
+// A record at an offset of the file; throws if it is out of bounds.
 template <typename Record>
 Record record_at(std::string_view file, uint64_t offset) {
   if (offset > file.size() || file.size() - offset < sizeof(Record))
@@ -32,7 +32,7 @@ uint64_t round_up(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// The text of our note in one note segment; nothing where it holds other notes only.
+// The text of the plugrad note in a note segment; nullopt if the segment has only other notes.
 std::optional<std::string> find_note(std::string_view file, const Elf64_Phdr& segment) {
   const uint64_t align = segment.p_align == 8 ? 8 : 4;
   uint64_t at = segment.p_offset;

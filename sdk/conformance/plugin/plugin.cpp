@@ -22,13 +22,13 @@ pgr_plugin_entry_fn find_entry(const std::string& path) {
   return reinterpret_cast<pgr_plugin_entry_fn>(symbol);
 }
 
-// A table of the plugin, asked for once.
+// A table of the plugin, queried once.
 template <typename Api>
 class Table {
  public:
   Table(const char* name, uint32_t struct_id) : name_(name), struct_id_(struct_id) {}
 
-  // NULL where the plugin does not offer it; `must`: Failed.
+  // NULL if the plugin does not offer it; with `must`: Failed.
   const Api* get(const pgr_plugin_api& plugin, bool must = false) {
     if (!asked_) ask(plugin);
     if (must && !refusal_.empty()) throw Failed(std::string(name_) + ": " + refusal_);
@@ -137,7 +137,7 @@ class OpenedPlugin final : public Plugin {
   Table<pgr_queue_api> queue_{"pgr.queue", PGR_STRUCT_QUEUE_API};
   Table<pgr_graph_api> graph_{"pgr.graph", PGR_STRUCT_GRAPH_API};
   Table<pgr_profile_api> profile_{"pgr.profile", PGR_STRUCT_PROFILE_API};
-  std::unique_ptr<Device> shared_device_;  // closed before the tables go
+  std::unique_ptr<Device> shared_device_;  // closed before the tables are destroyed
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// Behind a table without a context argument, hence one for the process.
+// Process-wide, because the table's functions have no context argument.
 const pgr_renderer_api* component = nullptr;
 std::map<std::string, std::string> dialect_options;
 

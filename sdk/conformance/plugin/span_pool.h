@@ -1,4 +1,4 @@
-// The threads behind the suite's host.parallel_for.
+// The threads of the suite's host.parallel_for.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@ namespace plugrad::conformance {
 
 class SpanPool {
  public:
-  // The process's one, never destroyed: plugins may still be inside at exit.
+  // The process's instance, never destroyed: plugins may still use it at exit.
   static SpanPool& instance();
 
   uint32_t thread_count() const { return thread_count_; }
-  // Nested calls, and a second one at the same time, run on their callers.
+  // Nested and concurrent calls run on the calling thread.
   void run(uint64_t count, uint64_t min_span, pgr_span_fn fn, void* context);
 
  private:
@@ -35,11 +35,11 @@ class SpanPool {
   void take_spans(uint32_t worker);
 
   const uint32_t thread_count_;
-  std::mutex busy_;  // held by who runs a job
+  std::mutex busy_;  // held during a job
   std::mutex mutex_;
   std::condition_variable job_posted_, job_done_;
-  uint64_t generation_ = 0;  // of jobs
-  bool open_ = false;        // threads may still join: nobody waits for those that wake late
+  uint64_t generation_ = 0;  // number of the current job
+  bool open_ = false;        // threads may still join; the job does not wait for late ones
   uint32_t at_work_ = 0;     // threads that joined and have not finished
   Job job_;
   std::vector<std::thread> threads_;

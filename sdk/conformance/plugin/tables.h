@@ -1,5 +1,5 @@
-// A plugin's tables as the suite calls them: clamped to what the plugin filled, every absent slot a
-// function that answers UNSUPPORTED.
+// A plugin's tables as the suite calls them: clamped to the fields that the plugin filled, with a
+// function that returns UNSUPPORTED in every missing slot.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct AbsentSlot<void (*)(Arguments...)> {
   static void call(Arguments...) {}
 };
 
-// Whether a slot of a table that went through `clamp_table` is the plugin's own.
+// True if a slot of a table from `clamp_table` is the plugin's own function.
 template <typename Function>
 bool offered(Function slot) {
   return slot != nullptr && slot != &AbsentSlot<Function>::call;
@@ -84,8 +84,8 @@ void each_slot(pgr_profile_api& table, const Visit& visit) {
 }
 #undef PLUGRAD_SLOT
 
-// Copies what both sides know of `theirs`, absent slots replaced. Empty, or why it is no table of
-// this kind.
+// Copies the fields of `theirs` that both sides know, and fills missing slots. Returns an error for
+// a table of another kind, else empty.
 template <typename Table>
 std::string_view clamp_table(const void* theirs, uint32_t struct_id, Table& out) {
   std::memset(static_cast<void*>(&out), 0, sizeof out);

@@ -1,4 +1,4 @@
-// What to do next, from what failed and what was left out.
+// Derives the next steps from failed and unsupported tests.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace plugrad::conformance {
 namespace {
 
-// What later families stand on, from the ground up: a kernel that computes nothing fails tests of
-// L0 as well, which use a device and then look at the process.
+// Prerequisites of later families, in order: a kernel that computes nothing also fails tests of L0
+// that use a device and then inspect the process.
 constexpr std::string_view kGround[] = {"l0.library", "l0.manifest",  "l0.hello",
                                         "l0.info",    "l0.interface", "l1.device",
                                         "l1.memory",  "l1.launch",    "l0"};
@@ -25,13 +25,13 @@ size_t rank_of(const TestResult& result) {
   return rank < std::size(kGround) ? rank : rank + static_cast<size_t>(result.level);
 }
 
-// A test that was given up before it began says nothing of its own.
+// A test skipped before its start has no result of its own.
 bool was_run(const TestResult& result) {
   return !result.message.starts_with("not run: ");
 }
 
-// The failure that others follow from: of a level a hang, behind which tests are given less time or
-// are not run; else what later families stand on. The rest of L0 uses a device as L1 does.
+// The most likely root cause: within a level a hang, after which tests get less time or are
+// skipped; otherwise the earliest prerequisite. The rest of L0 uses a device, as L1 does.
 bool is_before(const TestResult& one, const TestResult& other) {
   const auto place = [](const TestResult& result) {
     const size_t rank = rank_of(result);
@@ -58,7 +58,7 @@ void add_repair(std::span<const TestResult> results, std::vector<NextStep>& next
                    first->message.substr(0, first->message.find('\n')))});
 }
 
-// "pgr.allocator map" as a sentence's object.
+// "pgr.allocator map" as a noun phrase.
 std::string missing_function(const std::string& unlocked_by) {
   const size_t space = unlocked_by.find(' ');
   if (space == std::string::npos) return fmt::format("implement {}", unlocked_by);
@@ -66,14 +66,14 @@ std::string missing_function(const std::string& unlocked_by) {
                      unlocked_by.substr(0, space));
 }
 
-// Storing, moving and converting a dtype is not computing with it.
+// Storing, moving and converting a dtype are not arithmetic.
 bool is_arithmetic(const std::string& op) {
   return !op.empty() && op != "cast" && op != "bitcast" && op != "where";
 }
 
-// What a plugin may add: "claim sin" on these dtypes, where it is about dtypes.
+// A possible addition to the plugin: "claim sin" with its dtypes.
 struct Addition {
-  Level level = Level::Perf;  // the lowest that it unlocks tests of
+  Level level = Level::Perf;  // the lowest level of the tests that it unlocks
   uint64_t unlocks = 0;
   std::set<std::string> dtypes;
 };
@@ -87,8 +87,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// What to add, and the dtype that it is about. A dtype that computes already lacks an op; another
-// one lacks them all. What exactly is missing, a cast to or from it, the message says.
+// The addition and its dtype. A dtype with some ops lacks one op; a dtype without ops lacks all.
+// The message states the missing part, e.g. a cast.
 std::pair<std::string, std::string> addition_of(const TestResult& result, const Test& test,
                                                 const std::set<std::string>& computing) {
   if (result.message.starts_with(kOffersNot)) {
@@ -96,8 +96,7 @@ std::pair<std::string, std::string> addition_of(const TestResult& result, const 
     if (missing == test.unlocked_by) return {missing_function(missing), ""};
     if (missing == test.claim) return {fmt::format("offer the interface {}", missing), ""};
   }
-  if (!test.unlocked_by.empty() || !test.claim.empty())
-    return {};  // it is there, and is not enough
+  if (!test.unlocked_by.empty() || !test.claim.empty()) return {};  // present, but not sufficient
   if (result.op.empty() || result.dtype.empty()) return {};
   if (is_arithmetic(result.op) && !computing.count(result.dtype))
     return {"claim arithmetic", result.dtype};

@@ -1,4 +1,4 @@
-// Text of plugins, which may hold any bytes, made fit for reports.
+// Sanitises text from plugins, which may contain any bytes, for reports.
 #include "conformance/report/report.h"
 
 namespace plugrad::conformance {
@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Bytes of the code point that begins `text`; 0 where none does. Overlong forms, surrogates and
-// what lies beyond U+10FFFF are none.
+// Bytes of the code point at the start of `text`; 0 if invalid: overlong forms, surrogates, and
+// code points above U+10FFFF.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -26,7 +26,7 @@ size_t sequence_length(std::string_view text) {
   return length;
 }
 
-// XML has no way to write these two.
+// XML cannot represent U+FFFE and U+FFFF.
 bool is_noncharacter(std::string_view code_point) {
   return code_point == "\xEF\xBF\xBE" || code_point == "\xEF\xBF\xBF";
 }

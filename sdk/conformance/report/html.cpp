@@ -1,4 +1,4 @@
-// The report as one HTML page that needs no other file.
+// Writes the report as one self-contained HTML page.
 #include "conformance/report/html.h"
 
 #include <fmt/format.h>

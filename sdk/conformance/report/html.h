@@ -11,7 +11,7 @@ extern const char* const kStyle;
 extern const char* const kScript;
 
 std::string badge(Status status);
-// A section with a heading; empty where the body is.
+// A section with a heading; empty if the body is empty.
 std::string section(std::string_view id, std::string_view title, const std::string& body);
 
 std::string summary(const Report& report);

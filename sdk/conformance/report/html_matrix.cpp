@@ -1,5 +1,5 @@
-// The op x dtype matrix: a cell's colour is the worst status of its tests, its text the worst
-// error.
+// The op x dtype matrix: a cell has the colour of its tests' worst status and the text of their
+// worst error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 
 struct Cell {
   std::vector<const TestResult*> tests;
-  const TestResult* worst_test = nullptr;   // of the worst status
-  const TestResult* worst_value = nullptr;  // with the largest measure
+  const TestResult* worst_test = nullptr;   // has the worst status
+  const TestResult* worst_value = nullptr;  // has the largest measure
 };
 using Row = std::map<std::string, Cell>;
 
-// Bad first: what a cell shows when its tests differ.
+// Priority of statuses in a cell, worst highest.
 int severity(Status status) {
   constexpr int kSeverity[] = {1, 5, 0, 2, 4, 3};  // by the order of Status
   return kSeverity[static_cast<size_t>(status)];
@@ -35,7 +35,7 @@ void add(Cell& cell, const TestResult& test) {
   if (larger) cell.worst_value = &test;
 }
 
-// Dtypes in the order of the ABI's numbers, what is none of them behind.
+// Dtypes in the order of the ABI's numbers, followed by unknown names.
 std::vector<std::string> columns_of(const std::map<std::string, Row>& rows) {
   std::vector<std::string> used, sorted;
   for (const auto& [op, row] : rows)

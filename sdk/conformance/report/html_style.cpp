@@ -1,4 +1,4 @@
-// Looks of the page: light and dark, wide and narrow, on screen and on paper.
+// Styles of the page: light and dark, wide and narrow, screen and print.
 #include "conformance/report/html.h"
 
 namespace plugrad::conformance::html {
@@ -71,7 +71,7 @@ dl.facts{grid-template-columns:1fr}dl.facts dd{margin-bottom:.4rem}main{padding:
 pre{white-space:pre-wrap}}
 )css";
 
-// Copies a replay command; filters the list of all tests. The page is whole without it.
+// Copies a replay command, and filters the list of tests. The page is complete without the script.
 const char* const kScript = R"js(
 document.addEventListener('click',e=>{const b=e.target.closest('button[data-copy]');if(!b)return;
 navigator.clipboard.writeText(b.parentElement.querySelector('pre').textContent).then(()=>{

@@ -1,4 +1,4 @@
-// What stands first on the page: the verdict, totals a level, advice, failures, waivers.
+// The top of the page: verdict, totals per level, advice, failures, waivers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace plugrad::conformance::html {
 namespace {
 
-// The highest level up to which nothing failed.
+// The highest level below the first failure.
 std::string verdict(const Report& report) {
   uint64_t failures = 0;
   const char* reached = nullptr;

@@ -1,4 +1,4 @@
-// The tables of the page: perf, slow tests, what is not claimed, every test.
+// The tables of the page: perf, slow tests, unclaimed features, all tests.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string milliseconds(double value) {
   return fmt::format("{:.{}f} ms", value, value < 10 ? 2 : 0);
 }
 
-// Only the first line, so that a table stays one.
+// Only the first line, to keep table rows short.
 std::string first_line(const std::string& text) {
   return escape_markup(text.substr(0, text.find('\n')));
 }

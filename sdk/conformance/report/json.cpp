@@ -1,4 +1,4 @@
-// The report as JSON, and back.
+// Writes the report as JSON, and reads it.
 #include "nlohmann/json.hpp"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ Json selection_of(const Report& report) {
           {"replay", clean_text(report.replay)}};
 }
 
-// What the digest covers: the document without the digest, without spaces.
+// The digest covers the document without the digest and without spaces.
 std::string digest_of(Json document) {
   document.erase("digest");
   return "sha256:" + sha256(document.dump());
@@ -91,7 +91,7 @@ Json to_json(const Report& report) {
   return json;
 }
 
-// A key that stands twice in an object would be read differently by different readers.
+// Rejects duplicate keys, which parsers interpret differently.
 Json parse_strictly(const std::string& text) {
   if (nests_too_deep(text)) throw std::runtime_error("it nests too deeply");
   std::vector<std::set<std::string>> keys;

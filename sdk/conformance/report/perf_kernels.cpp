@@ -13,10 +13,11 @@ using Value = IrBuilder::Value;
 constexpr uint32_t kReal = PGR_DTYPE_F32, kIndex = PGR_DTYPE_I32;
 constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kWrite = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
-constexpr uint64_t kSteps = 8;    // elements of an item in the addition, in vectors
-constexpr uint64_t kChains = 8;   // additions take 4 cycles or so, and two can start in each
-constexpr uint64_t kRows = 4;     // of the product that an item keeps
-constexpr uint64_t kWidest = 64;  // columns of the product that a group covers at most
+constexpr uint64_t kSteps = 8;  // vectors per work-item in the addition
+// an addition has a latency of about 4 cycles, and two start per cycle
+constexpr uint64_t kChains = 8;
+constexpr uint64_t kRows = 4;     // rows of the product per work-item
+constexpr uint64_t kWidest = 64;  // maximum columns of the product per group
 
 // Index arithmetic on one lane.
 struct Index {
@@ -44,7 +45,7 @@ Spread spread_of(const Device& device) {
   const bool local = caps.has_local && device.claims(PGR_OP_LOCAL_ID, kIndex);
   const uint32_t most = std::min({caps.max_local_size[0], caps.max_local_total, 64u});
   while (local && spread.items * 2 <= most) spread.items *= 2;
-  // One item fills a processor whose groups are threads.
+  // One work-item fills a processor whose groups are threads.
   if (caps.subgroup_size <= 1) spread.items = 1;
   spread.groups = std::max(caps.threads, 1u);
   spread.fma = device.claims(PGR_OP_FMA, kReal);
@@ -100,7 +101,7 @@ TimedKernel make_chains_kernel(const Spread& spread, uint64_t steps) {
   Index index{ir};
   const Value at = index.times(
       index.add(index.times(ir.group_id(0), spread.items), item_of(ir, spread)), spread.lanes);
-  // Read, so that no compiler computes the chains before they run.
+  // Loaded, so that compilers cannot fold the chains.
   const Value factor = ir.load(out, at, spread.lanes);
   for (uint64_t chain = 0; chain < kChains; ++chain)
     ir.store(sums, index.constant(chain * spread.lanes), factor);

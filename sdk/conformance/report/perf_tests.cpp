@@ -1,4 +1,4 @@
-// The perf level: measured and reported, judged by nobody. A test fails only where a call does.
+// The perf level: measured and reported without limits. A test fails only if a call fails.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr double kShare = 0.08;  // seconds that one measurement may take
+constexpr double kShare = 0.08;  // maximum seconds per measurement
 constexpr uint64_t kMostRepeats = 1000;
 constexpr uint64_t kMostElements = 1 << 24;
 constexpr uint64_t kMostBytes = 64 << 20;
@@ -28,7 +28,7 @@ struct Times {
   size_t count = 0;
 };
 
-// Once to warm up, then at least three times.
+// One warm-up, then at least three runs.
 template <typename Work>
 Times time_repeatedly(Work&& work) {
   std::vector<double> times;
@@ -41,7 +41,7 @@ Times time_repeatedly(Work&& work) {
   return {times.front(), times[times.size() / 2], times.size()};
 }
 
-// A kernel with buffers of ones, ready to be launched again and again.
+// A kernel with buffers of ones, ready for repeated launches.
 class Prepared {
  public:
   Prepared(Device& device, const TimedKernel& timed) : device_(device) {
@@ -65,7 +65,7 @@ class Prepared {
   KernelLaunch launch_;
 };
 
-// The largest size, by powers of two from `least` on, that three launches get done in their share.
+// The largest size, in powers of two from `least`, with three launches within the time share.
 template <typename Make>
 uint64_t largest_size(Device& device, uint64_t least, uint64_t most, double growth, Make&& make) {
   uint64_t size = least;
@@ -79,7 +79,7 @@ uint64_t largest_size(Device& device, uint64_t least, uint64_t most, double grow
       seconds *= growth;
     }
     if (size == before) break;
-    if (size / before < 8) break;  // what was measured is close enough to what is meant
+    if (size / before < 8) break;  // the measured size is close enough to the intended one
   }
   return size;
 }
@@ -147,14 +147,14 @@ uint64_t copy_bytes(Device& device) {
   return allowed ? std::min(kMostBytes, allowed) : kMostBytes;
 }
 
-// Bytes a copy: more where copies are fast.
+// Bytes per copy: more if copies are fast.
 template <typename Copy>
 void measure_copy(Context& context, Copy&& copy) {
   const uint64_t most = copy_bytes(context.device());
   uint64_t bytes = std::min<uint64_t>(most, 1 << 16);
   double seconds = 0;
   for (;; bytes *= 4) {
-    copy(bytes);  // memory that is touched for the first time is slow
+    copy(bytes);  // first touch of memory is slow
     seconds = seconds_of([&] { copy(bytes); });
     if (bytes * 4 > most || seconds * 4 > kShare / 3) break;
   }

@@ -1,4 +1,4 @@
-// What becomes of results: waivers, totals, advice, and the pieces that the writers share.
+// Post-processing of results: waivers, totals, advice, and helpers shared by the writers.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,15 @@ bool is_failure(Status status);  // fail, crash or timeout
 class Waivers {
  public:
   Waivers() = default;
-  // From a JSON file: [{"test": glob, "reason": text, "expires": "YYYY-MM-DD"}, …]. Throws
-  // std::runtime_error naming file, entry and key for anything else. `today` ("YYYY-MM-DD")
-  // replaces the clock, for tests.
+  // Reads a JSON file: [{"test": glob, "reason": text, "expires": "YYYY-MM-DD"}, …]. Throws
+  // std::runtime_error with file, entry and key if malformed. `today` ("YYYY-MM-DD") replaces the
+  // clock in tests.
   static Waivers read(const std::string& path, std::string_view today = {});
 
-  // A failure that an unexpired waiver names becomes Waived, with the reason before its message.
+  // A failure with a matching unexpired waiver becomes Waived; the reason is prepended to its
+  // message.
   void apply(TestResult& result);
-  // Waivers that have expired, and those that no failure needed.
+  // Expired waivers and unused waivers.
   std::vector<std::string> notes() const;
 
  private:
@@ -44,30 +45,29 @@ class Waivers {
   std::vector<Waiver> waivers_;
 };
 
-// What the plugin's author would do next: the failure that others are likely to follow from; then
-// what plugins may leave out and this one does, most tests unlocked first. `tests` say what each
-// needs.
+// Recommended next steps: first the likely root cause of other failures, then optional features
+// that the plugin lacks, ordered by the number of tests unlocked. `tests` has the requirements of
+// each test.
 std::vector<NextStep> next_steps(std::span<const TestResult> results, const Tests& tests);
 
 // "3 tests", "1 test".
 std::string counted(uint64_t count, std::string_view noun);
-// A measured value for people: "0.50 ulp", "12.3 GB/s".
+// A measured value as text: "0.50 ulp", "12.3 GB/s".
 std::string describe_measure(const TestResult& test);
-// What a published report tells of a path.
+// The part of a path that a published report contains.
 std::string file_name(const std::string& path);
-// The command that runs the test again; empty without a token.
+// The command that reruns the test; empty without a token.
 std::string replay_command(const Report& report, const TestResult& test);
 
-// Well-formed UTF-8 without control characters other than tab and line break.
+// Converts to valid UTF-8 without control characters other than tab and line feed.
 std::string clean_text(std::string_view text);
-// The same with the characters that mark up XML and HTML replaced.
+// The same, with markup characters of XML and HTML escaped.
 std::string escape_markup(std::string_view text);
 
 // SHA-256 in hex.
 std::string sha256(std::string_view bytes);
 
-// The report that the text of write_json describes, where it can be read at all. Throws
-// std::runtime_error naming what is wrong.
+// Parses the text of write_json. Throws std::runtime_error with the error.
 struct ReadReport {
   Report report;
   std::string schema, digest, expected_digest;

@@ -1,4 +1,4 @@
-// SHA-256, so that a report carries a digest that any tool can recompute.
+// SHA-256, so that any tool can recompute a report's digest.
 #include <fmt/format.h>
 #include <openssl/evp.h>
 

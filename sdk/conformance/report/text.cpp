@@ -1,4 +1,4 @@
-// The report for a terminal.
+// Writes the report for a terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

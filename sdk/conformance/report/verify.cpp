@@ -1,4 +1,4 @@
-// Whether a report is one that the suite wrote.
+// Verifies that the suite wrote a report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void check_totals(const Report& report) {
                          to_string(status), total_of(counts, status)));
 }
 
-// What a result of each status has.
+// Required fields of each status.
 void check_result(const TestResult& test) {
   const bool passed = test.status == Status::Pass;
   if (!passed && test.message.empty())
@@ -74,7 +74,7 @@ void check_identity(const TestResult& test, const Known& known) {
                        to_string(described.level), to_string(test.level)));
 }
 
-// Every test of the selection, and no other.
+// The report has exactly the tests of the selection.
 void check_complete(const Report& report, const Known& known) {
   std::map<std::string_view, const TestResult*> present;
   for (const TestResult& test : report.tests)

@@ -5,7 +5,7 @@
 
 namespace plugrad::conformance {
 
-// The ABI's version and a digest of the ids: another set of tests is another suite.
+// ABI version and digest of the ids: a different set of tests is a different suite version.
 const std::string& suite_version() {
   static const std::string version = [] {
     std::string ids;

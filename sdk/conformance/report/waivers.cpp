@@ -1,4 +1,4 @@
-// The waivers file: which failures are known, why, and until when.
+// Reads the waivers file: known failures, with reason and expiry date.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMostBytes = 16 << 20;
 
-// A day that the calendar has, as year-month-day: text that sorts as time does.
+// A valid calendar date, year-month-day: sorts chronologically as text.
 bool is_date(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
   int number[3] = {};

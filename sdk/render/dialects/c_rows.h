@@ -1,5 +1,4 @@
-// What the dialects descended from C share: helper functions with the IR's edges, and the rows of
-// ALU ops.
+// Helper functions and rows of ALU ops that all dialects derived from C share.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +69,8 @@ inline constexpr Helper kToInt = {
     "  return __builtin_convertvector(above, $J)   ? ($R)$H\n"
     "         : __builtin_convertvector(below, $J) ? ($R)$L\n"
     "                                              : inside;\n}\n"};
-// The low bits of a large number become one bit, which is all that a later rounding needs of them.
+// Rounds to odd: the discarded low bits are ORed into one sticky bit, so that a later rounding is
+// correct.
 inline constexpr Helper kI64ToF64Odd = {
     "odd",
     "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
@@ -88,7 +88,7 @@ inline constexpr AluRow sum(uint16_t op, const char* pattern) {
 inline constexpr AluRow product(uint16_t op, uint8_t classes, When when, const char* pattern) {
   return {op, classes, when, Prec::Product, Prec::Product, Prec::Unary, pattern, nullptr};
 }
-// Signed integers, in the language's own arithmetic.
+// Signed integers, in the language's own signed arithmetic.
 inline constexpr AluRow exact(AluRow row) {
   row.classes = kSigned;
   row.when = When::Exact;
@@ -107,7 +107,7 @@ inline constexpr AluRow absent(uint16_t op) {
 }
 
 // clang-format off
-// What is written alike in every language of the family.
+// Rows that are equal in every language of the family.
 inline constexpr AluRow kCRows[] = {
     sum(PGR_OP_ADD, "$0 + $1"),
     sum(PGR_OP_SUB, "$0 - $1"),
@@ -122,7 +122,7 @@ inline constexpr AluRow kCRows[] = {
     infix(PGR_OP_MAX, kBools, "$0 | $1"),
     call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
     call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
-    // The source stands on the right of the division: a product there needs its brackets.
+    // The source is the right operand of the division: a product there needs parentheses.
     {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
     product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
     infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
@@ -139,15 +139,15 @@ inline constexpr AluRow kCRows[] = {
     infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
     infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
     infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
-    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
-    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
+    call(PGR_OP_CAST, kAll, ""),  // handled by Dialect::convert_… and its helpers
+    call(PGR_OP_BITCAST, kAll, ""),  // handled by Dialect::bits_…
     absent(PGR_OP_EXP2),
     absent(PGR_OP_LOG2),
     absent(PGR_OP_SIN),
 };
 // clang-format on
 
-/// The rows of `first`, which win, and of `last`.
+/// Joins two tables; rows of `first` take precedence.
 template <size_t M, size_t N>
 constexpr std::array<AluRow, M + N> joined(const AluRow (&first)[M],
                                            const std::array<AluRow, N>& last) {
@@ -156,7 +156,7 @@ constexpr std::array<AluRow, M + N> joined(const AluRow (&first)[M],
   std::copy_n(last.begin(), N, rows.begin() + M);
   return rows;
 }
-/// The rows of a language: its own, which come first and so win, then those of the family.
+/// The rows of a language, which take precedence, followed by those of the family.
 template <size_t N>
 constexpr auto with_c_rows(const AluRow (&own)[N]) {
   return joined(own, std::to_array(kCRows));

@@ -1,6 +1,5 @@
-// C with Clang's vector extensions, what cpu_clang compiles, and the same with GCC's. Of one lane,
-// any compiler of C11 with GNU extensions takes both; one without the vectors stops at the check of
-// their sizes.
+// C with the vector extensions of Clang (compiled by cpu_clang) or of GCC. Kernels of one lane need
+// only C11 with GNU extensions; compilers without the vector extensions fail at the size check.
 #include <string_view>
 
 #include "render/dialects/c_rows.h"
@@ -30,7 +29,7 @@ constexpr TypeRow kTypes[16] = {
 };
 // clang-format on
 
-// Lane by lane, for vectors that no register has.
+// One lane at a time, for vectors wider than a register.
 constexpr Helper kMaskedLoad = {"masked_load", nullptr,
                                 "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
                                 "#pragma clang loop unroll(full)\n"
@@ -42,7 +41,7 @@ constexpr Helper kMaskedStore = {"masked_store", nullptr,
                                  "#pragma clang loop unroll(full)\n"
                                  "  for (int lane = 0; lane < $N; ++lane)\n"
                                  "    if (gate[lane]) p[lane] = value[lane];\n}\n"};
-// The instructions of x86 where the vector is as wide as a register.
+// x86 instructions, for vectors of a register's width.
 constexpr Helper kMaskedLoadRegister = {
     "masked_load", nullptr,
     "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
@@ -109,11 +108,12 @@ constexpr Helper kF64ToF32Odd = {
     "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
     "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
 
-// Clang 19 converts vectors of these by way of f64 on aarch64, those too that it makes of loops.
+// On aarch64, Clang 19 converts vectors of these types through f64, including loops that it
+// vectorises.
 #define PLUGRAD_ROUNDS_TWICE "#if defined(__clang__) && defined(__aarch64__)\n"
 constexpr Helper kI64ToF32 = {
     "to",
-    "$R to_$R_$T($T x) {\n" PLUGRAD_ROUNDS_TWICE  // to odd, as far as f32 sees
+    "$R to_$R_$T($T x) {\n" PLUGRAD_ROUNDS_TWICE  // rounds to odd at f32 precision
     "  const $T large = x >> 53, odd = (x & ~($T)2047) | (x & 2047 ? ($T)2048 : ($T)0);\n"
     "  return ($R)(double)(large != 0 && large != ($T)-1 ? odd : x);\n"
     "#else\n"
@@ -129,7 +129,7 @@ constexpr Helper kI64ToF32 = {
     "  return __builtin_convertvector(x, $R);\n"
     "#endif\n}\n"};
 
-// Signed overflow is undefined in C and wraps in the IR.
+// Signed overflow is undefined in C but wraps in the IR.
 constexpr AluRow wraps(uint16_t op, const char* pattern) {
   return {op, kSigned, When::Always, Prec::Unary, Prec::Unary, Prec::Unary, pattern, nullptr};
 }
@@ -164,7 +164,7 @@ constexpr AtomicRow kAtomics[] = {
 };
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect c");
 
-// GCC's vectors: no cast repeats an element, and neither `?:` nor most builtins take them.
+// GCC's vectors: casts do not splat, and `?:` and most builtins take no vectors.
 constexpr Helper kSplat = {"splat", nullptr, "$T splat_$T($E x) { return ($T){$1}; }\n", "x, "};
 constexpr Helper kSelect = {"select", nullptr,
                             "$T select_$T($M mask, $T yes, $T no) {\n"
@@ -238,7 +238,7 @@ constexpr Dialect kWithClang = {
     .atomics = kAtomics,
     .barrier = nullptr,
     .shims = &kShimsC,
-    .contract_on = "",  // the compile option decides: -ffp-contract
+    .contract_on = "",  // controlled by the compile option -ffp-contract
     .contract_off = "#pragma clang fp contract(off)\n",
     .masked_load = &kMaskedLoad,
     .masked_load_register = &kMaskedLoadRegister,
@@ -264,7 +264,7 @@ constexpr Dialect kWithClang = {
 constexpr Dialect with_gcc() {
   Dialect dialect = kWithClang;
   dialect.name = "c_gcc";
-  // GCC 12 makes -1 of true where it puts comparisons of lanes together as a vector by itself.
+  // GCC 12 turns true into -1 when it vectorises comparisons of lanes.
   dialect.header =
       "#ifndef __clang__\n"
       "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n"
@@ -274,7 +274,7 @@ constexpr Dialect with_gcc() {
   dialect.vector_type = "typedef $E $T __attribute__((vector_size($A)));\n";
   dialect.vector_advice = "";
   dialect.tile_loop = nullptr;
-  dialect.load_vector = "($T)*(const $U *)($P + $I)";  // `?:` tells $U from $T
+  dialect.load_vector = "($T)*(const $U *)($P + $I)";  // `?:` requires equal types: $U is not $T
   dialect.splat = "splat_$T($0)";
   dialect.splat_helper = &kSplat;
   dialect.select = &kSelect;

@@ -1,6 +1,6 @@
-// CUDA C that NVRTC and Clang take without a header of the toolkit. A warp is the vector, so lanes
-// are scalar but for the operands of tensor cores, which are structs. Signed arithmetic is written
-// as unsigned: its overflow wraps in the IR, not in C++.
+// CUDA C for NVRTC and Clang, without headers of the toolkit. Each work-item of a warp is scalar;
+// only operands of tensor cores are vectors, as structs. Signed arithmetic is rendered as unsigned:
+// overflow wraps in the IR but is undefined in C++.
 #include "render/dialects/c_rows.h"
 #include "render/dialects/dialect.h"
 
@@ -19,7 +19,7 @@ constexpr TypeRow kTypes[16] = {
     {"u32", "unsigned", "u"},
     {"i64", "long long", "ll"},
     {"u64", "unsigned long long", "ull"},
-    {"f16", "unsigned short", ""},  // its bits
+    {"f16", "unsigned short", ""},  // stored as its bits
     {"bf16", "unsigned short", ""},
     {"f32", "float", "f"},
     {"f64", "double", ""},
@@ -45,7 +45,7 @@ constexpr char kHeader[] =
 
 #define PLUGRAD_CUDA_INLINE "static __device__ __forceinline__ "
 
-// The same instruction on f32 and f64.
+// One instruction for f32 and f64.
 #define PLUGRAD_UNARY(name, f32_op, f64_op)                                                       \
   PLUGRAD_CUDA_INLINE "float " name "(float x) { asm(\"" f32_op                                   \
                       " %0, %0;\" : \"+f\"(x)); return x; }\n" PLUGRAD_CUDA_INLINE "double " name \
@@ -54,8 +54,8 @@ constexpr char kHeader[] =
   PLUGRAD_CUDA_INLINE type " fma_rn(" type " x, " type " y, " type " z) {\n  asm(\"fma.rn." suffix \
                            " %0, %0, %1, %2;\" : \"+" letter "\"(x) : \"" letter                   \
                            "\"(y), \"" letter "\"(z));\n  return x;\n}\n"
-// The compile option `contract` is a macro: neither compiler's own contraction asks whether the
-// product has another use.
+// The compile option `contract` is a macro: the contraction of both compilers ignores whether the
+// product has other uses.
 #define PLUGRAD_MUL_ADD(type)                                                            \
   PLUGRAD_CUDA_INLINE type " mul_add(" type " x, " type " y, " type                      \
                            " z) {\n#ifdef PLUGRAD_CONTRACT\n  return fma_rn(x, y, z);\n" \
@@ -65,7 +65,7 @@ constexpr char kHeader[] =
                       " x) {\n  asm volatile(\"red.add." suffix \
                       " [%0], %1;\" :: \"l\"(at), \"" letter "\"(x) : \"memory\");\n}\n"
 
-// C += A * B on the registers of a warp, which hold two elements of 16 bits each.
+// C += A * B on the registers of a warp, each holding two 16-bit elements.
 #define PLUGRAD_MMA_PAIRS(dtype)                                                          \
   "template <typename A, typename B, typename C>\n" PLUGRAD_CUDA_INLINE "C mma_" dtype    \
   "(const A &a, const B &b, C c) {\n"                                                     \
@@ -89,8 +89,8 @@ constexpr char kMmaSingles[] = PLUGRAD_CUDA_INLINE
     "                 \"r\"(to_tf32(a.at[2])), \"r\"(to_tf32(a.at[3])),\n"
     "                 \"r\"(to_tf32(b.at[0])), \"r\"(to_tf32(b.at[1])));\n  return c;\n}\n";
 
-// Into shared memory past the registers; 16 bytes pass the L1 cache too. Where the last operand is
-// 0 nothing is read, and what is written is 0.
+// cp.async: copies into shared memory without registers; 16-byte copies also bypass L1. If the last
+// operand is 0, nothing is read and zeros are written.
 #define PLUGRAD_ASYNC(name, param, operand, value)                                        \
   "template <unsigned bytes>\n" PLUGRAD_CUDA_INLINE "void " name                          \
   "(void *to, const void *from" param                                                     \
@@ -206,7 +206,7 @@ constexpr auto kAlu = with_c_rows(kOwn);
 constexpr AtomicRow kAtomics[] = {{~0u, "atomic_add($P + $I, $0);", nullptr}};
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect cuda");
 
-// Capability 8.0 on; the device's table of tensor cores says which are there.
+// Compute capability 8.0 or later; the device's tensor core table lists the supported ones.
 constexpr WmmaRow kWmma[] = {
     {PGR_DTYPE_F16, PGR_DTYPE_F32, 8, 4, 4, "mma_f16($0, $1, $2)"},
     {PGR_DTYPE_BF16, PGR_DTYPE_F32, 8, 4, 4, "mma_bf16($0, $1, $2)"},

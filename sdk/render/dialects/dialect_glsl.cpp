@@ -1,6 +1,6 @@
-// GLSL for Vulkan: a kernel is a compute shader. Buffers are addresses (GL_EXT_buffer_reference),
-// and come with the scalars as 64-bit slots of the push constants, or of a block in memory whose
-// address is pushed where there are more than 16. Scalars only: a subgroup is the vector.
+// GLSL for Vulkan: a kernel is a compute shader. Buffers are addresses (GL_EXT_buffer_reference).
+// Buffers and scalars are 64-bit slots in the push constants, or, if there are more than 16, in a
+// block whose address is pushed. Scalar lanes only.
 #include <string_view>
 
 #include "render/dialects/dialect.h"
@@ -29,7 +29,7 @@ constexpr TypeRow kTypes[16] = {
 };
 // clang-format on
 
-// ?: between names and constants is a select; with anything else it branches.
+// ?: between names and constants compiles to a select; other operands make it branch.
 constexpr Helper kIDivSigned = {
     "idiv",
     "$T idiv_$T($T a, $T b) {\n"
@@ -45,7 +45,7 @@ constexpr Helper kIDivUnsigned = {
     "  const $T one = $T(1), none = $T(0), safe = zero ? one : b, quotient = a / safe;\n"
     "  return zero ? none : quotient;\n}\n",
     nullptr};
-// % of negative numbers is undefined.
+// % of negative numbers is undefined in GLSL.
 constexpr Helper kModSigned = {
     "mod",
     "$T mod_$T($T a, $T b) {\n"
@@ -92,16 +92,16 @@ constexpr Helper kMaxFloat = {"max",
                               "  const bool larger = a > b, is_nan = a != a;\n"
                               "  return larger || is_nan ? a : b;\n}\n",
                               nullptr};
-// llvmpipe takes 0 * x and 0 / x for 0, 0 + x for x, and x / 0 for anything, whatever x is, where
-// it sees the constant. glslang casts constants itself: to f16 towards zero, and to f64 as the
-// decimal text stands.
+// llvmpipe folds 0 * x and 0 / x to 0, 0 + x to x, and x / 0 to an arbitrary value, if the 0 is a
+// visible constant. glslang folds casts of constants inexactly: to f16 truncating, to f64 from the
+// decimal text.
 constexpr Helper kHide = {"hide",
                           "$T hide_$T($T x) { // from the compiler: a launch has groups\n"
                           "  const bool never = gl_NumWorkGroups.x == 0u;\n"
                           "  const $T other = $T(7);\n"
                           "  return never ? other : x;\n}\n",
                           nullptr};
-// Both sides are values: choosing needs no branch.
+// Both operands are values, so that the select needs no branch.
 constexpr Helper kToInt = {
     "to",
     "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
@@ -130,7 +130,8 @@ constexpr Helper kF64ToF32Odd = {
     "  const $R odd = uintBitsToFloat((outward ? inward : bits) | 1u);\n"
     "  return is_exact ? near : odd;\n}\n",
     nullptr};
-// The low bits of a large number become one bit, which is all that a later rounding needs of them.
+// Rounds to odd: the discarded low bits are ORed into one sticky bit, so that a later rounding is
+// correct.
 constexpr Helper kI64ToF64Odd = {
     "odd",
     "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
@@ -140,8 +141,8 @@ constexpr Helper kI64ToF64Odd = {
     "  return $R(is_large ? merged : x);\n}\n",
     nullptr};
 
-// No driver need round a square root right. By integers: an estimate of the root of a mantissa
-// of 47 or 48 bits, then steps to the nearest one; a tie is not possible.
+// Drivers need not round square roots correctly. Computed in integers: estimate the root of a 47-
+// or 48-bit mantissa, then correct to the nearest value; ties cannot occur.
 constexpr Shim kShims[] = {
     {"exact_sqrt_float",
      "float exact_sqrt_float(float x) {\n"
@@ -163,9 +164,9 @@ constexpr Shim kShims[] = {
      "#define exact_sqrt_float16_t(x) float16_t(exact_sqrt_float(float(x)))\n"},
     {"trunc_float(", "#define trunc_float(x) trunc(x)\n"},
     {"trunc_double(", "#define trunc_double(x) trunc(x)\n"},
-    // The functions of GLSL want a capability for f16 that glslang forgets.
+    // The GLSL functions need an f16 capability that glslang omits.
     {"trunc_float16_t(", "#define trunc_float16_t(x) float16_t(trunc(float(x)))\n"},
-    // Only where the device claims it, whose driver rounds right.
+    // Only for devices that report it; their drivers round correctly.
     {"exact_sqrt_double", "#define exact_sqrt_double(x) sqrt(x)\n"},
 };
 constexpr std::span<const Shim> kShimsGlsl = kShims;
@@ -231,8 +232,8 @@ constexpr AluRow kAlu[] = {
     infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
     infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
     call(PGR_OP_WHERE, kAll, "mix($2, $1, $0)"),
-    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
-    call(PGR_OP_BITCAST, kAll, ""),  // by TypeRow::to_bits and from_bits
+    call(PGR_OP_CAST, kAll, ""),  // handled by Dialect::convert_… and its helpers
+    call(PGR_OP_BITCAST, kAll, ""),  // handled by TypeRow::to_bits and from_bits
     absent(PGR_OP_EXP2),
     absent(PGR_OP_LOG2),
     absent(PGR_OP_SIN),
@@ -244,9 +245,8 @@ constexpr uint32_t kAtomicDtypes = 1u << PGR_DTYPE_I32 | 1u << PGR_DTYPE_U32 | 1
                                    1u << PGR_DTYPE_U64 | 1u << PGR_DTYPE_F32 | 1u << PGR_DTYPE_F64;
 constexpr AtomicRow kAtomics[] = {{kAtomicDtypes, "atomicAdd($M, $0);", nullptr}};
 
-// The pragma tells the plugin what the module does not: the kernel's name, buffers, scalars,
-// bytes of local arrays, and whether the last slot is the address where a loop that was cut short
-// is told.
+// The pragma carries what the module lacks: kernel name, numbers of buffers and scalars, bytes of
+// local arrays, and whether the last slot is the address at which truncated loops are reported.
 constexpr GroupFrame kFrame = {
     .entry =
         "#pragma kernel($0, $B, $S, $L, $T)\n"
@@ -268,7 +268,7 @@ constexpr GroupFrame kFrame = {
     .local_array = "shared $E $0[$N];",
     .joint = "",
     .slot = "params.slots[$0]",
-    .most_turns = 60'000,  // llvmpipe of Mesa 22.3 ends loops after 65,535
+    .most_turns = 60'000,  // llvmpipe of Mesa 22.3 aborts loops after 65,535 iterations
     .loop_check = "if ($0 < $1) P_u32($2).v = 1u;  // the driver ended the loop",
 };
 

@@ -1,4 +1,4 @@
-// What a vendor has to know of a language besides its tables: docs/dialects.md is made of both.
+// Facts about a language that are not in its tables; docs/dialects.md is generated from both.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace plugrad::render {
 
-// A flag or setting of compilers of the language, and what it is for.
+// A flag or setting of the language's compilers, and its purpose.
 struct FlagRow {
   const char* flag;
   const char* purpose;
@@ -15,14 +15,14 @@ struct FlagRow {
 
 struct DialectNotes {
   const Dialect* dialect;
-  const char* language;     // which compilers take it
+  const char* language;     // compilers that accept it
   const char* kernel;       // how a kernel is declared and called
-  const char* contraction;  // how the compile option `contract` reaches the text
+  const char* contraction;  // how the compile option `contract` is applied
   const char* vectors;
   std::span<const FlagRow> flags;
 };
 
-// One for each of kDialects, in the same order.
+// One per dialect, in the order of kDialects.
 extern const std::span<const DialectNotes> kDialectNotes;
 
 }  // namespace plugrad::render

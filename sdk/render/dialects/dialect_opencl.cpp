@@ -1,5 +1,5 @@
-// OpenCL C 1.2: what the opencl plugin hands to the driver's compiler. Vectors are the language's
-// own; f16, bf16 and the 8-bit floats are held as their bits.
+// OpenCL C 1.2, compiled by the driver of the opencl plugin. Uses the language's vectors; f16, bf16
+// and the 8-bit floats are stored as their bits.
 #include "render/dialects/c_rows.h"
 #include "render/dialects/dialect.h"
 
@@ -28,7 +28,7 @@ constexpr TypeRow kTypes[16] = {
 // clang-format on
 
 constexpr GroupFrame kGroups = {
-    // Not the bare name, which may be that of a function of the language, such as rotate.
+    // Prefixed: the bare name may be a function of the language, e.g. rotate.
     .entry = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void k_$0($1) {\n",
     .buffer = "__global $C$E *$R$0",
     .scalar = "const $E $0",
@@ -42,7 +42,7 @@ constexpr Helper kMaxHalf = {"max_half",
                              "  const half$N x = as_half$N(a), y = as_half$N(b);\n"
                              "  return ((x > y) | (x != x)) ? a : b;\n}\n",
                              nullptr};
-// Lane by lane: a closed one must not touch its memory.
+// One lane at a time: a masked-off lane must not access memory.
 constexpr Helper kMaskedLoad = {"masked_load", nullptr,
                                 "$T masked_load_$S$T(const $A$E *p, $M gate, $T other) {\n"
                                 "$1  return other;\n}\n",
@@ -60,7 +60,7 @@ constexpr Helper kToIntByConvert = {
     "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
     "  const $R inside = convert_$R((above | below | (x != x)) ? ($T)0 : x);\n"
     "  return convert_$J(above) ? ($R)$H : convert_$J(below) ? ($R)$L : inside;\n}\n"};
-// PoCL's own converts to an integer on the way, which of a constant NaN gives 0.
+// PoCL's trunc converts through an integer, which turns a constant NaN into 0.
 constexpr Helper kTrunc = {
     "trunc", "$T trunc_$T($T x) { return x != x ? x : trunc(x); } // also NaN\n", nullptr};
 constexpr Helper kF16ToF32 = {
@@ -107,7 +107,7 @@ constexpr Helper kI64ToF64OddByConvert = {
     "  return convert_$R((large != 0) & (large != ($T)-1) ? merged : x);\n}\n",
     nullptr};
 
-// By compare and exchange where there is no instruction.
+// Compare and exchange, if the device has no atomic add instruction.
 constexpr Helper kAtomicAddF32 = {
     "atomic_add",
     "void atomic_add_$S$T(volatile $A$T *p, $T value) {\n"
@@ -141,7 +141,7 @@ constexpr Shim kShims[] = {
 };
 constexpr std::span<const Shim> kShimsOpencl = kShims;
 
-// As in C, whose overflow of signed integers is undefined: those are computed as unsigned ones.
+// Signed overflow is undefined, as in C: signed operations are computed as unsigned.
 constexpr AluRow narrow(uint16_t op, uint8_t classes, Prec prec, const char* pattern) {
   return {op, classes, When::Narrow, prec, Prec::Unary, Prec::Unary, pattern, nullptr};
 }

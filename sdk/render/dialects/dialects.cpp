@@ -1,4 +1,4 @@
-// The list of languages.
+// The list of dialects.
 #include "render/dialects/dialect.h"
 
 namespace plugrad::render {

@@ -41,7 +41,7 @@ std::string highest(uint32_t dtype) {
   return std::to_string(value) + (is_signed ? "" : "u") + (bits == 64 ? "l" : "");
 }
 
-// How x86 calls elements of the size, in names of mask and of vector instructions.
+// Suffixes of x86 mask and vector instructions by element size.
 std::string_view size_letters(uint32_t dtype) {
   switch (bits_of(dtype)) {
     case 8:
@@ -55,7 +55,7 @@ std::string_view size_letters(uint32_t dtype) {
   }
 }
 
-// The power of two just above the highest value, and the lowest value, as a double's text.
+// The power of two above the highest value, or the lowest value, as the text of a double.
 std::string end_of(uint32_t dtype) {
   const bool is_signed = sdk::dtype_info(dtype)->is_signed;
   return shortest(std::ldexp(1.0, static_cast<int>(bits_of(dtype)) - (is_signed ? 1 : 0)));
@@ -157,7 +157,7 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
   return pattern ? expand(pattern, {{'0', plain}}) : plain;
 }
 
-// A float that a reader of decimal texts may get wrong is given by its bits.
+// Floats that parsers of decimal text may round differently are written as bits.
 std::string Prelude::float_by_bits(uint32_t dtype, uint64_t bits) {
   if (!dialect_.is_strict)
     return expand(
@@ -203,7 +203,7 @@ std::string Prelude::helper(const Helper& helper, Type from, Type to, Space spac
   return name;
 }
 
-// Of the helpers that take a pointer, in languages that tell its spaces apart.
+// Address space of a helper's pointer, in languages that distinguish them.
 const SpaceRow* Prelude::space_of(const Helper& helper, Space space) const {
   const char* pattern = helper.vector ? helper.vector : helper.scalar;
   const bool has_pointer = std::string_view(pattern).find("$S") != std::string_view::npos;

@@ -1,4 +1,4 @@
-// What stands before the kernel: the types and helper functions that it uses, and no others.
+// Emits the types and helper functions that a kernel uses, in front of it.
 #pragma once
 
 #include <array>
@@ -20,24 +20,24 @@ class Prelude {
  public:
   explicit Prelude(const Dialect& dialect) : dialect_(dialect) {}
 
-  // The type's name; it will be defined.
+  // Name of the type; requests its definition.
   std::string type(Type type);
-  // The same type for memory that is aligned only like an element.
+  // The same type with an element's alignment.
   std::string unaligned(Type type);
-  // The block through which buffers of the dtype are reached; it will be defined.
+  // Block type for access to buffers of the dtype; requests its definition.
   std::string pointer(uint32_t dtype);
-  // A value's bits as an unsigned integer of its size, and back.
+  // Reinterprets a value as the unsigned integer of its size, and back.
   std::string to_bits(uint32_t dtype, const std::string& text);
   std::string from_bits(uint32_t dtype, const std::string& text);
   // A constant of `type`, lanes 1.
   std::string literal(uint32_t dtype, uint64_t bits);
-  // Whether a value of the dtype is its bits, as an unsigned integer.
+  // True if values of the dtype are stored as unsigned integers.
   bool is_kept_as_bits(uint32_t dtype) const;
-  // Name of the helper for arguments of `from` and a result of `to`; it will be defined.
+  // Name of the helper for arguments of `from` and a result of `to`; requests its definition.
   // `mask_bits` is the width of its mask arguments.
   std::string helper(const Helper& helper, Type from, Type to, Space space = Space::Private);
 
-  // Everything asked for, in an order that depends on nothing but the requests.
+  // All requested definitions, in an order that depends only on the requests.
   std::string text() const;
 
  private:
@@ -52,23 +52,23 @@ class Prelude {
 
   const Dialect& dialect_;
   std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT>
-      used_{};  // 1 plain, 2 unaligned, 4 pointed to; by log2 lanes
+      used_{};  // bit set: 1 plain, 2 unaligned, 4 pointed to; indexed by log2 lanes
   std::vector<std::string> helper_names_;
   std::string helper_texts_;
 };
 
-// An integer literal where its place gives it the type.
+// An integer literal without suffix, for contexts that fix its type.
 std::string without_suffix(std::string literal);
 
-// Bits of an element of the dtype.
+// Size of an element of the dtype, in bits.
 uint32_t bits_of(uint32_t dtype);
 // The unsigned integer dtype of the same size.
 uint32_t unsigned_dtype(uint32_t dtype);
-// A number below 16 as one hexadecimal digit.
+// `lane` (below 16) as one hexadecimal digit.
 std::string lane_digit(uint32_t lane);
-// The dtype of an element in memory: a bool is a byte there, 0 or not.
+// The dtype of an element in memory: a bool is stored as a byte, 0 or nonzero.
 uint32_t memory_dtype(uint32_t dtype);
-// The signed integer dtype of so many bits: what a comparison of vectors gives.
+// The signed integer dtype of `bits`: the result of a vector comparison.
 uint32_t mask_dtype(uint32_t bits);
 
 }  // namespace plugrad::render

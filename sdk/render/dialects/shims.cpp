@@ -8,7 +8,7 @@ namespace {
   "#include <stdbool.h>\n"                                  \
   "#endif\n"
 
-// A function of libm with the suffix that the argument's type asks for.
+// Calls the libm function with the suffix of the argument's type.
 #define PLUGRAD_ELEMENTWISE(name, arguments)                     \
   "#if !__has_builtin(__builtin_elementwise_" #name              \
   ")\n"                                                          \
@@ -40,7 +40,7 @@ constexpr Shim kShims[] = {
     {"__builtin_elementwise_fma", PLUGRAD_ELEMENTWISE(fma, "(x, y, z)")},
     {"__builtin_elementwise_trunc", PLUGRAD_ELEMENTWISE(trunc, "(x)")},
     {"__builtin_elementwise_abs", PLUGRAD_ELEMENTWISE(abs, "(x)")},
-    // Clang's takes floats too.
+    // Clang's builtin also accepts floats.
     {"__atomic_fetch_add",
      "#ifndef __clang__\n"
      "#define __atomic_fetch_add(pointer, value, order) __extension__({ \\\n"

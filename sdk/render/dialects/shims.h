@@ -1,4 +1,4 @@
-// What a kernel's text takes for granted of Clang, defined where another compiler reads it.
+// Definitions for compilers that lack a Clang builtin used in a kernel's text.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace plugrad::render {
 
-// `definition` stands before a text in which `name` occurs.
+// `definition` is emitted before a text that contains `name`.
 struct Shim {
   const char* name;
   const char* definition;

@@ -8,7 +8,7 @@
 namespace plugrad::render {
 namespace {
 
-using Wide = __int128;  // holds sums and products of 64-bit integers
+using Wide = __int128;  // sums and products of 64-bit integers fit
 
 struct Range {
   Wide low = 0, high = 0;
@@ -36,7 +36,8 @@ Range product(Range a, Range b) {
   return {low, high};
 }
 
-// One walk over the instructions; the values of loops are ranges, so nothing is visited twice.
+// One pass over the instructions; loop counters are ranges, so that no instruction is visited
+// twice.
 class Ranges {
  public:
   explicit Ranges(const sdk::IrView& ir) : ir_(ir), of_(ir.insts().size()), exact_(of_.size()) {
@@ -44,7 +45,7 @@ class Ranges {
   }
   std::vector<bool> take_exact() { return std::move(exact_); }
 
-  // Of a LOOP: the largest end less the smallest begin.
+  // For a LOOP: the largest end minus the smallest begin.
   uint64_t most_turns(uint32_t loop) const {
     const Wide turns = source(loop, 1).high - source(loop, 0).low;
     return static_cast<uint64_t>(std::clamp<Wide>(turns, 0, UINT64_MAX));
@@ -124,7 +125,7 @@ class Ranges {
     return {};
   }
 
-  // Products of two such fit 128 bits.
+  // The product of two such ranges fits 128 bits.
   static bool narrow(Range range) {
     constexpr Wide most = Wide{1} << 63;
     return range.low >= -most && range.high <= most;

@@ -1,6 +1,6 @@
-// Which integer operations of a kernel cannot overflow: those may be written as the language's own
-// signed arithmetic, which compilers understand far better than one that wraps. And how often loops
-// turn at most.
+// Finds integer operations that cannot overflow, which may be rendered in the language's signed
+// arithmetic: compilers optimise it better than wrapping arithmetic. Also bounds the iterations of
+// loops.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace plugrad::render {
 
-/// By instruction: an ADD, SUB, MUL or NEG of integers whose exact result fits its dtype, whatever
-/// memory holds. Index arithmetic over group ids and loops is, as code generation makes it.
+/// Per instruction: true for an integer ADD, SUB, MUL or NEG whose exact result fits its dtype for
+/// all memory contents. Generated index arithmetic over group ids and loop counters qualifies.
 std::vector<bool> operations_without_overflow(const sdk::IrView& ir);
 
-/// By instruction, of a LOOP: the most turns that the ranges of its two bounds allow; 0 of others.
-/// A bound that comes from memory has the range of its dtype.
+/// Per LOOP: the maximum iterations by the ranges of its bounds; 0 for other instructions. A bound
+/// loaded from memory has the range of its dtype.
 std::vector<uint64_t> most_turns_of_loops(const sdk::IrView& ir);
 
 }  // namespace plugrad::render

@@ -1,5 +1,4 @@
-// The loop over the instructions, and how values get from where they are made to where they are
-// used.
+// The loop over the instructions, and the transfer of values from definition to uses.
 #include "render/writer/kernel_writer.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace plugrad::render {
 namespace {
 
-// A longer expression gets a name even when it is used once.
+// Longer expressions are named even if they have one use.
 constexpr size_t kLongestInline = 64;
 
 using Writer = void (KernelWriter::*)(uint32_t);
@@ -149,13 +148,13 @@ std::string KernelWriter::use(uint32_t number, Prec loosest) {
   return value.prec > loosest ? "(" + value.text + ")" : value.text;
 }
 
-// For an expression that names its operand twice.
+// For an expression that contains its operand twice.
 std::string KernelWriter::use_name(uint32_t number) {
   if (values_[number].is_pending) settle(number);
   return use(number, Prec::Unary);
 }
 
-// Where C converts to 64 bits anyway: an index or a bound.
+// For an index or bound, which C converts to 64 bits.
 std::string KernelWriter::use_index(uint32_t number, Prec loosest) {
   const bool is_literal = inst(number).op == PGR_OP_CONST;
   return is_literal ? without_suffix(use(number, loosest)) : use(number, loosest);
@@ -183,7 +182,7 @@ std::string KernelWriter::value_type(uint32_t number) {
   return prelude_.type({mask_dtype(values_[number].mask_bits), type.lanes});
 }
 
-// Writes a pending value down under a name of its own.
+// Emits a pending value as a named variable.
 void KernelWriter::settle(uint32_t number) {
   Value& value = values_[number];
   const bool is_load = inst(number).op == PGR_OP_LOAD;
@@ -201,7 +200,7 @@ void KernelWriter::settle_all() {
   while (!pending_.empty()) settle(pending_.front());
 }
 
-// Before `memory` is written: what was read from it must have been read.
+// Before a write to `memory`: emits the pending values that read it.
 void KernelWriter::settle_readers(uint32_t memory) {
   for (size_t i = 0; i < pending_.size();) {
     const std::vector<uint32_t>& reads = values_[pending_[i]].reads;

@@ -1,4 +1,4 @@
-// One kernel, instruction by instruction, as statements of a dialect.
+// Renders one kernel as statements of a dialect, instruction by instruction.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ namespace plugrad::render {
 class KernelWriter {
  public:
   KernelWriter(const sdk::IrView& ir, const Dialect& dialect);
-  // The whole source. Throws StatusError where the dialect lacks what the kernel uses.
+  // The whole source. Throws StatusError if the dialect lacks a feature of the kernel.
   std::string write();
 
-  // What write() calls for each op: see kWriters in kernel_writer.cpp.
+  // The handlers of the ops; kWriters in kernel_writer.cpp maps ops to them.
   void write_nothing(uint32_t number);
   void write_param(uint32_t number);
   void write_array(uint32_t number);
@@ -47,18 +47,18 @@ class KernelWriter {
   void write_bitcast(uint32_t number);
 
  private:
-  // An instruction's value: a name, or an expression that is written where it is used.
+  // An instruction's value: a name, or an expression emitted at its use.
   struct Value {
     std::string text;
     Prec prec = Prec::Atom;
-    uint16_t mask_bits = 0;       // of a lane of a bool vector, which is a vector of 0 and -1
-    bool is_pending = false;      // not yet written down
+    uint16_t mask_bits = 0;       // width of a lane of a bool vector, whose lanes are 0 and -1
+    bool is_pending = false;      // not yet emitted
     std::vector<uint32_t> reads;  // memories that a pending expression reads
   };
-  struct Access {  // of a LOAD, STORE or ATOMIC_ADD
+  struct Access {  // address of a LOAD, STORE or ATOMIC_ADD
     uint32_t memory;
     std::string pointer, index;
-    std::string element;  // where the language is strict
+    std::string element;  // set for strict languages
     bool is_variable;     // the memory is a named variable
     Space space = Space::Global;
   };
@@ -66,7 +66,7 @@ class KernelWriter {
   struct OpenLoop {
     uint32_t number = 0;
     std::string name, type, begin, end;
-    size_t body_at = 0;  // where its text begins
+    size_t body_at = 0;  // offset of the body's text
   };
 
   const pgr_ir_inst& inst(uint32_t number) const { return ir_.inst(number); }
@@ -88,17 +88,17 @@ class KernelWriter {
   void settle_all();
   void settle_readers(uint32_t memory);
   std::string value_type(uint32_t number);
-  // The source as `lanes` lanes: one lane is repeated; a mask is brought to mask_bits.
+  // The source with `lanes` lanes: a scalar is splatted, a mask converted to mask_bits.
   std::string operand(uint32_t number, uint32_t lanes, uint32_t mask_bits, Prec loosest);
   std::string mask_operand(uint32_t number, uint32_t lanes, uint32_t mask_bits, Prec loosest);
   uint32_t mask_bits_for(uint32_t number) const;
   std::string convert(std::string text, Type from, Type to);
   std::string splat(Type type, const std::string& text);
-  // `yes` where the lane of the mask `gate` is set; `prec` becomes that of the text.
+  // `yes` in lanes where the mask `gate` is set; `prec` becomes the precedence of the result.
   std::string select(Type type, const std::string& gate, const std::string& yes,
                      const std::string& no, Prec& prec);
   void line(const std::string& text);
-  void require_lanes() const;  // of the current instruction
+  void require_lanes() const;  // checks the current instruction
 
   // memory (write_memory.cpp)
   Access access(uint32_t number, uint32_t pointer = 0);
@@ -158,7 +158,7 @@ class KernelWriter {
   std::vector<Value> values_;
   std::vector<uint32_t> use_counts_;
   std::vector<bool> never_overflows_;
-  std::map<uint32_t, uint32_t> products_;  // by a sum's number, which writes its product too
+  std::map<uint32_t, uint32_t> products_;  // by a sum's number: the product fused into it
   std::set<uint32_t> written_by_sums_;
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define

@@ -11,18 +11,18 @@ namespace {
 constexpr uint64_t kUnknown = UINT64_MAX;
 constexpr uint64_t kVeryOften = uint64_t{1} << 40;
 constexpr uint64_t kMostUnrolled = 64;
-constexpr uint64_t kMostInstructions = 3000;  // of an unrolled loop
+constexpr uint64_t kMostInstructions = 3000;  // maximum size of an unrolled loop
 
 struct Loop {
-  uint32_t number, parent;  // parent: index of the loop around, or kNone
+  uint32_t number, parent;  // parent: index of the enclosing loop, or kNone
   uint64_t turns;           // kUnknown: not a constant
   uint64_t most;            // by the ranges of its bounds
-  uint64_t size = 0;        // instructions in it, as unrolled
+  uint64_t size = 0;        // instructions in its body, after unrolling
   uint32_t unrolled = 1;
   bool is_whole() const { return turns != kUnknown && unrolled >= turns; }
 };
 constexpr uint32_t kNone = UINT32_MAX;
-// Sums side by side that hide the latency of each: two a cycle, four cycles later.
+// Independent sums that hide the latency of an addition: two per cycle, four cycles each.
 constexpr uint32_t kTile = 8;
 
 uint64_t product(uint64_t a, uint64_t b) {
@@ -53,20 +53,20 @@ std::vector<Loop> find_loops(const sdk::IrView& ir) {
   return loops;
 }
 
-// How often each loop turns for one work-item, all told.
+// Total iterations of each loop for one work-item.
 std::vector<uint64_t> count_turns(const std::vector<Loop>& loops) {
   std::vector<uint64_t> entered(loops.size()), counts(loops.size());
   for (size_t i = 0; i < loops.size(); ++i) {
     const Loop& loop = loops[i];
     const uint64_t most = std::min(loop.most, kVeryOften);
     const uint64_t before = loop.parent == kNone ? 1 : entered[loop.parent];
-    entered[i] = product(before, most);  // how often its body is run
+    entered[i] = product(before, most);  // executions of the loop's body
     counts[i] = loop.is_whole() ? 0 : product(before, (most + loop.unrolled - 1) / loop.unrolled);
   }
   return counts;
 }
 
-// The largest part of the turns that divides them and stays small; 1: none.
+// The largest small divisor of the iteration count; 1: none.
 uint32_t choose_part(const Loop& loop) {
   const uint64_t most =
       std::min(kMostUnrolled, kMostInstructions / std::max<uint64_t>(loop.size, 1));
@@ -82,7 +82,7 @@ bool is_innermost(const std::vector<Loop>& loops, size_t which) {
   });
 }
 
-// Unrolls the loop that turns most of those that can be; false where none can.
+// Unrolls the candidate with the most iterations; false if there is no candidate.
 bool unroll_one(std::vector<Loop>& loops, const std::vector<uint64_t>& counts) {
   Loop* best = nullptr;
   uint64_t best_count = 1;
@@ -107,7 +107,7 @@ bool is_sum(const sdk::IrView& ir, uint32_t store) {
   return array.space == PGR_SPACE_PRIVATE && array.elem_count == array.lanes;
 }
 
-// Of each loop those that stand in it and in no loop inside.
+// Per loop: the instructions in it but in no inner loop.
 std::vector<bool> find_tiles(const sdk::IrView& ir) {
   std::vector<bool> holds_tile(ir.insts().size(), false);
   std::vector<std::pair<uint32_t, uint32_t>> open;  // LOOP, sums

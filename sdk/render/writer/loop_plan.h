@@ -1,4 +1,4 @@
-// How often the loops of a kernel turn, and how they are unrolled to turn less often.
+// Bounds the iterations of a kernel's loops, and unrolls loops to reduce them.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 namespace plugrad::render {
 
 struct LoopPlan {
-  // By instruction; of a LOOP how many turns stand in the text one after the other: 1, or as many
-  // as the loop has, or a part of those with which its constant number of turns is counted.
+  // Per LOOP: the unroll factor. It is 1, the whole iteration count, or a divisor of a constant
+  // count.
   std::vector<uint32_t> unrolled;
-  // By instruction: whether the LOOP adds to so many vectors that turns side by side gain nothing,
-  // and their operands would take the registers.
+  // Per LOOP: true if it accumulates so many vectors that unrolling gains no parallelism and its
+  // operands would occupy the registers.
   std::vector<bool> holds_tile;
-  // All loops together may turn more than `most` times for one work-item.
+  // All loops together may exceed `most` iterations for one work-item.
   bool may_turn_too_often = false;
 };
 
-// Innermost loops first, as few as it takes. `most` 0: loops may turn as often as they like.
+// Unrolls innermost loops first, as few as needed. `most` 0: unlimited.
 LoopPlan plan_loops(const sdk::IrView& ir, uint64_t most);
 
 }  // namespace plugrad::render

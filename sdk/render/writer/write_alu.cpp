@@ -1,4 +1,4 @@
-// Arithmetic by the dialect's rows.
+// Renders arithmetic by the dialect's rows.
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 #include "render/text.h"
@@ -20,7 +20,7 @@ bool names_twice(const char* pattern, char operand) {
   return count > 1;
 }
 
-// C computes with int where its operands are narrower.
+// C promotes narrower operands to int.
 bool is_narrow(Type type) {
   return type.lanes == 1 && sdk::dtype_info(type.dtype)->is_int && bits_of(type.dtype) < 32;
 }
@@ -54,7 +54,7 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   return right.arg < bits_of(self.dtype);
 }
 
-// Beside a vector, C takes a scalar for a vector of it; not in calls, and not left of a shift.
+// C splats a scalar operand beside a vector, except in calls and left of a shift.
 bool KernelWriter::is_repeated_by_language(const AluRow& row, uint32_t number,
                                            uint32_t which) const {
   const pgr_ir_inst& self = inst(number);
@@ -91,7 +91,7 @@ const AluRow& KernelWriter::row_for(uint32_t number) const {
                              std::string(sdk::dtype_name(source(number, 0).dtype)));
 }
 
-// Sums with a product that nothing else uses: the two may round once.
+// Finds sums whose product has no other use: the pair may round once.
 void KernelWriter::find_mul_adds() {
   for (uint32_t i = 0; i < ir_.insts().size(); ++i) {
     if (inst(i).op != PGR_OP_ADD || !(class_of(inst(i).dtype) & kFloats)) continue;

@@ -1,4 +1,4 @@
-// CAST and BITCAST: exact or rounded once, whatever the pair of dtypes.
+// Renders CAST and BITCAST, exact or rounded once for every pair of dtypes.
 #include "plugrad/sdk/op_info.h"
 #include "render/text.h"
 #include "render/writer/kernel_writer.h"
@@ -15,7 +15,7 @@ bool is_small_float(uint32_t dtype) {
 
 }  // namespace
 
-// `prec` is that of `text`, then that of the result. Neither type is bool.
+// `prec` is the precedence of `text`, then of the result. Neither type is bool.
 std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& prec) {
   if (from.dtype == to.dtype) return text;
   const Type f32{PGR_DTYPE_F32, from.lanes}, f64{PGR_DTYPE_F64, from.lanes};
@@ -35,7 +35,7 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
   if (is_small_float(to.dtype) && from.dtype == PGR_DTYPE_F64)
     return cast_text(call(*dialect_.f64_to_f32_odd, f32), f32, to, prec);
   if (is_small_float(to.dtype) && from.dtype != PGR_DTYPE_F32) {
-    // f32 holds an integer exactly, or it is too large for f16 anyway; bf16 reaches further.
+    // An integer is exact in f32, or too large for f16; bf16 has a larger range.
     const bool is_exact = to.dtype == PGR_DTYPE_F16 || bits_of(from.dtype) < 32;
     const Type middle = is_exact ? f32 : f64;
     if (!is_exact && bits_of(from.dtype) == 64)
@@ -60,7 +60,8 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
   const Type from{inst(source).dtype, inst(number).lanes};
   values_[number].mask_bits = static_cast<uint16_t>(bits_of(from.dtype));
   std::string text = operand(source, from.lanes, 0, Prec::Unary);
-  const bool is_bits = prelude_.is_kept_as_bits(from.dtype);  // an integer: its -0 is not 0
+  // stored as an integer, whose -0 is not 0
+  const bool is_bits = prelude_.is_kept_as_bits(from.dtype);
   if (is_bits)
     text = "(" + text + " & " + (from.lanes == 1 ? "0x7fff" : splat(from, "0x7fff")) + ")";
   const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
@@ -98,7 +99,7 @@ void KernelWriter::write_cast(uint32_t number) {
     return define(number, operand(source, to.lanes, values_[number].mask_bits, Prec::Unary),
                   Prec::Unary);
   }
-  // Of one lane and many: the cast is done once, and its result repeated.
+  // A scalar is cast once, and its result splatted.
   Prec prec = values_[source].prec;
   std::string text = use(source, Prec::Loose);
   if (dialect_.hide && inst(source).op == PGR_OP_CONST) {
@@ -111,7 +112,7 @@ void KernelWriter::write_cast(uint32_t number) {
   define(number, splat(to, text), Prec::Unary);
 }
 
-// Whether a value of one lane may be written as a lane of a vector, not as a value of its own.
+// True if a scalar may be rendered as a lane of a vector instead of a variable.
 bool KernelWriter::is_lane(uint32_t number) const {
   while (inst(number).op != PGR_OP_LANE || source(number, 0).lanes == 1) {
     const uint16_t op = inst(number).op;
@@ -130,7 +131,8 @@ void KernelWriter::write_bitcast(uint32_t number) {
     const std::string bits = prelude_.to_bits(from.dtype, use(source, Prec::Loose));
     return define(number, prelude_.from_bits(to.dtype, bits), Prec::Atom);
   }
-  // C computes small ones as int, and __builtin_bit_cast of Clang 19 takes lane 0 for any other.
+  // C promotes small integers to int, and __builtin_bit_cast of Clang 19 mistakes lane 0 for
+  // another lane.
   const bool is_vector = to.lanes > 1;
   const bool is_cast = !is_vector && (bits_of(from.dtype) < 32 || is_lane(source));
   std::string text = operand(source, to.lanes, 0, is_vector || is_cast ? Prec::Unary : Prec::Loose);

@@ -1,4 +1,4 @@
-// The kernel's frame: parameters, group loop, blocks, and the entry that the runner calls.
+// Renders the kernel's frame: parameters, group loop, blocks and the entry that the runner calls.
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 #include "render/text.h"
@@ -58,7 +58,7 @@ void KernelWriter::write_local_id(uint32_t number) {
   values_[number].text = "0";
 }
 
-// An id as a constant of its own; a block may ask for the same one several times.
+// Emits an id as a constant; a block may request the same id several times.
 void KernelWriter::write_id(uint32_t number, const char* kind, std::string_view pattern) {
   if (use_counts_[number] == 0) return;
   const std::string axis = std::to_string(inst(number).arg);
@@ -102,7 +102,7 @@ uint64_t KernelWriter::local_bytes() const {
   return bytes;
 }
 
-// The parameter as it comes in its 64-bit slot: an address, or a scalar's bits.
+// The parameter in its 64-bit slot: an address or a scalar's bits.
 std::string KernelWriter::slot_value(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
   const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
@@ -114,7 +114,7 @@ std::string KernelWriter::slot_value(uint32_t index) {
   return prelude_.from_bits(dtype, prelude_.type({unsigned_dtype(dtype), 1}) + "(" + slot + ")");
 }
 
-// What the IR knows and the language does not say.
+// Facts of the IR that the language cannot express by types.
 std::string KernelWriter::assumptions() {
   std::string out;
   for (uint32_t i = 0; i < ir_.params().size(); ++i) {
@@ -146,7 +146,7 @@ std::string KernelWriter::array_declarations(bool of_group, bool of_item) {
   return declared;
 }
 
-// What one work-item does; the device launches them.
+// The body of one work-item; the device launches the work-items.
 std::string KernelWriter::work_item_function() {
   std::string params;
   for (uint32_t i = 0; i < ir_.params().size(); ++i)
@@ -172,7 +172,7 @@ std::string KernelWriter::work_item_function() {
          assumptions() + array_declarations(!is_outside, true) + body_ + "}\n";
 }
 
-// All groups of a span: one call, so that parameters are unpacked once.
+// All groups of a range in one call, so that parameters are unpacked once.
 std::string KernelWriter::group_function() {
   std::string params;
   for (uint32_t i = 0; i < ir_.params().size(); ++i) params += param_text(i) + ", ";
@@ -183,8 +183,8 @@ std::string KernelWriter::group_function() {
          " group = begin; group < end; ++group) {\n" + arrays + body_ + "  }\n}\n\n";
 }
 
-// Where the grid has several axes, groups are numbered along those that were planned. A launch that
-// asks for less counts its own: then each group is called by its planned number.
+// If the grid has several axes, groups are numbered by the planned extents. A smaller launch has
+// its own numbering, and each group is called by its planned number.
 std::string KernelWriter::fewer_groups(const std::string& call) {
   const auto& planned = ir_.header().group_count;
   const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});

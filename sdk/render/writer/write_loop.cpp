@@ -1,4 +1,4 @@
-// LOOP and IF, and what closes them.
+// Renders LOOP and IF and their ends.
 #include "render/text.h"
 #include "render/writer/kernel_writer.h"
 
@@ -21,7 +21,7 @@ void KernelWriter::write_loop(uint32_t number) {
   open_loops_.push_back(std::move(loop));
 }
 
-// The counter outlives a loop that is checked.
+// The counter of a checked loop is declared outside of it.
 void KernelWriter::write_loop_head(const OpenLoop& loop, const std::string& counter,
                                    const std::string& step) {
   const std::string start = loop.type + " " + counter + " = " + loop.begin + ";";
@@ -31,7 +31,7 @@ void KernelWriter::write_loop_head(const OpenLoop& loop, const std::string& coun
        loop.end + "; " + step + ") {");
 }
 
-// The same text for each of several turns, each with the loop's name as a constant of its own.
+// Repeats the text for each unrolled iteration, with the loop's counter as a constant.
 void KernelWriter::write_turns(const OpenLoop& loop, const std::string& first) {
   const std::string text = body_.substr(loop.body_at);
   body_.resize(loop.body_at);

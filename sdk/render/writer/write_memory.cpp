@@ -1,4 +1,4 @@
-// LOAD, STORE, ATOMIC_ADD, asynchronous copies, barriers, arrays.
+// Renders LOAD, STORE, ATOMIC_ADD, asynchronous copies, barriers and arrays.
 #include <algorithm>
 
 #include "plugrad/sdk/guard.h"
@@ -19,7 +19,7 @@ bool fills_register(Type type) {
 
 }  // namespace
 
-// An array that is always read and written whole is a variable, so that it lives in registers.
+// An array that is always accessed as a whole becomes a variable, so that it can live in registers.
 bool KernelWriter::is_variable(const pgr_ir_array& array) const {
   return array.space == PGR_SPACE_PRIVATE && array.elem_count == array.lanes;
 }
@@ -79,8 +79,8 @@ KernelWriter::Access KernelWriter::access(uint32_t number, uint32_t which) {
   return at;
 }
 
-// A named index plus a constant, in 64 bits: neighbours of an element then share its address and
-// differ in a displacement, while a sum in 32 bits might wrap and is widened each time.
+// A named index plus a constant, in 64 bits: neighbouring elements then share an address and differ
+// in the displacement. A 32-bit sum might wrap, and would be widened at each use.
 std::string KernelWriter::wide_sum(uint32_t number, Prec loosest) {
   const bool is_sum = !dialect_.groups && inst(number).op == PGR_OP_ADD &&
                       inst(number).dtype == PGR_DTYPE_I32 && values_[number].is_pending;
@@ -94,7 +94,7 @@ std::string KernelWriter::wide_sum(uint32_t number, Prec loosest) {
   return loosest < Prec::Sum ? "(" + sum + ")" : sum;
 }
 
-// Of a buffer that is reached by its address.
+// For a buffer accessed by address.
 std::string KernelWriter::element(const Access& at) {
   const uint32_t dtype = memory_dtype(ir_.params()[at.memory].dtype);
   return expand(dialect_.element, {{'D', prelude_.pointer(dtype)},
@@ -129,7 +129,7 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   return text + " != " + (is_vector ? splat(stored, "0") : "0");
 }
 
-// A power of two that divides the value, as far as its arithmetic shows.
+// A power of two that divides the value, as far as its arithmetic proves.
 uint64_t KernelWriter::known_divisor(uint32_t number, uint32_t depth) const {
   constexpr uint64_t kMost = 64;
   if (depth == 0) return 1;
@@ -153,8 +153,7 @@ uint64_t KernelWriter::known_divisor(uint32_t number, uint32_t depth) const {
   }
 }
 
-// Whether the place of a load or store is a multiple of its size, which is that of a register at
-// most.
+// True if the index of a load or store is a multiple of its size, which is at most a register's.
 bool KernelWriter::is_aligned(uint32_t number, Type moved) const {
   constexpr uint32_t kMostBytes = 16, kDepth = 12;
   const pgr_ir_inst& pointer = source(number, 0);
@@ -212,7 +211,7 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   return text + " != " + splat(stored, "0");
 }
 
-// `value` as it stands in memory.
+// `value` in its in-memory representation.
 void KernelWriter::store_to(uint32_t number, const Access& at, Type type,
                             const std::string& value) {
   settle_readers(at.memory);
@@ -354,7 +353,7 @@ void KernelWriter::write_async_commit(uint32_t) {
   line(dialect_.async_commit);
 }
 
-// Behind it the copies' memory holds something else.
+// After the wait, the copied memory has changed.
 void KernelWriter::write_async_wait(uint32_t number) {
   require_async_copies();
   settle_all();

@@ -1,4 +1,4 @@
-// VECTOR, LANE and WMMA.
+// Renders VECTOR, LANE and WMMA.
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 #include "render/text.h"
@@ -96,7 +96,8 @@ void KernelWriter::write_wmma(uint32_t number) {
                                             {'1', use(ir_.source(number, 1), Prec::Loose)},
                                             {'2', use(ir_.source(number, 2), Prec::Loose)}});
     define(number, std::move(text), Prec::Atom);
-    if (values_[number].is_pending) settle(number);  // all items are here, and perhaps not later
+    // all work-items are converged here, and perhaps not later
+    if (values_[number].is_pending) settle(number);
     return;
   }
   throw sdk::StatusError(PGR_STATUS_UNSUPPORTED, std::string("dialect ") + dialect_.name +

@@ -55,8 +55,8 @@ static pgr_status device_info(pgr_device *device, pgr_device_info *out, pgr_erro
 #define FLOATS (BIT(F32) | BIT(F64))
 #define STORED (BIT(BOOL) | INTS | FLOATS | BIT(F16) | BIT(BF16))
 
-/* FILL: an op on a dtype for each bit that your device computes; the host builds the rest from
-   others, and the suite tests each claim. */
+/* FILL: a bit for each op and dtype that your device computes; the host decomposes other ops, and
+   the suite tests each claim. */
 #define INDEX (BIT(I32) | BIT(I64))
 #define NUMBERS (INTS | FLOATS)
 #define BITS (BIT(BOOL) | INTS)
@@ -205,14 +205,14 @@ static const pgr_allocator_api allocator_table = {
 static const char *const cc_flags[] = {NULL}; /* FILL: flags of yours, behind those of dialect c */
 static const char *cc_of(const pgr_device *device) { return device ? device->cc : PGR_CC_DEFAULT; }
 
-/* FILL: text that changes exactly when the compiler's output for the same input may. */
+/* FILL: text that changes exactly when the compiler's output for the same input may change. */
 static void write_identity(const pgr_device *device, char *out, size_t capacity) {
   strcpy(out, "acme 0.1.0 ");
   pgr_cc_identity(cc_of(device), cc_flags, out + strlen(out), capacity - strlen(out));
 }
 
-/* FILL: your compiler in place of pgr_cc_compile. Its input is what the renderer writes that
-   manifest.json names; without "renderer" there, it is the kernel IR (docs/kernel-ir.md). */
+/* FILL: your compiler in place of pgr_cc_compile. Its input is source from the renderer that
+   manifest.json names; without "renderer" it is kernel IR (docs/kernel-ir.md). */
 static pgr_status compiler_compile(pgr_device *device, const pgr_compile_desc *desc,
                                    pgr_blob *out_binary, pgr_blob *out_log, pgr_error *error) {
   char identity[IDENTITY_BYTES], *bytes = NULL;
@@ -379,7 +379,7 @@ static pgr_status plugin_query_interface(pgr_plugin *self, const pgr_string *nam
   if (pgr_text_is(name, "pgr.allocator")) table = &allocator_table;
   if (pgr_text_is(name, "pgr.compiler")) table = &compiler_table;
   if (pgr_text_is(name, "pgr.runner")) table = &runner_table;
-  /* FILL: pgr.queue, pgr.graph and pgr.profile, once you have them (docs/write-a-plugin.md) */
+  /* FILL: pgr.queue, pgr.graph and pgr.profile, if you support them (docs/write-a-plugin.md) */
   if (!table) return pgr_fail_text(error, PGR_STATUS_UNSUPPORTED, "acme has no \"$\"", name);
   return *out = table, PGR_STATUS_OK;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: 0BSD
-// What the device says of itself. The host decides by it which kernels it sends, and the suite
-// tests every claim.
+// The device's capabilities. The host selects kernels by them, and the suite tests every claim.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ struct Claim {
   std::initializer_list<uint32_t> ops;
 };
 
-// FILL: what your device computes; the host builds the rest from it.
+// FILL: the ops that your device computes; the host decomposes the others.
 const Claim kClaims[] = {
     {kAll,
      {PGR_OP_PARAM, PGR_OP_ARRAY, PGR_OP_CONST, PGR_OP_LOAD, PGR_OP_STORE, PGR_OP_VECTOR,
@@ -62,20 +61,20 @@ pgr_device_caps make_caps() {
     caps.vector_lanes[d] = 16 / sdk::dtype_size(d);
   caps.subgroup_size = 1;
   caps.has_local = 1;
-  caps.threads = 1;  // FILL: groups that run at once
+  caps.threads = 1;  // FILL: number of concurrent groups
   std::ranges::fill(caps.max_local_size, kMostItems);
   caps.max_local_total = kMostItems;
   std::ranges::fill(caps.max_groups, kMostGroups);
   caps.local_bytes = 64 << 10;
   caps.private_bytes = 64 << 10;
-  caps.cache_bytes[0] = 32 << 10;  // FILL: caches, as far as your device has them
+  caps.cache_bytes[0] = 32 << 10;  // FILL: the caches of your device
   caps.cache_line_bytes = 64;
   caps.max_buffer_bytes = memory_bytes();
   caps.max_params = 1024;
   caps.buffer_align_bytes = kBufferAlign;
-  caps.local_in_cache = 1;  // FILL: 0 where local memory is faster than a cache
+  caps.local_in_cache = 1;  // FILL: 0 if local memory is faster than a cache
   caps.async_copy_bytes = 4 | 8 | 16;
-  caps.unified_memory = 1;  // FILL: 0 where the host cannot reach the device's memory
+  caps.unified_memory = 1;  // FILL: 0 if the host cannot access the device's memory
   return caps;
 }
 
@@ -110,7 +109,7 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
 }
 
 pgr_status synchronize(pgr_device*, pgr_error*) {
-  return PGR_STATUS_OK;  // FILL: wait; a device without pgr.queue has finished whatever it began
+  return PGR_STATUS_OK;  // FILL: wait; without pgr.queue all work is already complete
 }
 
 }  // namespace
@@ -122,7 +121,7 @@ const pgr_device_api* device_table() {
     made.info = info;
     made.caps = caps;
     made.memory_stats = memory_stats;
-    made.health = nullptr;  // FILL: whether the device is lost
+    made.health = nullptr;  // FILL: report a lost device
     made.synchronize = synchronize;
     return made;
   }();

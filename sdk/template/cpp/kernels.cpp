@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: 0BSD
 // Kernels: the binary is the kernel IR block itself, and the SDK's interpreter runs it.
 // FILL: your compiler and your launch. With "renderer": "c" (or another dialect) in manifest.json
-// the compiler's input is source text in place of kernel IR.
+// the compiler's input is source text instead of kernel IR.
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -25,13 +25,13 @@ pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out_bina
   return sdk::guard(error, [&] {
     const pgr_compile_desc own = sdk::read(desc);
     sdk::require(out_binary != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_binary is NULL");
-    sdk::decode_ir(own.input, own.input_bytes);  // throws where it is not a kernel
+    sdk::decode_ir(own.input, own.input_bytes);  // throws for an invalid kernel
     sdk::give_blob(out_binary, std::string(static_cast<const char*>(own.input), own.input_bytes));
     sdk::give_blob(out_log, "");
   });
 }
 
-// FILL: text that changes exactly when the compiler's output for the same input may
+// FILL: text that changes exactly when the compiler's output for the same input may change
 pgr_status cache_identity(pgr_device*, pgr_blob* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
@@ -126,7 +126,7 @@ const pgr_compiler_api* compiler_table() {
     made.compile = compile;
     made.cache_identity = cache_identity;
     made.validate = validate;
-    made.disassemble = nullptr;  // FILL: a binary as text for people
+    made.disassemble = nullptr;  // FILL: disassembles a binary
     return made;
   }();
   return &table;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: 0BSD
-// plugrad_plugin_acme: the device ACME. It comes as a device that works from the first minute: its
-// memory is the host's, and the SDK's interpreter runs its kernels. Put your hardware in piece by
-// piece: what is yours to write is marked FILL, and a slot that is left NULL answers UNSUPPORTED.
+// plugrad_plugin_acme: the device ACME. It works as it is: it uses the host's memory, and the SDK's
+// interpreter runs its kernels. Add your hardware step by step: the parts to replace are marked
+// FILL, and a slot that is NULL returns UNSUPPORTED.
 #include "plugin.h"
 
 #include <memory>
@@ -20,14 +20,14 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     own.device_name = sdk::to_pgr("ACME");
     own.version = sdk::to_pgr("0.1.0");
     own.vendor = sdk::to_pgr("ACME");
-    sdk::fill(out, own);  // FILL: options, what users of your device can choose
+    sdk::fill(out, own);  // FILL: options for users of your device
   });
 }
 
 pgr_status device_count(pgr_plugin*, uint32_t* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_count is NULL");
-    *out = 1;  // FILL: the devices that are there; 0 where hardware or driver is missing
+    *out = 1;  // FILL: the number of devices; 0 if hardware or driver is missing
   });
 }
 
@@ -51,7 +51,7 @@ void device_close(pgr_plugin*, pgr_device* device) {
   delete device;
 }
 
-// FILL: pgr.queue, pgr.graph and pgr.profile, once you have them (docs/write-a-plugin.md)
+// FILL: pgr.queue, pgr.graph and pgr.profile, if you support them (docs/write-a-plugin.md)
 pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out,
                            pgr_error* error) {
   return sdk::guard(error, [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: 0BSD
-// What the plugin's parts share: the objects behind the opaque handles, and the tables.
+// Shared declarations of the plugin: the objects behind the opaque handles, and the tables.
 #pragma once
 
 #include <atomic>

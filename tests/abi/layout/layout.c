@@ -1,5 +1,5 @@
-/* Prints the size of every struct and the offset and size of every field; ends with 1 where
-   layout_fields.h misses a field or a struct has padding. */
+/* Prints the size of every struct and the offset and size of every field. Exits with 1 if
+   layout_fields.h lacks a field or a struct has padding. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static int complain(const struct row* row, const char* what) {
   return 1;
 }
 
-/* Fields touch one another and fill the struct: none is missing, and there is no padding. */
+/* The fields are contiguous and fill the struct: none is missing, and there is no padding. */
 static int check_contiguous(void) {
   size_t i, end = 0, size = 0;
   int bad = 0;
@@ -52,7 +52,7 @@ static const struct {
   size_t size;
 } numbers[] = {PGR_STRUCTS(NUMBER_ROW)};
 
-/* Every struct that begins with struct_size has a number, but for the common header itself. */
+/* Every struct that begins with struct_size has a number, except the common header. */
 static int check_numbers(void) {
   size_t i, n;
   int bad = 0;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The layout of plugin_api only grows: usage: layout.py LAYOUT_PROGRAM GOLDEN_FILE.
+"""Checks that the layout of plugin_api only grows: usage: layout.py LAYOUT_PROGRAM GOLDEN_FILE.
 
-Every field of the golden file keeps its offset and size, every struct its number; fields may follow behind the
-last one of a struct, and structs and numbers behind the last. What is new must be in the golden file too.
-Write a new golden file with: build/dev/tests/pgr_abi_layout > tests/abi/layout/layout.golden
-"""
+Every field in the golden file keeps its offset and size, and every struct its number. New fields
+follow the last one of a struct; new structs and numbers follow the last. Additions must be in the
+golden file.
+To write a new golden file: build/dev/tests/pgr_abi_layout > tests/abi/layout/layout.golden"""
 import pathlib
 import re
 import subprocess
@@ -40,7 +40,7 @@ def compare(golden, now):
 
 
 def unlisted(now):
-    """Structs of the headers that layout_fields.h does not list."""
+    """Structs in the headers that layout_fields.h lacks."""
     for header in sorted(pathlib.Path("plugin_api/include").rglob("*.h")):
         for name in re.findall(r"^\} (pgr_\w+);", header.read_text(), re.M):
             if name not in now[0]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The append-only checker sees what it is there for: a field put in the middle, one whose size changed, one that is
-gone or has another name, a struct renumbered or removed; and it lets growth at the ends pass."""
+"""Tests that the append-only checker detects: a field inserted in the middle, resized, removed or
+renamed, and a struct renumbered or removed; and that it accepts growth at the ends."""
 import pathlib
 import sys
 
@@ -15,7 +15,7 @@ def shifted(line, by):
 
 
 def inserted_field():
-    """pgr_option grows by a field in front of its key."""
+    """Inserts a field in front of the key of pgr_option."""
     lines = GOLDEN.splitlines()
     at = lines.index("pgr_option 48")
     lines[at] = "pgr_option 56"
@@ -29,7 +29,7 @@ def replaced(old, new):
     return GOLDEN.replace(old, new)
 
 
-# An int32 in a struct's last four bytes, which were padding: sizeof stays, the field list does not.
+# An int32 in a struct's former padding: sizeof is unchanged, the field list is not.
 BREACHES = {
     "a field in the middle": inserted_field(),
     "a field of another size": replaced("  native_code 44 4\n", "  native_code 44 2\n"),

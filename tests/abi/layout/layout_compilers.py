@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gcc and clang lay plugin_api out alike: layout.c by each, as C and as C++, against layout.golden; and every kept
-layout of a release is where today's began."""
+"""Compares the layouts of gcc and clang: layout.c by each, as C and C++, against layout.golden; and
+checks that every kept layout of a release is a prefix of the current one."""
 import pathlib
 import subprocess
 import sys

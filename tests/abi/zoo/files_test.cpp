@@ -1,5 +1,5 @@
-// Files that are no library, or none that is safe to open: nothing of them is executed, and none of
-// them blocks.
+// Files that are not libraries or unsafe to open: the host executes none of them, and none blocks
+// it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Adds a whole plugin, then lets `damage` change library (.so) and manifest (.json) of it.
+// Adds a valid plugin, then lets `damage` modify its library (.so) and manifest (.json).
 LoadRecord record_after(const std::function<void(const std::string& base)>& damage) {
   FakePlugins plugins;
   plugins.add("bad", "", "zoo");
@@ -99,7 +99,7 @@ TEST(ZooFiles, WhatIsNoLibrary) {
          [](auto& base) { replace(base, patched(base, offsetof(Elf64_Ehdr, e_type), ET_REL)); });
 }
 
-// A loader that maps what is not there ends the process at the first touch.
+// Touching the missing part of a mapped truncated file would kill the process.
 TEST(ZooFiles, WhatIsCutShort) {
   std::uint64_t needed = 0;
   const std::string whole = bytes_of(std::string(PLUGRAD_FAKE_PLUGINS) + "/zoo.so");
@@ -121,11 +121,12 @@ TEST(ZooFiles, WhatEverybodyCanWrite) {
   for (const char* part : {"/libplugrad_plugin_bad.so", "/libplugrad_plugin_bad.json", ""})
     expect({kPermissions, LoadState::Refused, "can be written by everybody"}, [&](auto& base) {
       ASSERT_EQ(chmod((fs::path(base).parent_path().string() + part).c_str(), 0777), 0);
-      if (!*part) chmod(fs::path(base).parent_path().c_str(), 01777);  // sticky does not help
+      // the sticky bit is not sufficient
+      if (!*part) chmod(fs::path(base).parent_path().c_str(), 01777);
     });
 }
 
-// A link in a directory that everybody can write may lead anywhere.
+// A link in a world-writable directory may point anywhere.
 TEST(ZooFiles, ALinkCountsWhereItStands) {
   Zoo safe, open;
   std::string target = safe.plugins.add("bad", "", "zoo");

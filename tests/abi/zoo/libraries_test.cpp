@@ -1,5 +1,5 @@
-// Libraries that misbehave: each leaves the expected record, and the host and its other plugins go
-// on.
+// Misbehaving libraries: each produces the expected record, and the host and its other plugins
+// continue to work.
 #include "abi/zoo/zoo.h"
 
 using namespace plugrad::runtime;
@@ -10,16 +10,16 @@ namespace {
 struct Row {
   const char* name;
   Expected expected;
-  const char* error = "";  // part of what finding its device says; empty: it is found
+  const char* error = "";  // part of the error of selecting its device; empty: success
   const char* library = "zoo";
-  const char* keys = "";  // of the manifest
+  const char* keys = "";  // keys of the manifest
 };
 
 constexpr LoadStage kOpen = LoadStage::Open, kEntry = LoadStage::Entry, kTable = LoadStage::Table,
                     kDevices = LoadStage::Devices;
 constexpr LoadState kRefused = LoadState::Refused, kLoaded = LoadState::Loaded;
 
-// A plugin that is refused is named with its reason by the failed selection.
+// The failed selection lists each rejected plugin with its reason.
 constexpr const char* kNone = "no device is available for";
 
 // clang-format off
@@ -54,7 +54,7 @@ constexpr Row kRows[] = {
     {"newer_host_ok", {kEntry, kRefused, "it needs a newer host"}, kNone},
     {"canary_hello", {kEntry, kRefused, "its headers lay out pgr_hello differently"}, kNone},
     {"canary_error", {kEntry, kRefused, "its headers lay out pgr_error differently"}, kNone},
-    {"prints", {kDevices, kLoaded, ""}},  // which the conformance suite refuses
+    {"prints", {kDevices, kLoaded, ""}},  // rejected by the conformance suite
     // the table
     {"table_null", {kTable, kRefused, "the table is NULL"}, kNone},
     {"table_misaligned", {kTable, kRefused, "the table is misaligned"}, kNone},

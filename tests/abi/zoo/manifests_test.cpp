@@ -1,4 +1,4 @@
-// Manifests that say too much, too little or nonsense, in the file, in the note, and in both.
+// Manifests that are oversized, incomplete or invalid: in the file, in the note, and in both.
 #include <fstream>
 
 #include "abi/zoo/zoo.h"

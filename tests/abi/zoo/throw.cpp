@@ -1,4 +1,4 @@
-// What C cannot do: leave by an exception.
+// Throws an exception, which C cannot.
 #include <stdexcept>
 
 extern "C" void zoo_throw() {

@@ -1,6 +1,6 @@
-/* A plugin that misbehaves in the way that the name of its file says: libplugrad_plugin_crash_entry.so crashes in its
-   entry. A name that nothing here knows behaves well. Macros make what cannot be told by a name: ZOO_ENTRY, ZOO_SECOND_ENTRY,
-   ZOO_IMPORT, ZOO_NOTE. */
+/* A plugin that misbehaves as its file name says: libplugrad_plugin_crash_entry.so crashes in its
+   entry. With unknown names it behaves correctly. Macros select variants that a name cannot:
+   ZOO_ENTRY, ZOO_SECOND_ENTRY, ZOO_IMPORT, ZOO_NOTE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -23,16 +23,18 @@ struct pgr_device {
 
 static char own_name[64], own_device_name[64];
 
-static int is(const char *name) { return strcmp(own_name, name) == 0; }
+static int is(const char* name) {
+  return strcmp(own_name, name) == 0;
+}
 
-static pgr_string text(const char *chars) {
+static pgr_string text(const char* chars) {
   pgr_string made;
   made.data = chars;
   made.size = strlen(chars);
   return made;
 }
 
-static pgr_status fail(pgr_error *error, pgr_status code, const char *message) {
+static pgr_status fail(pgr_error* error, pgr_status code, const char* message) {
   if (error && error->message_capacity > strlen(message)) {
     memcpy(error->message, message, strlen(message));
     error->message_size = strlen(message);
@@ -44,9 +46,9 @@ static pgr_status fail(pgr_error *error, pgr_status code, const char *message) {
 /* libplugrad_plugin_NAME.so -> NAME, and NAME in upper case. */
 static void learn_own_name(void) {
   Dl_info info;
-  const char *start;
+  const char* start;
   size_t size, i;
-  if (!dladdr((void *)&own_name, &info)) return;
+  if (!dladdr((void*)&own_name, &info)) return;
   start = strstr(info.dli_fname, "libplugrad_plugin_");
   if (!start) return;
   start += strlen("libplugrad_plugin_");
@@ -54,10 +56,11 @@ static void learn_own_name(void) {
   if (size >= sizeof own_name) return;
   memcpy(own_name, start, size);
   for (i = 0; i < size; ++i)
-    own_device_name[i] = own_name[i] >= 'a' && own_name[i] <= 'z' ? (char)(own_name[i] - 32) : own_name[i];
+    own_device_name[i] =
+        own_name[i] >= 'a' && own_name[i] <= 'z' ? (char)(own_name[i] - 32) : own_name[i];
 }
 
-static void misbehave_in(const char *where) {
+static void misbehave_in(const char* where) {
   char name[64];
   snprintf(name, sizeof name, "crash_%s", where);
   if (is(name)) raise(SIGSEGV);
@@ -78,7 +81,7 @@ __attribute__((constructor)) static void on_load(void) {
 
 /* pgr.device */
 
-static pgr_status device_info(pgr_device *device, pgr_device_info *out, pgr_error *error) {
+static pgr_status device_info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
   misbehave_in("device_info");
   if (device->index == 1) misbehave_in("second_device_info");
   if (is("terminal_message")) return fail(error, PGR_STATUS_IO_ERROR, "red \033[31m and \xff\xfe");
@@ -100,7 +103,7 @@ static pgr_status device_info(pgr_device *device, pgr_device_info *out, pgr_erro
   return PGR_STATUS_OK;
 }
 
-static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_error *error) {
+static pgr_status device_caps(pgr_device* device, pgr_device_caps* out, pgr_error* error) {
   static const pgr_tensor_core flat = {sizeof flat, PGR_STRUCT_TENSOR_CORE, NULL, 0, 16, 16, 0, 32};
   UNUSED(device);
   UNUSED(error);
@@ -112,7 +115,8 @@ static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_erro
   out->has_local = is("caps_no_group_size");
   out->max_params = is("caps_params_1") ? 1 : is("caps_params_7") ? 7 : is("caps_params_8") ? 8 : 0;
   out->threads = is("caps_unknown_values") ? UINT32_MAX : 1;
-  if (is("caps_core_stride_0") || is("caps_core_flat") || is("caps_core_count") || is("caps_core_null")) {
+  if (is("caps_core_stride_0") || is("caps_core_flat") || is("caps_core_count") ||
+      is("caps_core_null")) {
     out->tensor_cores = is("caps_core_null") ? NULL : &flat;
     out->tensor_core_count = is("caps_core_count") ? 1000000000u : 1;
     out->tensor_core_stride = is("caps_core_stride_0") ? 0 : sizeof flat;
@@ -122,38 +126,46 @@ static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_erro
 
 /* pgr.allocator, pgr.runner: never called by these tests */
 
-static pgr_status alloc_buffer(pgr_device *d, const pgr_alloc_desc *desc, pgr_buffer **out, pgr_error *error) {
+static pgr_status alloc_buffer(pgr_device* d, const pgr_alloc_desc* desc, pgr_buffer** out,
+                               pgr_error* error) {
   UNUSED(d), UNUSED(desc), UNUSED(out);
   return fail(error, PGR_STATUS_OUT_OF_MEMORY, "the zoo has no memory");
 }
-static void free_buffer(pgr_device *d, pgr_buffer *b) { UNUSED(d), UNUSED(b); }
-static pgr_status copy_in(pgr_device *d, pgr_queue *q, pgr_buffer *b, uint64_t at, const void *from, uint64_t n,
-                          pgr_error *e) {
+static void free_buffer(pgr_device* d, pgr_buffer* b) {
+  UNUSED(d), UNUSED(b);
+}
+static pgr_status copy_in(pgr_device* d, pgr_queue* q, pgr_buffer* b, uint64_t at, const void* from,
+                          uint64_t n, pgr_error* e) {
   UNUSED(d), UNUSED(q), UNUSED(b), UNUSED(at), UNUSED(from), UNUSED(n), UNUSED(e);
   return PGR_STATUS_INTERNAL;
 }
-static pgr_status copy_out(pgr_device *d, pgr_queue *q, void *to, pgr_buffer *b, uint64_t at, uint64_t n, pgr_error *e) {
+static pgr_status copy_out(pgr_device* d, pgr_queue* q, void* to, pgr_buffer* b, uint64_t at,
+                           uint64_t n, pgr_error* e) {
   UNUSED(d), UNUSED(q), UNUSED(b), UNUSED(at), UNUSED(to), UNUSED(n), UNUSED(e);
   return PGR_STATUS_INTERNAL;
 }
-static pgr_status load(pgr_device *d, const void *binary, uint64_t size, pgr_program **out, pgr_error *e) {
+static pgr_status load(pgr_device* d, const void* binary, uint64_t size, pgr_program** out,
+                       pgr_error* e) {
   UNUSED(d), UNUSED(binary), UNUSED(size), UNUSED(out), UNUSED(e);
   return PGR_STATUS_BAD_BINARY;
 }
-static pgr_status find_kernel(pgr_device *d, pgr_program *p, const pgr_string *name, pgr_kernel **out, pgr_error *e) {
+static pgr_status find_kernel(pgr_device* d, pgr_program* p, const pgr_string* name,
+                              pgr_kernel** out, pgr_error* e) {
   UNUSED(d), UNUSED(p), UNUSED(name), UNUSED(out), UNUSED(e);
   return PGR_STATUS_NOT_FOUND;
 }
-static pgr_status launch(pgr_device *d, pgr_queue *q, pgr_kernel *k, const pgr_launch_desc *desc, uint64_t *time_ns,
-                         pgr_error *e) {
+static pgr_status launch(pgr_device* d, pgr_queue* q, pgr_kernel* k, const pgr_launch_desc* desc,
+                         uint64_t* time_ns, pgr_error* e) {
   UNUSED(d), UNUSED(q), UNUSED(k), UNUSED(desc), UNUSED(time_ns), UNUSED(e);
   return PGR_STATUS_LAUNCH_FAILED;
 }
-static void unload(pgr_device *d, pgr_program *p) { UNUSED(d), UNUSED(p); }
+static void unload(pgr_device* d, pgr_program* p) {
+  UNUSED(d), UNUSED(p);
+}
 
 /* the plugin's table */
 
-static pgr_status plugin_info(pgr_plugin *plugin, pgr_plugin_info *out, pgr_error *error) {
+static pgr_status plugin_info(pgr_plugin* plugin, pgr_plugin_info* out, pgr_error* error) {
   UNUSED(plugin);
   misbehave_in("info");
   if (is("info_fails")) return fail(error, PGR_STATUS_IO_ERROR, "its licence file is missing");
@@ -164,11 +176,11 @@ static pgr_status plugin_info(pgr_plugin *plugin, pgr_plugin_info *out, pgr_erro
   out->vendor.size = 17;
   if (is("info_null_name")) out->device_name.data = NULL;
   if (is("info_huge_name")) out->device_name.size = UINT64_MAX;
-  if (is("info_wild_name")) out->device_name.data = (const char *)8;
+  if (is("info_wild_name")) out->device_name.data = (const char*)8;
   return PGR_STATUS_OK;
 }
 
-static pgr_status device_count(pgr_plugin *plugin, uint32_t *out, pgr_error *error) {
+static pgr_status device_count(pgr_plugin* plugin, uint32_t* out, pgr_error* error) {
   UNUSED(plugin);
   misbehave_in("count");
   if (is("count_fails")) return fail(error, PGR_STATUS_DEVICE_LOST, "the bus is gone");
@@ -178,9 +190,10 @@ static pgr_status device_count(pgr_plugin *plugin, uint32_t *out, pgr_error *err
   return PGR_STATUS_OK;
 }
 
-static pgr_status device_open(pgr_plugin *plugin, uint32_t index, const pgr_option *options, uint32_t option_count,
-                              uint32_t option_stride, pgr_device **out, pgr_error *error) {
-  pgr_device *device;
+static pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,
+                              uint32_t option_count, uint32_t option_stride, pgr_device** out,
+                              pgr_error* error) {
+  pgr_device* device;
   UNUSED(plugin), UNUSED(options), UNUSED(option_count), UNUSED(option_stride);
   misbehave_in("open");
   if (is("open_fails")) return fail(error, PGR_STATUS_PERMISSION_DENIED, "/dev/zoo0 is locked");
@@ -189,18 +202,19 @@ static pgr_status device_open(pgr_plugin *plugin, uint32_t index, const pgr_opti
   device = calloc(1, sizeof *device);
   if (!device) return PGR_STATUS_OUT_OF_HOST_MEMORY;
   device->index = index;
-  snprintf(device->id, sizeof device->id, "ZOO-%05u", (unsigned)(is("unsorted") ? 9 - index : index));
+  snprintf(device->id, sizeof device->id, "ZOO-%05u",
+           (unsigned)(is("unsorted") ? 9 - index : index));
   *out = device;
   return PGR_STATUS_OK;
 }
 
-static void device_close(pgr_plugin *plugin, pgr_device *device) {
+static void device_close(pgr_plugin* plugin, pgr_device* device) {
   UNUSED(plugin);
   free(device);
 }
 
-static pgr_status query_interface(pgr_plugin *plugin, const pgr_string *name, uint32_t minor, const void **out,
-                                  pgr_error *error) {
+static pgr_status query_interface(pgr_plugin* plugin, const pgr_string* name, uint32_t minor,
+                                  const void** out, pgr_error* error) {
   static pgr_device_api device;
   static pgr_allocator_api allocator;
   static pgr_runner_api runner;
@@ -222,18 +236,19 @@ static pgr_status query_interface(pgr_plugin *plugin, const pgr_string *name, ui
   if (is("query_fails")) return fail(error, PGR_STATUS_INTERNAL, "out of order");
   *out = NULL;
   if (name->size == 10 && !memcmp(name->data, "pgr.device", 10)) *out = &device;
-  if (name->size == 13 && !memcmp(name->data, "pgr.allocator", 13) && !is("no_allocator")) *out = &allocator;
+  if (name->size == 13 && !memcmp(name->data, "pgr.allocator", 13) && !is("no_allocator"))
+    *out = &allocator;
   if (name->size == 10 && !memcmp(name->data, "pgr.runner", 10)) {
     if (is("runner_null")) return PGR_STATUS_OK;
-    *out = is("runner_other_id") ? (const void *)&allocator : &runner;
-    if (is("runner_misaligned")) *out = (const char *)&runner + 4;
+    *out = is("runner_other_id") ? (const void*)&allocator : &runner;
+    if (is("runner_misaligned")) *out = (const char*)&runner + 4;
     if (is("runner_size_0")) runner.struct_size = 0;
     if (is("runner_short")) runner.struct_size = offsetof(pgr_runner_api, launch);
   }
   return *out ? PGR_STATUS_OK : fail(error, PGR_STATUS_UNSUPPORTED, "not offered");
 }
 
-static const pgr_plugin_api *make_table(void) {
+static const pgr_plugin_api* make_table(void) {
   static pgr_plugin_api table;
   PGR_INIT(table, PLUGIN_API);
   table.info = is("slots_null") ? NULL : plugin_info;
@@ -246,11 +261,11 @@ static const pgr_plugin_api *make_table(void) {
   if (is("table_size_odd")) table.struct_size = offsetof(pgr_plugin_api, device_count) + 3;
   if (is("table_size_huge")) table.struct_size = UINT32_MAX;
   if (is("table_other_id")) table.struct_id = PGR_STRUCT_HELLO;
-  if (is("table_misaligned")) return (const pgr_plugin_api *)((const char *)&table + 1);
+  if (is("table_misaligned")) return (const pgr_plugin_api*)((const char*)&table + 1);
   return is("table_null") ? NULL : &table;
 }
 
-static pgr_status enter(pgr_hello *hello, const pgr_plugin_api **out, pgr_error *error) {
+static pgr_status enter(pgr_hello* hello, const pgr_plugin_api** out, pgr_error* error) {
   misbehave_in("entry");
   if (is("entry_fails")) return fail(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
   if (is("entry_unknown_code")) return 987654;
@@ -265,23 +280,27 @@ static pgr_status enter(pgr_hello *hello, const pgr_plugin_api **out, pgr_error 
 }
 
 #ifdef ZOO_ENTRY
-PGR_EXPORT pgr_status ZOO_ENTRY(pgr_hello *hello, const pgr_plugin_api **out, pgr_error *error) {
+PGR_EXPORT pgr_status ZOO_ENTRY(pgr_hello* hello, const pgr_plugin_api** out, pgr_error* error) {
   return enter(hello, out, error);
 }
 #endif
 #ifdef ZOO_SECOND_ENTRY
-PGR_EXPORT pgr_status ZOO_SECOND_ENTRY(pgr_hello *hello, const pgr_plugin_api **out, pgr_error *error) {
+PGR_EXPORT pgr_status ZOO_SECOND_ENTRY(pgr_hello* hello, const pgr_plugin_api** out,
+                                       pgr_error* error) {
   return enter(hello, out, error);
 }
 #endif
 #ifndef ZOO_ENTRY
-PGR_EXPORT pgr_status zoo_other_symbol(pgr_hello *hello, const pgr_plugin_api **out, pgr_error *error) {
+PGR_EXPORT pgr_status zoo_other_symbol(pgr_hello* hello, const pgr_plugin_api** out,
+                                       pgr_error* error) {
   return enter(hello, out, error);
 }
 #endif
 #ifdef ZOO_IMPORT
 extern int zoo_is_nowhere(void);
-PGR_EXPORT int zoo_importer(void) { return zoo_is_nowhere(); }
+PGR_EXPORT int zoo_importer(void) {
+  return zoo_is_nowhere();
+}
 #endif
 #ifdef ZOO_NOTE
 __extension__ PGR_PLUGIN_NOTE(

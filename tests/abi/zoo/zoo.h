@@ -1,4 +1,4 @@
-// A registry over one directory of hostile files, and what became of them.
+// A registry of one directory of hostile files, with their records.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@ namespace plugrad::runtime {
 
 class Zoo {
  public:
-  /// Looks the plugin's device up in a registry that has a good plugin too, which must work
-  /// whatever the other does.
+  /// Looks up the plugin's device in a registry with a second, valid plugin, which must always
+  /// work.
   void find(const std::string& selection, const std::string& visible = "") {
     if (!std::filesystem::exists(plugins.path() + "/libplugrad_plugin_good.so"))
       plugins.add("good", "", "zoo");
@@ -38,7 +38,7 @@ class Zoo {
 struct Expected {
   LoadStage stage;
   LoadState state;
-  const char* reason;  // a part of it; empty: there is none
+  const char* reason;  // part of the reason; empty: none
 };
 
 inline void expect_record(const LoadRecord& record, const Expected& expected) {

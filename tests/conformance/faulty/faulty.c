@@ -1,5 +1,5 @@
-/* A plugin that does wrong what its option "fault" names. Everything else is the reference plugin's:
-   its tables are handed on, with some functions replaced. */
+/* A plugin with the fault that its option "fault" names. Otherwise it forwards the tables of the
+   reference plugin, with some functions replaced. */
 #include "faulty.h"
 
 #include <dlfcn.h>
@@ -12,18 +12,18 @@
 #include "plugrad/plugin_api/runner.h"
 
 static char device_fault[64];
-static const pgr_plugin_api *own;
+static const pgr_plugin_api* own;
 static pgr_plugin_api plugin_table;
-static const pgr_runner_api *own_runner;
+static const pgr_runner_api* own_runner;
 static pgr_runner_api runner_table;
-static const pgr_allocator_api *own_allocator;
+static const pgr_allocator_api* own_allocator;
 static int kernel_has_xor;
 
-static void read_fault(const pgr_option *options, uint32_t count, uint32_t stride, char *fault) {
+static void read_fault(const pgr_option* options, uint32_t count, uint32_t stride, char* fault) {
   uint32_t i;
   fault[0] = '\0';
   for (i = 0; i < count; ++i) {
-    const pgr_option *option = (const pgr_option *)((const char *)options + i * (size_t)stride);
+    const pgr_option* option = (const pgr_option*)((const char*)options + i * (size_t)stride);
     if (option->value.size < 64) {
       memcpy(fault, option->value.data, option->value.size);
       fault[option->value.size] = '\0';
@@ -32,13 +32,13 @@ static void read_fault(const pgr_option *options, uint32_t count, uint32_t strid
 }
 
 __attribute__((noinline)) static void crash_here(void) {
-  int *volatile nowhere = (int *)8;
+  int* volatile nowhere = (int*)8;
   *nowhere = 1;
 }
 
-void happen(const char *fault, const char *place) {
+void happen(const char* fault, const char* place) {
   const size_t length = strlen(place);
-  const char *what;
+  const char* what;
   if (strncmp(fault, place, length) != 0 || fault[length] != '-') return;
   what = fault + length + 1;
   if (strcmp(what, "crash") == 0) crash_here();
@@ -53,30 +53,30 @@ void happen(const char *fault, const char *place) {
   }
 }
 
-/* The reference's binary is the kernel IR block itself. */
-static pgr_status load(pgr_device *device, const void *binary, uint64_t size, pgr_program **out,
-                       pgr_error *error) {
-  const pgr_ir_header *header = binary;
+/* The reference plugin's binary is the kernel IR block itself. */
+static pgr_status load(pgr_device* device, const void* binary, uint64_t size, pgr_program** out,
+                       pgr_error* error) {
+  const pgr_ir_header* header = binary;
   uint32_t i;
   kernel_has_xor = 0;
   for (i = 0; i < header->inst_count; ++i) {
-    const char *inst = (const char *)binary + header->inst_offset + i * (size_t)header->inst_stride;
-    if (((const pgr_ir_inst *)inst)->op == PGR_OP_XOR) kernel_has_xor = 1;
+    const char* inst = (const char*)binary + header->inst_offset + i * (size_t)header->inst_stride;
+    if (((const pgr_ir_inst*)inst)->op == PGR_OP_XOR) kernel_has_xor = 1;
   }
   return own_runner->load(device, binary, size, out, error);
 }
 
-/* Byte `offset` of the last buffer, wherever that is. */
-static void spoil_byte(pgr_device *device, const pgr_launch_desc *desc, int64_t offset) {
-  unsigned char *memory = NULL;
-  pgr_buffer *buffer = desc->buffers[desc->buffer_count - 1];
-  if (own_allocator->map(device, buffer, (void **)&memory, NULL) != PGR_STATUS_OK) return;
+/* Byte `offset` of the last buffer. */
+static void spoil_byte(pgr_device* device, const pgr_launch_desc* desc, int64_t offset) {
+  unsigned char* memory = NULL;
+  pgr_buffer* buffer = desc->buffers[desc->buffer_count - 1];
+  if (own_allocator->map(device, buffer, (void**)&memory, NULL) != PGR_STATUS_OK) return;
   memory[offset] ^= 0x40;
   own_allocator->unmap(device, buffer, NULL);
 }
 
-static pgr_status launch(pgr_device *device, pgr_queue *queue, pgr_kernel *kernel,
-                         const pgr_launch_desc *desc, uint64_t *out_time_ns, pgr_error *error) {
+static pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
+                         const pgr_launch_desc* desc, uint64_t* out_time_ns, pgr_error* error) {
   pgr_status status;
   happen(device_fault, "launch");
   status = own_runner->launch(device, queue, kernel, desc, out_time_ns, error);
@@ -86,16 +86,16 @@ static pgr_status launch(pgr_device *device, pgr_queue *queue, pgr_kernel *kerne
   return status;
 }
 
-static pgr_status device_open(pgr_plugin *plugin, uint32_t index, const pgr_option *options,
-                              uint32_t option_count, uint32_t option_stride, pgr_device **out,
-                              pgr_error *error) {
+static pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,
+                              uint32_t option_count, uint32_t option_stride, pgr_device** out,
+                              pgr_error* error) {
   read_fault(options, option_count, option_stride, device_fault);
   happen(device_fault, "open");
   return own->device_open(plugin, index, NULL, 0, option_stride, out, error);
 }
 
-static pgr_status query_interface(pgr_plugin *plugin, const pgr_string *name, uint32_t minor,
-                                  const void **out_table, pgr_error *error) {
+static pgr_status query_interface(pgr_plugin* plugin, const pgr_string* name, uint32_t minor,
+                                  const void** out_table, pgr_error* error) {
   const pgr_status status = own->query_interface(plugin, name, minor, out_table, error);
   if (status != PGR_STATUS_OK) return status;
   if (name->size == 13 && memcmp(name->data, "pgr.allocator", 13) == 0) own_allocator = *out_table;
@@ -109,18 +109,18 @@ static pgr_status query_interface(pgr_plugin *plugin, const pgr_string *name, ui
   return PGR_STATUS_OK;
 }
 
-static pgr_status enter_reference(pgr_hello *hello, pgr_error *error) {
+static pgr_status enter_reference(pgr_hello* hello, pgr_error* error) {
   pgr_plugin_entry_fn entry;
-  void *library = dlopen(REFERENCE_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  void *symbol = library ? dlsym(library, PGR_PLUGIN_ENTRY_NAME) : NULL;
+  void* library = dlopen(REFERENCE_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  void* symbol = library ? dlsym(library, PGR_PLUGIN_ENTRY_NAME) : NULL;
   if (!symbol) return PGR_STATUS_INTERNAL;
   memcpy(&entry, &symbol, sizeof entry);
   hello->option_count = 0;
   return entry(hello, &own, error);
 }
 
-PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello *hello, const pgr_plugin_api **out_api,
-                                       pgr_error *error) {
+PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
+                                       pgr_error* error) {
   char fault[64];
   pgr_status status;
   read_fault(hello->options, hello->option_count, hello->option_stride, fault);

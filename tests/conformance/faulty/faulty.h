@@ -1,4 +1,4 @@
-/* What goes wrong, by the option "fault": at its place in the plugin, else nothing. */
+/* Faults selected by the option "fault", triggered at their place in the plugin. */
 #ifndef PLUGRAD_TESTS_CONFORMANCE_FAULTY_H
 #define PLUGRAD_TESTS_CONFORMANCE_FAULTY_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Crashes, hangs, aborts, prints, exits or throws where `fault` is "PLACE-crash" and so on. */
+/* Crashes, hangs, aborts, prints, exits or throws if `fault` is "PLACE-crash" etc. */
 void happen(const char* fault, const char* place);
 void throw_something(void);
 

@@ -1,9 +1,8 @@
-"""check.py PREFIX [NAME…]: every mutant of table.py is caught by the test that it names, and by no accident.
+"""check.py PREFIX [NAME…]: checks that each mutant of table.py is detected by its named test.
 
-PREFIX is an installed or built plugrad. The plugins as they are must pass every named test; each mutant, compiled
-from the one file that differs, must fail, crash or run out of time in exactly its test. --write-page writes
-docs/conformance-mutants.md; without it the page must say what the table says.
-"""
+PREFIX is an installed or built plugrad. The unmodified plugins must pass every named test; each
+mutant, compiled from the one modified file, must fail, crash or time out in exactly its test.
+--write-page writes docs/conformance-mutants.md; otherwise the page must match the table."""
 import concurrent.futures
 import json
 import os
@@ -25,7 +24,7 @@ COMMON = ["-O1", "-fPIC", "-w", "-fvisibility=hidden", *INCLUDES]
 CXX = ["c++", "-std=c++20", "-O0", *COMMON[1:]]
 LANGUAGES = {"c": ["cc", *COMMON], "cpp": CXX, "reference": CXX}
 CAUGHT = {"fail", "crash", "timeout"}
-# A hang costs its whole time limit, a second at most.
+# A hang costs its whole time limit; this factor keeps it below a second.
 TIME_FACTOR = "0.05"
 
 
@@ -45,7 +44,7 @@ def note_of(language):
 
 
 class Builder:
-    """Compiles a template once, and after that only the file that a mutant changes."""
+    """Compiles a template once, and afterwards only the file that a mutant changes."""
 
     def __init__(self, prefix, folder):
         self.prefix, self.folder = prefix, folder
@@ -123,7 +122,7 @@ def check_mutant(builder, row):
 
 
 def check_unknown_option(prefix, library):
-    """An option of the plugin as a whole that nobody knows is refused by name."""
+    """Checks that an unknown plugin-wide option is rejected by name."""
     done = subprocess.run([str(prefix / "bin/plugrad"), "conformance", "--plugin", str(library), "--plugin-option",
                            "colour=red"], text=True, capture_output=True)
     told = "NOT_FOUND" in done.stderr and "colour" in done.stderr

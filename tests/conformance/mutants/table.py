@@ -1,10 +1,10 @@
-"""The mutants: plugins, each broken in one way, and the test of the suite that must catch it.
+"""The mutants: plugins with one defect each, and the test of the suite that must detect it.
 
-A row: name, what is broken, file (of sdk/template/c, sdk/template/cpp or plugins/reference), what is replaced by what,
-test. The texts to replace stand in the file exactly once, so a change that a row does not follow fails the check.
-"""
+A row: name, defect, file (of sdk/template/c, sdk/template/cpp or plugins/reference), replacements,
+test. The text to replace must occur in the file exactly once, so that an outdated row fails the
+check."""
 
-# A function that changes the C of a kernel before cc sees it, and its use: `from` becomes `to`.
+# Edits the C of a kernel before compilation; a use replaces `from` by `to`.
 EDIT_KERNEL = """static void edit_kernel(pgr_compile_desc *desc, const char *from, const char *to) {
   const char *at = desc->input, *end = at + desc->input_bytes;
   char *out = malloc(4 * desc->input_bytes + 1024), *next = out;
@@ -27,7 +27,7 @@ def edited(*pairs):
              f"{calls}  write_identity(device, identity, sizeof identity);\n  PGR_TRY(pgr_cc_compile")]
 
 
-# Changes the decoded kernel before the interpreter gets it.
+# Edits the decoded kernel before the interpreter runs it.
 DECODED = "      throw sdk::StatusError(PGR_STATUS_BAD_BINARY, e.what());\n    }\n"
 
 

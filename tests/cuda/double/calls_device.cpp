@@ -1,4 +1,4 @@
-// Device, context and memory of the driver's interface, and the controls of tests.
+// Device, context and memory functions of the driver, and the controls for tests.
 #include <malloc.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ int arch() {
   return text ? std::atoi(text) : 90;
 }
 
-char kContext;  // the one primary context
+char kContext;  // the only primary context
 
 char* pointer(CUdeviceptr at) {
   return reinterpret_cast<char*>(at);
@@ -33,7 +33,7 @@ void report_leaks(State& state) {
 
 DOUBLE_EXPORT CUresult cuInit(unsigned) {
   State& state = State::get();
-  ::mallopt(M_ARENA_MAX, 1);  // an arena a stream would look like a leak
+  ::mallopt(M_ARENA_MAX, 1);  // one arena per stream would look like a leak
   state.is_initialized = true;
   const CUresult entered = state.enter(__func__, false);
   state.is_initialized = entered == kSuccess;
@@ -66,7 +66,7 @@ DOUBLE_EXPORT CUresult cuDeviceGetCount(int* out) {
 DOUBLE_EXPORT CUresult cuDeviceGet(CUdevice* out, int index) {
   DOUBLE_ENTER(false);
   if (index != 0) return kInvalidDevice;
-  *out = 7;  // a handle is not an index
+  *out = 7;  // a handle that differs from any index
   return kSuccess;
 }
 DOUBLE_EXPORT CUresult cuDeviceGetName(char* out, int size, CUdevice) {
@@ -104,7 +104,7 @@ DOUBLE_EXPORT CUresult cuDevicePrimaryCtxRetain(void** out, CUdevice device) {
   *out = &kContext;
   return kSuccess;
 }
-// The last user's release ends the context, and with it the failure that it was in.
+// The last release destroys the context and clears its failure.
 DOUBLE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   State& state = State::get();
   {
@@ -173,7 +173,7 @@ DOUBLE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t size) {
 DOUBLE_EXPORT CUresult cuMemFree_v2(CUdeviceptr at) {
   DOUBLE_ENTER(true);
   State& state = State::get();
-  state.wait_for_all();  // as the driver does
+  state.wait_for_all();  // same as the driver
   std::unique_lock lock(state.mutex);
   const auto found = state.memory.find(pointer(at));
   if (found == state.memory.end()) {
@@ -209,19 +209,19 @@ DOUBLE_EXPORT CUresult cuMemFreeHost(void* at) {
   return kSuccess;
 }
 
-// The nth next call of `function` (0: the next) answers `result`.
+// Makes the nth next call of `function` (0: the next) return `result`.
 DOUBLE_EXPORT void cuda_double_fail(const char* function, int nth, int result) {
   State& state = State::get();
   const std::lock_guard lock(state.mutex);
   state.injected[function] = {nth, result};
 }
-// The next work that a stream comes to breaks the context.
+// The next work executed by a stream breaks the context.
 DOUBLE_EXPORT void cuda_double_fail_work(int result) {
   State& state = State::get();
   const std::lock_guard lock(state.mutex);
   state.next_work_fails = result;
 }
-// What was done wrong since the last call of this; "" for nothing.
+// The errors since the last call of this function; "" for none.
 DOUBLE_EXPORT const char* cuda_double_violations() {
   State& state = State::get();
   static std::string given;

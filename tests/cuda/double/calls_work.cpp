@@ -1,4 +1,4 @@
-// Streams, events, copies, modules, launches and graphs of the driver's interface.
+// Stream, event, copy, module, launch and graph functions of the driver.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ CUresult submit(Stream* stream, std::function<void()> work, bool is_mark = false
   return kSuccess;
 }
 
-// Asynchronous copies of memory that is not pinned are not asynchronous on a GPU.
+// Asynchronous copies of unpinned memory are synchronous on a GPU.
 void expect_pinned(const void* at, size_t size) {
   State& state = State::get();
   {
@@ -39,7 +39,7 @@ void fill_columns(char* to, size_t pitch, size_t step, const void* value, size_t
   for (size_t row = 0; row < height; ++row) std::memcpy(to + row * pitch, value, step);
 }
 
-// For ptxas, which the tests call where there is one.
+// Keeps the text for ptxas, which the tests call if it is installed.
 void keep_ptx(const char* text) {
   static std::mutex mutex;
   const char* folder = std::getenv("PLUGRAD_CUDA_DOUBLE_PTX");
@@ -287,7 +287,7 @@ CUresult add_node(GraphNode** out, Graph* graph, GraphNode* const* after, size_t
   return kSuccess;
 }
 
-// In an order that dependencies allow and that is not the one they were added in.
+// In an order that satisfies the dependencies but differs from the order of insertion.
 void run_graph(const std::vector<GraphNode>& nodes,
                const std::map<const GraphNode*, size_t>& index) {
   std::vector<bool> is_done(nodes.size());

@@ -1,4 +1,4 @@
-// Sums, products, shifts and bits.
+// Steps of arithmetic, shifts and bit operations.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ using Unsigned =
                        std::conditional_t<sizeof(T) == 4, uint32_t,
                                           std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
 
-// Integers wrap: computed without a sign, in a type that does not shrink to int.
+// Integers wrap: computed in an unsigned type that is not promoted to int.
 template <typename T, typename Compute>
 T wrapping(T a, T b, const Compute& compute) {
   return static_cast<T>(compute(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
@@ -39,7 +39,7 @@ PLUGRAD_ARITHMETIC(Add, +);
 PLUGRAD_ARITHMETIC(Sub, -);
 PLUGRAD_ARITHMETIC(Mul, *);
 
-// What a GPU gives for a zero divisor is anything: here a number that tests notice.
+// Division by zero is undefined on a GPU: returns a number that tests detect.
 struct Div {
   template <typename T>
   static T of(T a, T b) {
@@ -171,7 +171,7 @@ void mad_wide(Item& item, const Inst& inst) {
   item.set(inst.to[0], Add::of(wide_product<T>(item, inst), item.get<Wider<T>>(inst.from[2])));
 }
 
-// Counts from the width on shift everything out.
+// Counts of the width or more shift all bits out.
 template <typename T>
 void shift_left(Item& item, const Inst& inst) {
   const uint32_t count = item.get<uint32_t>(inst.from[1]);

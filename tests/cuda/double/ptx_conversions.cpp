@@ -1,4 +1,4 @@
-// Comparisons, and casts.
+// Steps of comparisons and casts.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -55,7 +55,7 @@ void set_predicate_with(Item& item, const Inst& inst) {
   item.set<uint8_t>(inst.to[0], Combine::of(own, item.get<uint8_t>(inst.from[2])));
 }
 
-// Integers from floats are clamped, NaN is 0; the sign of a narrower one reaches all bits.
+// Float to integer clamps, NaN gives 0; narrower signed results are sign-extended.
 template <typename To, typename From>
 void convert(Item& item, const Inst& inst) {
   const From value = item.get<From>(inst.from[0]);

@@ -1,4 +1,4 @@
-// Loads, stores, asynchronous copies, atomic sums, and registers taken apart and put together.
+// Steps of loads, stores, asynchronous copies, atomic sums, and register packing.
 #include <algorithm>
 #include <atomic>
 #include <bit>

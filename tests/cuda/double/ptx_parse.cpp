@@ -16,7 +16,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Parts between separators that stand outside of brackets.
+// Splits at separators outside brackets.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -59,7 +59,7 @@ uint32_t size_of_type(std::string_view declaration) {
 class KernelParser {
  public:
   KernelParser(Kernel& kernel, std::map<std::string, uint64_t> outer_shared) : kernel_(kernel) {
-    kernel_.slots.push_back(0);  // slot 0 is nothing
+    kernel_.slots.push_back(0);  // slot 0 is unused
     for (const auto& [name, size] : outer_shared)
       declare(kernel_.shared, kernel_.shared_size, name, size, 64);
   }
@@ -110,7 +110,8 @@ class KernelParser {
     declare(list, total, name, size, std::max<uint64_t>(number_in(text, ".align"), 8));
   }
 
-  // Those of a family, "%r<8>", are known by their sign; others are named one by one.
+  // Families such as "%r<8>" are recognised by their prefix; other registers are declared one by
+  // one.
   void registers(std::string_view text) {
     for (std::string_view name : split(text.substr(text.find_last_of(" \t") + 1), ','))
       if (!name.starts_with('%')) slot(std::string(name));
@@ -195,7 +196,7 @@ class KernelParser {
     kernel_.code.push_back(std::move(inst));
   }
 
-  // mov.b64 takes registers apart and puts them together: {%r1, %r2}.
+  // mov.b64 unpacks and packs registers: {%r1, %r2}.
   bool place_pack(const std::string& mnemonic, const std::vector<std::string_view>& operands,
                   Inst& inst) {
     if (!mnemonic.starts_with("mov.") || operands.size() != 2) return false;
@@ -267,7 +268,7 @@ std::string without_comments(std::string_view text) {
   return out;
 }
 
-// Up to the brace that closes the one at the begin of `text`.
+// Up to the brace that closes the one at the beginning of `text`.
 std::string_view block_of(std::string_view text) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -286,7 +287,7 @@ void parse_body(std::string_view body, KernelParser& parser) {
     }
     const size_t stop = body.find_first_of(";:");
     if (stop == body.npos) refuse(body);
-    // A colon ends a label; vectors' and asm's braces hold none.
+    // A colon ends a label; braces of vectors and inline assembly contain none.
     if (body[stop] == ':')
       parser.label(trim(body.substr(0, stop)));
     else

@@ -1,4 +1,4 @@
-// The loops over groups and items, and which step an instruction is.
+// The loops over groups and items, and the mapping from instructions to steps.
 #include <algorithm>
 #include <span>
 
@@ -33,7 +33,7 @@ Steps make_steps() {
   return steps;
 }
 
-// Which of a mnemonic's modifiers say nothing to a machine of one item at a time.
+// Modifiers of a mnemonic without effect on a machine that runs one item at a time.
 bool is_dropped(const std::string& root, const std::string& part) {
   static const std::vector<std::string> kOfMemory = {
       "global", "shared", "local", "param", "const", "volatile", "relaxed",
@@ -54,7 +54,7 @@ Step find_step(const std::string& mnemonic, uint32_t& lanes) {
   static const Steps steps = make_steps();
   size_t end = std::min(mnemonic.find('.'), mnemonic.size());
   const std::string root = mnemonic.substr(0, end);
-  if (root == "cvta") return unary<uint64_t, Mov>;  // one address space
+  if (root == "cvta") return unary<uint64_t, Mov>;  // a single address space
   std::string name = root;
   while (end < mnemonic.size()) {
     const size_t next = std::min(mnemonic.find('.', end + 1), mnemonic.size());
@@ -107,7 +107,7 @@ void begin_item(const Kernel& kernel, Item& item, const std::vector<char>& param
 
 constexpr size_t kWarp = 32;
 
-// Until each item waits or is done; at an mma all of the warp meet.
+// Runs until each item waits or is done; all items of the warp synchronise at an mma.
 void run_warp(const Kernel& kernel, std::span<Item> warp) {
   for (Item& item : warp) item.is_waiting = false;
   for (;;) {

@@ -1,4 +1,4 @@
-// What the tables of PTX's instructions share.
+// Shared by the tables of PTX instructions.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace plugrad::cuda_double {
 
 using Steps = std::unordered_map<std::string, Step>;
 
-// Calls add(suffix, T{}) for types.
+// Calls add(suffix, T{}) for each type.
 template <typename Add>
 void each_integer(const Add& add) {
   add(".u16", uint16_t{}), add(".s16", int16_t{}), add(".u32", uint32_t{}), add(".s32", int32_t{});
@@ -29,7 +29,7 @@ void each_small(const Add& add) {
   add(".u8", uint8_t{}), add(".s8", int8_t{}), add(".b8", uint8_t{});
 }
 
-// By subject.
+// Tables by subject.
 void add_arithmetic(Steps& steps);
 void add_bits(Steps& steps);
 void add_comparisons(Steps& steps);
@@ -37,7 +37,7 @@ void add_conversions(Steps& steps);
 void add_memory(Steps& steps);
 void add_tiles(Steps& steps);
 
-// The calling thread's item may touch these beside the device's memory.
+// Memory that the calling thread's item may access besides device memory.
 struct Own {
   const char* begin = nullptr;
   uint64_t size = 0;

@@ -1,4 +1,4 @@
-// mma.sync on the registers of a warp, with the places that the PTX manual gives.
+// mma.sync on the registers of a warp, with the layouts of the PTX manual.
 #include <bit>
 #include <cmath>
 
@@ -11,7 +11,7 @@ void meet(Item& item, const Inst&) {
   item.is_at_mma = true;
 }
 
-constexpr uint32_t kDroppedBits = 13;  // of a tf32's fraction
+constexpr uint32_t kDroppedBits = 13;  // fraction bits that tf32 drops
 
 void round_to_tf32(Item& item, const Inst& inst) {
   uint32_t bits = item.get<uint32_t>(inst.from[0]);
@@ -32,7 +32,7 @@ double half_value(uint32_t bits) {
 
 enum class Input { Half, Brain, Tf32 };
 
-// Elements of 16 bits lie in pairs, the first one low.
+// 16-bit elements are packed in pairs, the first one low.
 double input_value(Input input, const Item& item, const uint32_t* slots, uint32_t number) {
   if (input == Input::Tf32) {
     const uint32_t bits = item.get<uint32_t>(slots[number]);

@@ -65,7 +65,7 @@ void Stream::run() {
 }
 
 State& State::get() {
-  static State* state = new State;  // streams may outlive what the process destroys
+  static State* state = new State;  // leaked: streams may outlive the process's destructors
   return *state;
 }
 

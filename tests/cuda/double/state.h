@@ -1,5 +1,5 @@
-// The state of the double: one GPU whose memory is the host's and whose streams are threads. It
-// keeps every handle that it gave out, so that a foreign, freed or leaked one is noticed.
+// State of the double: one GPU with host memory and threads as streams. All handles are recorded,
+// so that foreign, freed and leaked ones are detected.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 #include "double/ptx.h"
 
-// cuda.h is not there: the few types, as the driver's users declare them.
+// cuda.h is unavailable: declares the few types as users of the driver do.
 using CUresult = int;
 using CUdevice = int;
 using CUdeviceptr = uint64_t;
@@ -44,7 +44,7 @@ constexpr uint32_t kMaxItems = 1024;
 
 uint64_t now_ns();
 
-// A mark in a stream; waiters keep it when its event is recorded anew.
+// A marker in a stream; waiters keep it when its event is recorded again.
 struct Mark {
   std::mutex mutex;
   std::condition_variable changed;
@@ -59,12 +59,12 @@ struct Event {
   std::shared_ptr<Mark> mark;  // nullptr: never recorded
 };
 
-// Work in order on a thread of its own.
+// Work in order on its own thread.
 class Stream {
  public:
   Stream();
   ~Stream();  // waits
-  // A mark is reached whatever failed before it.
+  // A marker is reached even after earlier failures.
   void submit(std::function<void()> work, bool is_mark = false);
   void wait();
 
@@ -76,7 +76,7 @@ class Stream {
     std::function<void()> run;
     bool is_mark;
   };
-  std::deque<Work> pending_;  // the front one runs
+  std::deque<Work> pending_;  // the front one is running
   bool is_ending_ = false;
   std::thread thread_;
 };
@@ -98,7 +98,7 @@ struct GraphExec {
   std::map<const GraphNode*, size_t> index;
 };
 
-// Everything that can be leaked, by the kind's name.
+// All objects that can leak, by the name of their kind.
 class State {
  public:
   static State& get();
@@ -106,16 +106,16 @@ class State {
   std::mutex mutex;
   bool is_initialized = false;
   int context_users = 0;
-  std::map<const char*, uint64_t> memory, pinned;  // begin and size of live ones
+  std::map<const char*, uint64_t> memory, pinned;  // begin and size of live allocations
   uint64_t used_bytes = 0;
   struct Handle {
     std::string kind;
-    std::function<void()> end;  // with its context
+    std::function<void()> end;  // destroys it with its context
   };
   std::map<void*, Handle> handles;                     // live ones
-  std::map<Stream*, std::shared_ptr<Stream>> streams;  // kept by who waits
+  std::map<Stream*, std::shared_ptr<Stream>> streams;  // shared with waiters
 
-  // Faults to inject: the nth next call of a function, or the next work of a stream.
+  // Faults to inject: in the nth next call of a function, or the next work of a stream.
   struct Injected {
     int calls_before = 0;
     CUresult result = kSuccess;
@@ -126,11 +126,11 @@ class State {
   std::string violations;
 
   void violate(const std::string& what);
-  // Before a call does its work: the injected failure, or the one that the context is in.
+  // Called first by each function: returns the injected failure or the context's.
   CUresult enter(const char* function, bool needs_context);
   bool is_live(void* handle, const char* kind);
   void add(void* handle, const char* kind, std::function<void()> end);
-  // False, and a violation, where it is none of ours.
+  // Returns false and records a violation for a foreign handle.
   bool remove(void* handle, const char* kind);
   void set_sticky(CUresult result, const std::string& why);
   void wait_for_all();
@@ -139,18 +139,18 @@ class State {
 // Of the calling thread.
 std::vector<void*>& context_stack();
 
-// A copy takes a little while, so that who does not wait for it sees old bytes.
+// Delays a copy, so that a missing wait reads old bytes.
 void linger();
-// On a stream: what a fault of it does to the context.
+// Runs work on a stream; a fault breaks the context.
 void run_work(const std::function<void()>& work, bool is_mark);
-// Throws Fault unless the bytes lie in live memory of the device.
+// Throws Fault unless the bytes are in live device memory.
 void check_device_memory(const void* at, uint64_t size);
-// nullptr where the launch is not one the kernel takes.
+// nullptr if the arguments do not match the kernel.
 std::function<void()> make_launch(const Kernel& kernel, const Grid& grid, void** params);
 
 }  // namespace plugrad::cuda_double
 
-// The start of a driver's function: answers where the call fails before it begins.
+// Start of a driver function: returns if the call fails before it begins.
 #define DOUBLE_ENTER(needs_context)                                                              \
   do {                                                                                           \
     const CUresult entered_ = plugrad::cuda_double::State::get().enter(__func__, needs_context); \

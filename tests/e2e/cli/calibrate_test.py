@@ -1,4 +1,4 @@
-"""plugrad calibrate: what is known of a machine, and files that are not believed."""
+"""plugrad calibrate: stored machine parameters, and rejected files."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The command line is a contract: exit codes, streams and JSON shapes that scripts rely on."""
+"""Tests the command line's contract: exit codes, streams and JSON shapes for scripts."""
 import json
 import math
 import os
@@ -26,12 +26,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def bench_rows():
-    """The names of the rows that `plugrad bench` measures on CPU; none in a build without benchmarks."""
+    """Names of the rows of `plugrad bench` on CPU; none in a build without benchmarks."""
     return set(run("bench", "--list", "--device", "CPU").stdout.splitlines())
 
 
 class Performance(unittest.TestCase):
-    """docs/performance.md and its floors speak of rows that exist."""
+    """Checks that docs/performance.md and its floors name existing rows."""
 
     def test_recorded_rows_are_rows_of_bench(self):
         rows = bench_rows()
@@ -176,7 +176,7 @@ esac
         label = next(t.text for t in plot.iter(svg + "text") if (t.text or "").startswith("1 thread: "))
         [point] = [c for c in plot.iter(svg + "circle") if c.get("class") == "point"]
         self.assertEqual(point.find(svg + "title").text, row["name"])
-        # A roof ends flat at its speed; on the logarithmic axis the decades are equally far apart.
+        # A roof ends flat at its speed; decades are equidistant on the logarithmic axis.
         ticks = {t.text: float(t.get("y")) for t in plot.iter(svg + "text") if t.get("x") == "56.0"}
         decade = ticks["10"] - ticks["100"]
         of_one_thread = float(roofs[0][5])
@@ -185,7 +185,7 @@ esac
 
 
 class Corpus(unittest.TestCase):
-    """`plugrad bench corpus`; the rows themselves are judged in tests/bench."""
+    """Tests `plugrad bench corpus`; tests/bench tests the rows."""
 
     def setUp(self):
         if not bench_rows():
@@ -211,7 +211,7 @@ class Corpus(unittest.TestCase):
             [row] = first["results"]
             self.assertEqual((row["name"], row["threads"], row["ratio"], row["wrong"]), ("speech_activity/sigmoid/32x1x64", 1, None, False))
             self.assertGreater(row["value"], 0)
-            self.assertEqual(first["families"], [])  # without a peer there is no mean
+            self.assertEqual(first["families"], [])  # no mean without a peer
             lines = path.read_text()
             self.assertEqual(len(lines.splitlines()), 2)
             again = json.loads(run(*options, "--resume", "--json").stdout)
@@ -304,7 +304,7 @@ class Devices(unittest.TestCase):
             self.assertLessEqual({"name", "plugin", "arch", "memory_bytes", "claims"}, device.keys())
 
     def test_the_cpu_is_used_as_the_target_that_is_set(self):
-        for target in ("x86-64", "x86-64-v2"):  # every processor of today has these
+        for target in ("x86-64", "x86-64-v2"):  # supported by every x86-64 processor in use
             devices = json.loads(run("devices", "--json", PLUGRAD_CPU_TARGET=target).stdout)["devices"]
             self.assertEqual([d["arch"] for d in devices if d["name"] == "CPU:0"], [target])
         done = run("devices", PLUGRAD_CPU_TARGET="sse2")
@@ -455,13 +455,13 @@ def is_linked_to_a_search():
 
 
 def changes_of(database):
-    """What is in it, as SQLite reads it while others write."""
+    """Its content, as SQLite reads it during concurrent writes."""
     if not database.exists():
         return []
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     try:
         return connection.execute("SELECT seconds, list FROM schedule").fetchall()
-    except sqlite3.OperationalError:  # it is just being made
+    except sqlite3.OperationalError:  # it is being created
         return []
     finally:
         connection.close()
@@ -480,12 +480,12 @@ class InterruptedSearch(unittest.TestCase):
                                          env={**os.environ, **settings, "BEAM": "4", "BEAM_SECONDS": "30"})
                 changes = changes_of(database)
                 begin = time.monotonic()
-                while time.monotonic() - begin < 20:  # until something was found, and then any moment
+                while time.monotonic() - begin < 20:  # until a result is found, then at any moment
                     if changes_of(database) != changes:
                         break
                     time.sleep(0.01)
                 time.sleep(moments.random() * 0.3)
-                # A terminal tells all of the group: the helper that times kernels, too.
+                # A terminal signals the whole process group, including the timing helper.
                 os.killpg(child.pid, signal.SIGINT) if stop % 2 else child.send_signal(signal.SIGINT)
                 self.assertEqual(child.wait(timeout=20), -signal.SIGINT)
                 shown = run("tune", "show", **settings)
@@ -518,7 +518,7 @@ class Train(unittest.TestCase):
             self.assertIn(f"interrupted after {result['steps']} of 100000 steps; the network is saved in {path}", told)
             again = json.loads(run("train", "mnist", "--model", "small", "--steps", "0", "--load", path).stdout
                                .splitlines()[-1])
-            self.assertGreater(again["test_accuracy"], 0.3)  # an untrained one guesses: 0.1
+            self.assertGreater(again["test_accuracy"], 0.3)  # untrained: 0.1
 
     def test_a_folder_without_the_data_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:

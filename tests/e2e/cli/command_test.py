@@ -1,4 +1,4 @@
-"""What the command says of itself: version, help, manual, completion, and which name was meant."""
+"""Tests version, help, manual, completion and name suggestions of the command."""
 import json
 import os
 import pathlib
@@ -92,7 +92,7 @@ class Manual(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def complete(self, *words, folder="."):
-        """What bash offers for the last word; an "=" is a word of its own, as bash makes it."""
+        """Completions of bash for the last word; "=" is a separate word, as in bash."""
         script = ('source <("$0" completion bash) && COMP_WORDS=("$@") && COMP_CWORD=$(($# - 1)) && _plugrad && '
                   'printf "%s\\n" "${COMPREPLY[@]}" && complete -p plugrad >&2')
         done = subprocess.run(["bash", "--norc", "-c", script, BINARY, *words], capture_output=True, text=True, cwd=folder)

@@ -1,4 +1,5 @@
-"""train and data know fashion_mnist and cifar10: read from files in their formats that are generated here."""
+"""Tests that train and data support fashion_mnist and cifar10, with generated files in their
+formats."""
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ def run(*arguments, **environment):
 
 
 def idx(path, shape, values):
-    """The magic number, the extents and the first values; the rest is a hole of zeros."""
+    """Magic number, extents and first values; the rest is a sparse hole of zeros."""
     size = 1
     for extent in shape:
         size *= extent

@@ -1,4 +1,5 @@
-"""Files that the command reads and writes, where others laid something else: each request ends with one message."""
+"""Hostile files at the paths that the command reads and writes: each request ends with one
+message."""
 import os
 import pathlib
 import resource
@@ -16,7 +17,7 @@ def run(*arguments, limit=60, **environment):
 
 
 def small_files():
-    """The first files of the template fit, its source does not."""
+    """The template's first files can be written, its source cannot."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
@@ -41,7 +42,7 @@ class Read(unittest.TestCase):
                     self.assertNotIn("bad_alloc", done.stderr)
 
 
-# One size of each is open.
+# Kernels with one variable size each.
 KERNELS = (
     "%0 = buffer f32 [0, 1, {}]\n%1 = neg f32 %0\n",
     "%0 = buffer f32 [0, 1, {}, 4611686018427387904]\n%1 = neg f32 %0\n",

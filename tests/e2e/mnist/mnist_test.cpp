@@ -1,4 +1,4 @@
-// Training from end to end: images to accuracy, on every device that this machine always has.
+// End-to-end training, from images to accuracy, on every device that is always available.
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
@@ -12,7 +12,7 @@ using tools::MnistSmall;
 
 namespace {
 
-// Ten patterns of random strokes with noise on top: as many as wanted, no file needed.
+// Ten random stroke patterns with noise: any number of samples, without files.
 data::Dataset strokes(int64_t count, uint64_t seed) {
   Tensor::manual_seed(11);
   std::vector<float> patterns = Tensor::rand({10, 7, 7}).to_vector<float>();
@@ -83,7 +83,7 @@ TEST(Training, TheDemosNetworkLearnsAndKeepsWhatItLearned) {
   EXPECT_EQ(nn::accuracy(copy, test_set, 50), accuracy);
 }
 
-// Of a step with Adam: forward, backward and the update.
+// A step with Adam: forward, backward and update.
 template <typename Loss>
 uint64_t kernels_of_step(std::vector<Tensor> parameters, const Loss& loss_of) {
   optim::Adam opt(std::move(parameters));
@@ -101,8 +101,8 @@ uint64_t kernels_of_step(std::vector<Tensor> parameters, const Loss& loss_of) {
   return launched;
 }
 
-// With an operand packed for each convolution that reads it again and again, and the sums of
-// channels in two steps.
+// Includes packing the operands of convolutions that are read repeatedly, and summing channels in
+// two steps.
 TEST(Training, AStepOfTheDemosNetworkRunsAtMost61Kernels) {
   Tensor::manual_seed(1);
   MnistCnn net;
@@ -124,7 +124,7 @@ struct TransformerBlock {
   }
 };
 
-// Of the products that meet in the gradient of an operand, each is a kernel of its own.
+// Each product that contributes to an operand's gradient is a separate kernel.
 TEST(Training, AStepOfATransformersBlockRunsAtMost62Kernels) {
   Tensor::manual_seed(1);
   TransformerBlock block;

@@ -1,4 +1,4 @@
-"""Trains the demo's network and checks what it promises: usage: train_test.py PLUGRAD."""
+"""Trains the demo's network and checks its promised accuracy: usage: train_test.py PLUGRAD."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
-// Every reader of a file that others can lay down, given a pipe that nobody writes, a device
-// without end, a folder, a file of 4 TiB, one of zeros and one that is not there: each ends at once
-// in one error that names the file, and no memory is taken for what a file only announces.
+// Every file reader, given a pipe without writer, an endless device, a folder, a file of 4 TiB, a
+// file of zeros and a missing file: each ends at once in one error that names the file, and no
+// memory is allocated for a size that a file merely announces.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

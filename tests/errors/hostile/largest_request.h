@@ -1,5 +1,5 @@
-// The largest piece of memory that this process asked for, so that a test sees what an announced
-// size led to before any memory is short.
+// The largest allocation that this process requested, so that a test detects allocations of
+// announced sizes before memory runs out.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
-// Every reader of text and bytes that others wrote, given sizes that no machine has: each is
-// refused with one error that says what was wrong, before memory is taken, or is a number that the
-// form allows.
+// Every reader of foreign text and bytes, given excessive sizes: each size is refused with one
+// precise error before memory is allocated, or is a number that the format allows.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

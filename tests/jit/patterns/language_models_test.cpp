@@ -1,6 +1,6 @@
-// Language models: rows of a table at places that are data, from one place to a whole vocabulary's
-// batch, read alone, with a loss, trained, and through recurrence and attention.
-// PLUGRAD_TEST_REPLAY_SIZES=all adds logits of a whole vocabulary at 512 places.
+// Language models: embedding rows at data-dependent indices, from one index to a batch over a whole
+// vocabulary, read alone, with a loss, trained, and through recurrence and attention.
+// PLUGRAD_TEST_REPLAY_SIZES=all adds logits of a whole vocabulary at 512 positions.
 #include <cstdlib>
 
 #include "jit/patterns/replay_case.h"

@@ -1,4 +1,4 @@
-// What is asked of every pattern.
+// Checks applied to every pattern.
 #include "jit/patterns/replay_case.h"
 
 using namespace plugrad;

@@ -1,4 +1,4 @@
-// Networks in training: optimisers, losses, loops within a call.
+// Training of networks: optimisers, losses, loops within a call.
 #include "jit/patterns/replay_case.h"
 
 using namespace plugrad;

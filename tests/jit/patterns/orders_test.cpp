@@ -1,5 +1,4 @@
-// Orders of elements, running totals, elements read and written at places that are data; and
-// gradients through them.
+// Sorting, scans, and reads and writes at data-dependent indices; and gradients through them.
 #include "jit/patterns/replay_case.h"
 
 using namespace plugrad;

@@ -1,5 +1,5 @@
-// A function of tensors that is called with changing data twice over: as it is, and jitted. What
-// the second gives must be what the first does.
+// A function of tensors, called with changing data both eagerly and jitted. The results must be
+// equal.
 #pragma once
 
 #include <gtest/gtest.h>

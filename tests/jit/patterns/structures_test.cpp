@@ -1,4 +1,4 @@
-// State that is assigned, random numbers, functions with derivatives of their own, views.
+// Assigned state, random numbers, functions with custom gradients, views.
 #include "jit/patterns/replay_case.h"
 
 using namespace plugrad;

@@ -1,5 +1,5 @@
-// The public functions of tensors by family, each as a function of numbers x and places `at` of one
-// shape (rows, columns), the places below `columns`.
+// The public tensor functions by family, each as a function of numbers x and indices `at` of one
+// shape (rows, columns), with indices below `columns`.
 #pragma once
 
 #include <functional>

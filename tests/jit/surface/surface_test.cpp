@@ -1,6 +1,6 @@
-// Every public function of tensors replays, evaluated and trained, at sizes from one element on:
-// tools/check/surface.py finds those without a case. PLUGRAD_TEST_REPLAY_SIZES=all adds larger
-// ones.
+// Every public tensor function replays, evaluated and trained, at sizes from one element up:
+// tools/check/surface.py finds functions without a case. PLUGRAD_TEST_REPLAY_SIZES=all adds larger
+// sizes.
 #include <cstdlib>
 
 #include "jit/patterns/replay_case.h"

@@ -1,4 +1,4 @@
-// Creation.
+// Creation functions.
 #include "ops/case.h"
 
 namespace plugrad::ops {

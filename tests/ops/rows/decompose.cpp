@@ -1,4 +1,4 @@
-// Factors of matrices.
+// Matrix decompositions.
 #include "ops/case.h"
 
 namespace plugrad::ops {

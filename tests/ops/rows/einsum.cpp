@@ -1,4 +1,4 @@
-// Products by names of axes.
+// Einstein summation.
 #include "ops/case.h"
 
 namespace plugrad::ops {

@@ -1,4 +1,4 @@
-// Products of matrices.
+// Matrix products.
 #include "ops/case.h"
 
 namespace plugrad::ops {

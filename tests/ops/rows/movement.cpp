@@ -1,4 +1,4 @@
-// Movement: views and what is composed of them.
+// Movement: views and functions composed of views.
 #include "ops/case.h"
 
 namespace plugrad::ops {

@@ -1,4 +1,4 @@
-// Softmax and its kin, norms, places of extremes.
+// Softmax and related functions, norms, argmin and argmax.
 #include "ops/case.h"
 
 namespace plugrad::ops {

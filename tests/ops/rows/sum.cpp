@@ -1,4 +1,4 @@
-// Sums, products, extremes, moments.
+// Sums, products, minima, maxima, moments.
 #include "ops/case.h"
 
 namespace plugrad::ops {

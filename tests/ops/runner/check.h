@@ -1,4 +1,4 @@
-// What is checked of a row, each check in a file or function of its own.
+// The checks of a row, each in a file or function of its own.
 #pragma once
 
 #include <string>

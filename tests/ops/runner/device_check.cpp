@@ -1,4 +1,4 @@
-// The device against the evaluator.
+// Compares the device with the evaluator.
 #include <gtest/gtest.h>
 
 #include <cmath>

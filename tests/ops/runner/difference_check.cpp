@@ -1,4 +1,4 @@
-// Gradients against central differences.
+// Compares gradients with central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ double loss_at(const Entry& entry, const Values& values) {
   return work_of({loss}) > kMostWork ? loss.item<double>() : evaluate(loss)[0];
 }
 
-// One of ±1, ±0.5, from the place alone.
+// One of ±1, ±0.5, determined by the index alone.
 double direction(size_t place, int round) {
   const size_t mixed = (place * 2654435761u + static_cast<size_t>(round) * 40503u) >> 7;
   return (mixed & 1 ? 1.0 : -1.0) * (mixed & 2 ? 1.0 : 0.5);

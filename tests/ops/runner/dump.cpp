@@ -1,4 +1,4 @@
-// Rows as files, for a comparison by another program.
+// Writes rows to files, for a comparison by another program.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

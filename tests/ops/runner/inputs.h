@@ -1,4 +1,4 @@
-// The values of a row's inputs, and the forms a row is checked in.
+// The values of a row's inputs, and the variants in which a row is checked.
 #pragma once
 
 #include "ops/case.h"
@@ -11,12 +11,12 @@ std::vector<std::vector<double>> input_values(const Entry& entry);
 /// The inputs on the default device, in the row's dtypes or, when `wide`, floats as f64.
 In inputs_of(const Entry& entry, const std::vector<std::vector<double>>& values, bool wide);
 
-/// The places of inputs that gradients are taken of: none where no output is a float.
+/// Indices of the inputs that gradients are taken of: none if no output is a float.
 std::vector<size_t> differentiated(const Case& row, const std::vector<Tensor>& outputs);
 
 /// sum(cos(0.3 + 0.5 i) * output) over the float outputs.
 Tensor loss_of(const std::vector<Tensor>& outputs);
-/// Of loss_of, for each of `places`.
+/// Gradients of loss_of with respect to each of `places`.
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const In& inputs,
                                  const std::vector<size_t>& places);
 

@@ -1,4 +1,4 @@
-// The evaluator on tensors, and what it costs.
+// The evaluator on tensors, and its cost.
 #pragma once
 
 #include "ops/case.h"

@@ -1,4 +1,4 @@
-// Every row of the table of derivatives against differences of the value, at random points.
+// Every row of the derivative table against finite differences, at random points.
 #include <gtest/gtest.h>
 
 #include <cmath>

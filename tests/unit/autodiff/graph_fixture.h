@@ -1,4 +1,4 @@
-// A graph of its own with buffers of known values, for tests of derivatives.
+// A separate graph with buffers of known values, for tests of derivatives.
 #pragma once
 
 #include <gtest/gtest.h>

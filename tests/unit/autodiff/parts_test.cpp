@@ -1,4 +1,4 @@
-// Gradients of what is taken apart along an axis, and of what is joined of parts.
+// Gradients of tensors split along an axis and of concatenated tensors.
 #include <gmock/gmock.h>
 
 #include "graph_fixture.h"
@@ -20,7 +20,8 @@ struct Parts : GraphFixture {
     for (Id id : reachable.from(g, std::vector{root})) count += g[id].op == op ? 1 : 0;
     return count;
   }
-  /// Of a (rows, columns) value: the sum over boxes of box number + 1 times the squares in it.
+  /// Loss of a (rows, columns) value: the sum over boxes of (box number + 1) times the squares
+  /// inside.
   Id loss(Id x, const std::vector<Box>& boxes) {
     Id sum = number(0);
     for (size_t i = 0; i < boxes.size(); ++i) {

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Of one axis, for both of an image.
+/// The form of one axis, used for both axes of an image.
 struct Form {
   int64_t size, kernel, stride, dilation, before, after;
 };

@@ -52,7 +52,7 @@ class CapturedLog {
   std::string text_;
 };
 
-// The file's bytes from where `what` stands in it become `with`.
+// Overwrites the file's bytes at the first occurrence of `what` by `with`.
 void overwrite(const std::string& path, std::string_view what, std::string_view with) {
   const auto bytes = *read_file(path);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -1,4 +1,4 @@
-// Saving never turns what is no regular file into one, and leaves nothing behind.
+// Saving never replaces a path that is no regular file, and leaves no temporary files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ int synced_files = 0, synced_folders = 0;
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int fsync(int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return -1;

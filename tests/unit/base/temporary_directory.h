@@ -1,4 +1,4 @@
-// A directory of its own for a test, removed with it.
+// A temporary directory for a test, removed by the destructor.
 #pragma once
 
 #include <stdlib.h>

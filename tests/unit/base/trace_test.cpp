@@ -48,8 +48,8 @@ void trace_ten_events() {
   for (int i = 0; i < 10; ++i) trace_instant("rewrite", "some rule with a name");
 }
 
-// What a process logs that traces to `path`; its end by a signal is a failure. A process has one
-// trace, so that each test needs one of its own.
+// The log of a process that traces to `path`; its end by a signal is a failure. A process has one
+// trace, so each test starts a process.
 std::string log_of_tracing(
     const std::string& path, const std::function<void()>& before = [] {},
     const std::function<void()>& body = trace_ten_events) {

@@ -1,4 +1,4 @@
-// The compiler component: objects, logs, threads, contraction, disassembly, and how long it takes.
+// The compiler component: objects, logs, threads, contraction, disassembly, and compile time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST_F(ClangComponent, ContractionOfCudaC_NeedsBothTheSourceAndTheOption) {
   EXPECT_THAT(object_, Not(HasSubstr("fma.rn.f32")));
 }
 
-// A fatal error of LLVM and a crash: the process lives on, and the source is kept.
+// A fatal error of LLVM and a crash: the process continues, and the source is saved.
 TEST_F(ClangComponent, InternalFailure_NamesTheFileWithTheSource) {
   for (const char* kind : {"llvm_fatal_error", "parser_crash"}) {
     const std::string fatal = "#pragma clang __debug " + std::string(kind) + "\n";

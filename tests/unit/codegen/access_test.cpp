@@ -1,4 +1,4 @@
-// Which elements may be stored twice.
+// Detection of elements that may be stored twice.
 #include "codegen/analysis/access.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace plugrad::test {
 namespace {
 
-// Of the range with this axis number.
+// Tests the range with this axis number.
 bool may_repeat(const Ast& ast, uint32_t axis) {
   const Graph& g = ast.graph;
   codegen::OpenRanges open(g);

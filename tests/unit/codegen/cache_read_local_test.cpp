@@ -1,5 +1,5 @@
-// stage(slot, place) where work-items run in step: one copy for the group, with barriers around it,
-// and the same numbers as without.
+// stage(slot, place) on devices with workgroups: one copy per group, with barriers around it, and
+// the same numbers as without.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,8 +103,8 @@ TEST(LocalStage, comes_behind_the_changes_that_make_the_group) {
 }
 
 TEST(LocalStage, a_rest_that_no_item_runs_along_is_added_once) {
-  // The rest of the columns has no axis of items, and a sum that waits in the output is read before
-  // it is stored.
+  // The remainder of the columns has no axis of work-items, and a sum that accumulates in the
+  // output is loaded before it is stored.
   const Sizes s{17, 17, 9};
   EXPECT_EQ(product(s, "vectorize(1, 5) accumulate(2, 1) local(2, 3) stage(2, 4)"), product(s, ""));
 }

@@ -1,5 +1,4 @@
-// Kernels come out right whatever was done to their loops: each is compared with plain nested
-// loops.
+// Kernels are correct under every loop transformation: each is compared with plain nested loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -357,8 +356,8 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
   }
 }
 
-// out[i] = the sum of 4 over 40 turns, for every third i: no value varies along the axes that are
-// summed.
+// out[i] = the sum of 4 over 40 iterations, for every third i: no value varies along the summed
+// axes.
 Ast sum_of_what_is_the_same() {
   Ast ast;
   Graph& g = ast.graph;
@@ -457,8 +456,8 @@ Ast pairs(bool sums) {
   return ast;
 }
 
-// Vectors of sums are transposed in registers before they are stored, so that lanes may run along
-// i / 2; what is stored as it is computed wants whole vectors of i.
+// Vectors of sums are transposed in registers before the store, so lanes may run along i / 2; a
+// value stored directly needs whole vectors of i.
 TEST(DividedLoop, splits_where_only_stores_of_sums_want_it_whole) {
   const codegen::KernelCode sums = build(pairs(true), {.no_opt = true});
   EXPECT_EQ(sums.name, "r_4_2_3");

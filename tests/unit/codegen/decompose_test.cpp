@@ -1,5 +1,5 @@
-// Ops that a device does not claim come out right from those it does: against libm in double, on
-// the interpreter, over all exponents, signs and the edges.
+// Ops that a device does not claim are composed of claimed ops: against libm in double, on the
+// interpreter, over all exponents, signs and the edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -227,7 +227,7 @@ TEST_P(SmallFloat, conversions_round_to_nearest_even_both_ways) {
   const auto n = static_cast<int64_t>(in.size());
   const Id i = make_range(g, n, 0, AxisKind::Loop);
   const Id narrow = g.cast(load(g, param(g, 1, n, false), i), dtype);
-  // A bitcast between keeps the simplifier from folding the pair.
+  // A bitcast between the two casts keeps the simplifier from folding the pair.
   const DType bits = size_of(dtype) == 2 ? DType::U16 : DType::U8;
   const Id opaque =
       g.add(Op::Bitcast, dtype,

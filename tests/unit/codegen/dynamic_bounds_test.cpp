@@ -1,5 +1,5 @@
-// Counts in memory end loops: what is wanted is right for every count, nothing that a sum leaves
-// out is read, and nothing is stored far behind the count.
+// Dynamic loop bounds read from memory: results are correct for every count, no masked element of a
+// sum is read, and no element far beyond the count is stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,8 +133,8 @@ TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   }
 }
 
-// A tile behind the count rows lie outside of the matrix: whoever reads them is stopped by the
-// interpreter.
+// Rows one tile behind the count lie outside of the matrix: the interpreter stops at a read of
+// them.
 TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
   for (const Op op : {Op::Add, Op::Mul, Op::Max}) {
     const float nothing = op == Op::Add   ? 0

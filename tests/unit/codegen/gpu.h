@@ -1,4 +1,4 @@
-// Capabilities of devices whose work-items form groups.
+// Capabilities of devices with workgroups.
 #pragma once
 
 #include "run.h"

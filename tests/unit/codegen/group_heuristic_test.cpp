@@ -1,5 +1,5 @@
-// What is chosen for devices whose work-items run in step, by made-up capabilities: a large GPU and
-// a small one.
+// The heuristic's schedules for devices with subgroups, by made-up capabilities: a large GPU and a
+// small one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

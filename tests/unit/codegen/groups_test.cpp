@@ -1,5 +1,5 @@
-// Work-items of a group: reductions that they share, ranges that they do not divide, launches
-// larger than a device allows along one axis.
+// Work-items of a group: shared reductions, ranges that the group size does not divide, launches
+// beyond a device's limit along one axis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,8 +104,8 @@ TEST(GroupReductions, work_on_devices_without_64_bit_integers_and_maxima) {
   EXPECT_EQ(most[0], int64_t{199} << 33);
 }
 
-// The second needs what the first gives to all items; in a loop over rows both use their arrays
-// again.
+// The second reduction needs the first one's result in all work-items; in a loop over rows both
+// reuse their arrays.
 TEST(GroupReductions, that_need_one_another_and_run_in_loops) {
   const int64_t count = 5, columns = 30;
   std::vector<float> in = small_integers(count * columns, 3), expected(in.size());
@@ -189,8 +189,8 @@ TEST(LocalAxes, are_refused_where_the_device_has_fewer_items) {
               testing::HasSubstr("the device has no groups of work-items"));
 }
 
-// Of 16 rows 4 are a rest, whose only loop is that of the columns: it is a group of rows of its
-// own.
+// 4 of 16 rows are a remainder, whose only loop is that of the columns: the remainder is a separate
+// group of rows.
 TEST(Groups, a_rest_shares_out_columns_as_the_other_rows_do) {
   pgr_device_caps caps = small_cpu(4);
   caps.vector_registers = 16;

@@ -1,5 +1,4 @@
-// Which optimisations are picked at once for a device without work-items, and that the kernels are
-// right.
+// The heuristic's schedules for a device without work-items, and correctness of the kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,8 +126,8 @@ TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
   }
 }
 
-// One row or few: a vector of columns, several rows of the matrix in a round, its rest of columns
-// too.
+// One row or few: a vector of columns, several rows of the matrix per iteration, also in the
+// remainder of the columns.
 TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_of_each_row) {
   for (const int64_t n : {1024, 1027}) {
     EXPECT_THAT(check_product(with_small_caches(), 1, n, 256, false, false),
@@ -242,8 +241,8 @@ TEST(Heuristic, an_operand_is_staged_where_the_nearest_cache_does_not_hold_what_
   EXPECT_THAT(check_product(caps, 256, 500, 512, false, false), testing::HasSubstr("stage(2, "));
 }
 
-// Rows that wait in scratch, and beside them a sum that is the same for all of them, which makes an
-// axis of rows a loop of each part: lanes along it would each fill an array.
+// Rows in scratch beside a sum common to all rows, which makes an axis of rows a loop of each part:
+// lanes along that axis would each fill an array.
 TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_arrays) {
   constexpr int64_t kRows = 6, kColumns = 7;
   Ast ast;

@@ -1,4 +1,4 @@
-// A device that says of itself what no machine is: the host refuses it, or its kernels are right.
+// Implausible device capabilities: the host refuses the device, or its kernels are correct.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
-// Every list of optimisations that is legal gives the same numbers: random graphs become kernels,
-// kernels are changed by random lists, and each runs on the interpreter beside the kernel that
-// nothing was done to.
+// Every legal schedule gives the same numbers: kernels of random graphs are changed by random
+// schedules and run on the interpreter beside the unscheduled kernel.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +29,7 @@ using codegen::ScheduleStep;
 using Kind = ScheduleStep::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-// All but tensor cores, and keep, for which few random kernels have a use; ahead stands behind
-// stage.
+// All kinds except tensor cores and keep, which few random kernels can use; ahead follows stage.
 constexpr uint64_t kKinds = 10;
 
 pgr_device_caps with_local(uint32_t lanes) {
@@ -54,7 +52,7 @@ class Lists {
  public:
   explicit Lists(uint64_t seed) : random_(seed), seed_(seed) {}
 
-  // How often each kind of change was legal.
+  // The number of legal changes of each kind.
   std::map<Kind, int> legal;
   int kernels = 0, climbed = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
 
@@ -89,8 +87,7 @@ class Lists {
     check(*plan.asts[0]);
   }
 
-  // Terms that are stored by an index, beside the same kernel in which every row looks at all
-  // terms.
+  // Terms stored by an index, compared with the same kernel in which every row reads all terms.
   void run_indexed() {
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
     const int64_t a = size(3), count = 1 + size(12), rows = 1 + size(20), b = size(40);
@@ -205,7 +202,7 @@ class Lists {
 
   void check(const KernelAst& ast) { check(ast, ast); }
 
-  // Whether every list gives what the kernel `meant` makes as it stands.
+  // Checks that every list gives the values of the unscheduled kernel `meant`.
   void check(const KernelAst& ast, const KernelAst& meant) {
     pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
     caps.subgroup_size = 1u << pick(6);  // from 2 on, the heuristic for devices like GPUs
@@ -251,7 +248,7 @@ class Lists {
     }
   }
 
-  // What the search by the model finds from the loops as they were planned.
+  // Checks the cost model's search, starting from the loops of the plan.
   void check_climb(const KernelAst& ast, const pgr_device_caps& caps, const Memory& before,
                    const Memory& expected) {
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.contract = false});

@@ -1,4 +1,4 @@
-// Elements that lie close together are loaded as whole vectors and picked from them.
+// Neighbouring elements are loaded as whole vectors, and lanes are extracted from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

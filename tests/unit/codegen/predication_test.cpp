@@ -1,5 +1,5 @@
-// Sums over windows of an image with padding, whose copies are expanded along the image: what is
-// outside is behind a branch, and no factor is chosen by a mask.
+// Sums over padded image windows with copies along the image: elements outside are guarded by a
+// branch, and no factor is selected by a mask.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST_P(TermBlocks, AreMasksWhereLanesDiffer) {
   EXPECT_EQ(result(code, in, w), loops(GetParam(), in, w));
 }
 
-// The taps that stand outside of the image for the first and the last pixel.
+// The taps outside of the image for the first and the last pixel.
 TEST(TermBlocks, WhatIsOutsideIsInNoProduct) {
   const std::vector<float> in = small_integers(kInputs * kWidth, 5);
   std::vector<float> w = small_integers(kInputs * kTaps * kChannels, 6);

@@ -1,5 +1,5 @@
-// Random tensor graphs whose values are exact in any order of summation: small integers, whatever
-// the dtype.
+// Random tensor graphs whose values are exact in any order of summation: small integers of any
+// dtype.
 #pragma once
 
 #include <algorithm>

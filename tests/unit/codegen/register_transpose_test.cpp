@@ -1,5 +1,5 @@
-// Results whose lanes lie apart in memory: neighbours are stored together, transposed in registers,
-// and a sum waits in scratch until its neighbours are there.
+// Results whose lanes are not contiguous: neighbours are transposed in registers and stored
+// together, and a sum stays in scratch until its neighbours are complete.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

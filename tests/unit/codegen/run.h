@@ -1,4 +1,4 @@
-// Runs generated kernels on the SDK's interpreter, so that codegen is tested without any device.
+// Runs generated kernels on the SDK's interpreter, so that codegen is tested without a device.
 #pragma once
 
 #include <cstring>
@@ -52,7 +52,7 @@ inline std::vector<float> small_integers(int64_t n, int seed) {
   return out;
 }
 
-/// What three loops make of a (m x k) and b (k x n).
+/// The product of a (m x k) and b (k x n) by three loops.
 inline std::vector<float> matmul_loops(const std::vector<float>& a, const std::vector<float>& b,
                                        int64_t m, int64_t n, int64_t k) {
   std::vector<float> c(static_cast<size_t>(m * n));

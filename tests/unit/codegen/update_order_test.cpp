@@ -1,4 +1,4 @@
-// In which order the sums of a register tile are updated.
+// The update order of a register tile's sums.
 #include <gtest/gtest.h>
 
 #include "codegen/emit/reductions.h"

@@ -11,9 +11,9 @@ namespace {
 
 using Kind = Probe::Kind;
 
-// A processor of 2 GHz, two threads, vectors of 32 bytes: 2 multiply-adds a cycle of 4 cycles each,
-// 3 loads, 1 store. A vector comes from L2 in 1 cycle, from L3 in 2, from memory in 8, and memory
-// gives two threads no more than one. Handing out a kernel takes 1000 cycles.
+// A processor of 2 GHz with two threads and vectors of 32 bytes: per cycle 2 multiply-adds of 4
+// cycles latency, 3 loads, 1 store. A vector takes 1 cycle from L2, 2 from L3, 8 from memory, and
+// two threads have no more memory bandwidth than one. Launching a kernel takes 1000 cycles.
 struct Made {
   double clock = 2e9;
   double threads = 2;
@@ -102,7 +102,7 @@ TEST(Calibrate, takes_the_first_two_runs_that_agree) {
   EXPECT_EQ(count, 3);
 }
 
-// Under other programs the second thread comes when the first has done all.
+// On a loaded machine the second thread starts after the first has done all work.
 TEST(Calibrate, refuses_threads_that_take_turns) {
   const auto in_turns = [&](const Probe& p) {
     Sample sample = Made().sample(p);

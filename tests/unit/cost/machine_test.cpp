@@ -47,7 +47,7 @@ TEST(Machine, of_the_table_feeds_its_vectors) {
   EXPECT_EQ(m.bytes_an_operation(), 0.25);
 }
 
-// The figures that the searches were fitted with, which tables of every class must keep.
+// The constants that the searches were fitted with; the tables of every class must keep them.
 TEST(Machine, costs_are_the_same_by_every_row) {
   const char* const archs[] = {"", "x86_64-haswell", "aarch64", "sm_90", "tpu-9"};
   for (const char* arch : archs)

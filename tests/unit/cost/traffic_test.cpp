@@ -1,4 +1,4 @@
-// Cycles that operands take through caches of 64 KiB and 1 MiB, worked out by hand.
+// Cycles of operand traffic through caches of 64 KiB and 1 MiB, computed by hand.
 #include "cost/traffic.h"
 
 #include <gtest/gtest.h>
@@ -25,24 +25,24 @@ TEST(Traffic, of_a_stream_is_each_line_once) {
   EXPECT_DOUBLE_EQ(cycles(rows, {{{4096, 4}}}), 65536 * (kLine + kSecond) + 1024 * kPage);
 }
 
-// Columns outside: every turn of the inner loop is in another line and page. All 1,024 rows have
-// their lines in the same sets, so that no column finds those of the one before.
+// Outer loop over columns: every inner iteration is in another line and page. The lines of all
+// 1,024 rows map to the same sets, so no column finds the lines of the previous one.
 TEST(Traffic, of_columns_is_a_line_for_each_element) {
   const Nest columns{{1024, 1024}, {1, 1}, {1, 0}};
   const double all = 1 << 20;
   EXPECT_DOUBLE_EQ(cycles(columns, {{{4096, 4}}}), all * (kLine + kSecond + kPage));
 }
 
-// 4,160 bytes apart the rows' lines are of different sets: 1,024 lines are kept in the second cache
-// and half of them would be too many for the first.
+// At a row stride of 4,160 bytes the rows' lines map to different sets: the second cache holds the
+// 1,024 lines, and half of them would exceed the first.
 TEST(Traffic, of_columns_with_padded_rows_is_kept) {
   const Nest columns{{1024, 1024}, {1, 1}, {1, 0}};
   const double padded = cycles(columns, {{{4160, 4}}}), crowded = cycles(columns, {{{4096, 4}}});
   EXPECT_LT(padded, 0.8 * crowded);
 }
 
-// What does not move with the outer loop is fetched once where the cache keeps it: 16 KiB are, in
-// both; 512 KiB only in the second; 4 MiB in none.
+// An operand that is invariant in the outer loop is fetched once if the cache holds it: both hold
+// 16 KiB, only the second 512 KiB, none 4 MiB.
 TEST(Traffic, of_what_is_read_again_is_once_where_it_is_kept) {
   const auto again = [](int64_t count) {
     return cycles({{8, count}, {1, 16}, {0, 1}}, {{{0, 4}}});
@@ -52,8 +52,8 @@ TEST(Traffic, of_what_is_read_again_is_once_where_it_is_kept) {
   EXPECT_DOUBLE_EQ(again(1 << 20), 8 * (65536 * (kLine + kSecond) + 1024 * kPage));
 }
 
-// 16 floats of each of 256 rows that are 4 KiB apart, read by 8 outer turns: packed they are 16 KiB
-// in a run.
+// 16 floats of each of 256 rows at a stride of 4 KiB, read in 8 outer iterations: packed, they are
+// 16 contiguous KiB.
 TEST(Traffic, of_a_packed_panel_is_that_of_a_run) {
   const Nest nest{{8, 256, 16}, {1, 1, 16}, {0, 1, 2}};
   const double packed = cycles(nest, {{{0, 4096, 4}, 4, true}});
@@ -67,8 +67,8 @@ TEST(Traffic, of_rows_that_fill_all_sets_is_kept) {
   EXPECT_DOUBLE_EQ(cycles(again, {{{0, 2048, 4}}}), 256 * (kLine + kSecond) + 4 * kPage);
 }
 
-// 16 planes 8 KiB apart have one place in the first cache, however many rows of each are read: 3
-// rows of each are 48 lines in 3 places of 8 ways, read again for each of 8 columns.
+// 16 planes 8 KiB apart map to one set of the first cache, however many rows of each are read: 3
+// rows of each are 48 lines in 3 sets of 8 ways, read again for each of 8 columns.
 TEST(Traffic, of_planes_that_share_sets_is_not_kept_by_what_their_rows_have) {
   const Nest columns{{8, 16, 3}, {1, 1, 1}, {0, 1, 2}};
   const double crowded = cycles(columns, {{{4, 8192, 1280}}});
@@ -86,8 +86,9 @@ TEST(Traffic, again_is_what_the_first_reading_is_not) {
                    cycles(columns, stream) - cycles(rows, stream));
 }
 
-// Fours of floats in 32 rows that share the sets of both caches: each line comes for each of its 4
-// parts, 3 times more than once, and for longer than in a stream. One row keeps its line.
+// Groups of four floats in 32 rows that share the sets of both caches: each line is fetched for
+// each of its 4 parts, 3 times more than once, and at a higher latency than in a stream. One row
+// keeps its line.
 TEST(Traffic, of_lines_that_are_written_in_parts_is_more_than_their_reading) {
   const auto written = [](int64_t rows) {
     const Nest nest{{rows, 1024}, {rows, 4}, {1, 0}};
@@ -117,7 +118,7 @@ TEST(Traffic, rows_that_share_sets_are_kept_by_larger_caches_or_none) {
   EXPECT_EQ(cache_that_keeps({256, 65, 4160}, kMachine), 3u);
 }
 
-// 256 rows of one line: kept by the second cache, but each in a page of its own.
+// 256 rows of one line: the second cache holds them, but each row is in a separate page.
 TEST(Traffic, of_rows_read_again_counts_their_pages) {
   EXPECT_DOUBLE_EQ(reading_cycles({256, 1, 4096}, kMachine), 256 * (kLine + kPage));
   EXPECT_DOUBLE_EQ(reading_cycles({.lines = 256}, kMachine), 0);

@@ -1,4 +1,4 @@
-// Every ALU op on the edges of its dtypes, one lane and many, against C++ written here.
+// Every ALU op on the edges of its dtypes, one lane and many, against C++.
 #include <gtest/gtest.h>
 
 #include <bit>

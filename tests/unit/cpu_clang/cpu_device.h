@@ -1,4 +1,4 @@
-// The CPU plugin, opened, with vectors in and out: what the tests of its kernels need.
+// The opened CPU plugin, with vectors in and out, for the tests of its kernels.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Objects that are cut, flipped or foreign end in BAD_BINARY, never in a crash.
+// Truncated, damaged or foreign objects give BAD_BINARY, never a crash.
 #include "elf_loader.h"
 
 #include <elf.h>

@@ -1,5 +1,4 @@
-// A processor used as one of an x86-64 level: registers, claims and refusals, on made-up
-// processors.
+// A processor limited to an x86-64 level: registers, claims and refusals, on made-up processors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

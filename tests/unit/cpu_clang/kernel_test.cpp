@@ -1,4 +1,4 @@
-// Kernels from IR to machine code, run, and compared with values worked out here.
+// Kernels from IR to machine code, run, and compared with values computed in the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The plugin's own functions: what it says of itself, its memory, its components.
+// The plugin's own functions: its properties, its memory, its components.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Random kernels over all dtypes, with the buffers to run them on.
+// Random kernels over all dtypes, with their buffers.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class RandomKernel {
   static constexpr uint64_t kElems = 256;  // in every buffer
   static constexpr uint32_t kFirst = PGR_DTYPE_BOOL, kLast = PGR_DTYPE_F64;
 
-  // Of ops that `caps` claims, in vectors of at most `most_lanes`: 1 or 32.
+  // Draws from ops that `caps` claims, in vectors of at most `most_lanes`: 1 or 32.
   RandomKernel(uint32_t seed, const pgr_device_caps& caps, uint32_t most_lanes = 32)
       : random_(seed), caps_(caps), most_lanes_(most_lanes), ir_("k") {
     for (uint32_t d = kFirst; d <= kLast; ++d) {
@@ -33,7 +33,7 @@ class RandomKernel {
   }
   std::vector<std::byte> block() const { return ir_.finish(); }
 
-  // Contents of the parameters: inputs and outputs of each dtype by turns.
+  // Contents of the parameters: inputs and outputs of each dtype alternate.
   std::vector<std::vector<std::byte>> contents() {
     std::vector<std::vector<std::byte>> all;
     for (uint32_t d = kFirst; d <= kLast; ++d) {
@@ -44,7 +44,7 @@ class RandomKernel {
   }
   static uint32_t dtype_of_param(size_t index) { return kFirst + static_cast<uint32_t>(index / 2); }
 
-  // A device without f16 gets bf16 in its place.
+  // A device without f16 gets bf16 instead.
   uint32_t stored_dtype(uint32_t d) const {
     return d == PGR_DTYPE_F16 && !(caps_.storage_dtypes >> d & 1) ? uint32_t{PGR_DTYPE_BF16} : d;
   }
@@ -89,7 +89,7 @@ class RandomKernel {
     return bytes;
   }
 
-  // A value of the type, one that exists or a new one; one lane stands for many now and then.
+  // A value of the type, existing or new; sometimes a broadcast lane.
   Value get(uint32_t dtype, uint32_t lanes) {
     for (int tries = 0; tries < 6 && !pool_.empty(); ++tries) {
       const Typed& typed = pool_[below(uint32_t(pool_.size()))];
@@ -158,7 +158,7 @@ class RandomKernel {
     // One source at least has all the lanes.
     sources[below(count)] = get_exact(d, lanes);
     Value value = ir_.emit(op, d, lanes, sources);
-    // Which zero max gives is free.
+    // The sign of a zero result of max is unspecified.
     if (op == PGR_OP_MAX && is_float)
       value = ir_.alu(PGR_OP_ADD, {value, ir_.constant_float(d, 0)});
     put({value, d, lanes, false});
@@ -180,7 +180,7 @@ class RandomKernel {
     if (!is_claimed(PGR_OP_CAST, from) || !is_claimed(PGR_OP_CAST, to)) return;
     put({ir_.cast(get_exact(from, lanes), to), to, lanes, false});
   }
-  // Of loaded values only: the bits of a computed NaN are free.
+  // Casts the bits of loaded values only: the bits of a computed NaN are unspecified.
   void add_bitcast() {
     const uint32_t lanes = any_lanes(), from = any_dtype(), to = any_dtype();
     if (from == PGR_DTYPE_BOOL || to == PGR_DTYPE_BOOL ||

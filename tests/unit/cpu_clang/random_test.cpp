@@ -1,4 +1,4 @@
-// Random kernels: machine code against the interpreter, bit by bit.
+// Random kernels: machine code against the interpreter, compared bitwise.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ bool is_equal(uint32_t dtype, const std::byte* a, const std::byte* b) {
   return std::isnan(sdk::decode_float(dtype, one)) && std::isnan(sdk::decode_float(dtype, other));
 }
 
-// Where the contents differ first; empty: nowhere.
+// The first difference of the contents; empty if they are equal.
 std::string difference(const Contents& want, const Contents& got) {
   for (size_t p = 0; p < want.size(); ++p) {
     const uint32_t dtype = RandomKernel::dtype_of_param(p), size = sdk::dtype_size(dtype);

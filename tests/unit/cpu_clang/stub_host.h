@@ -1,4 +1,4 @@
-// The least host that a plugin can run on: for tests of components without the runtime.
+// A minimal plugin host, for tests of components without the runtime.
 #pragma once
 
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ inline std::string take(pgr_blob& blob) {
   return bytes;
 }
 
-// The interface of a component library that stands at `path`.
+// The interface of the component library at `path`.
 inline const void* open_component(const std::string& path, const char* interface_name) {
   const auto entry = reinterpret_cast<pgr_component_entry_fn>(
       ::dlsym(open_library(path), PGR_COMPONENT_ENTRY_NAME));
@@ -52,7 +52,7 @@ inline const void* open_component(const std::string& path, const char* interface
   return table;
 }
 
-// A host table whose parallel_for starts threads anew each time.
+// A host table whose parallel_for starts threads on each call.
 class StubHost {
  public:
   explicit StubHost(std::string library_dir) : library_dir_(std::move(library_dir)) {

@@ -26,7 +26,7 @@ CustomFunction make(CustomFunction::Forward forward, CustomFunction::Backward ba
   return {std::move(name), std::move(forward), std::move(backward)};
 }
 
-// x³, whose backward says 3x² by tensor functions.
+// x³, whose backward computes 3x² with tensor functions.
 CustomFunction cube() {
   return make(
       [](Context&, const Tensors& x) { return Tensors{x[0] * x[0] * x[0]}; },
@@ -34,7 +34,7 @@ CustomFunction cube() {
       "cube");
 }
 
-// The identity, whose gradient is ten times what it should be: seen in any result that used it.
+// The identity with ten times its gradient, so that every result that used the gradient shows it.
 CustomFunction tenfold() {
   return make([](Context&, const Tensors& x) { return x; },
               [](const Context&, const Tensors& g) { return Tensors{g[0] * 10}; }, "tenfold");
@@ -124,7 +124,7 @@ TEST(Function, the_gradient_survives_realising_and_collecting) {
               ElementsAre(FloatEq(3.4f), FloatEq(3.4f)));
 }
 
-// Of plain views too: the leaf below is not computed of anything, but is what the gradient is for.
+// Also for plain views: the leaf below is not computed, but the gradient is taken of it.
 TEST(Function, a_realised_view_of_a_leaf_still_leads_to_it) {
   Tensor w = Tensor::from({1.f, 2.f}) * 2;
   w.requires_grad_();
@@ -264,7 +264,7 @@ TEST(FunctionLives, a_loop_of_many_steps_keeps_nothing) {
   EXPECT_THAT(w.to_vector<float>()[0], FloatNear(std::exp(-0.2f), 1e-3f));
 }
 
-// What one backward holds may hold another: all go in one collection.
+// A backward may hold another backward: one collection frees the whole chain.
 TEST(FunctionLives, a_chain_of_captures_goes_at_once) {
   auto& session = engine::Session::current();
   session.collect();

@@ -1,4 +1,4 @@
-// What an error says, for tests of bad input.
+// Returns the message of an error, for tests of bad input.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Nodes by hand: what is built, matched and refused.
+// Nodes built by hand: building, matching and refusals.
 #include "plugrad/uop.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Kernels that the user wrote, in each of the three forms.
+// User-written kernels, in each of the three forms.
 #include "plugrad/user_kernel.h"
 
 #include <gmock/gmock.h>
@@ -190,7 +190,7 @@ TEST(UserKernel, the_evaluator_says_that_it_does_not_know_it) {
 
 // ---- Random programs: kernels of the user's among other ops, against the same ops alone ----
 
-// A program over 4 x 4 integers; what a kernel would compute is composed when `alone`.
+// A program over 4 x 4 integers; if `alone`, functions replace the user kernel.
 class RandomProgram {
  public:
   RandomProgram(uint32_t seed, bool alone) : seed_(seed), alone_(alone) {

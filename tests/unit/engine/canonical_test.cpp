@@ -108,7 +108,7 @@ TEST_F(CanonicalTest, TheHistoryOfAValueDoesNotMatter) {
   EXPECT_EQ(keys.size(), 1u);
 }
 
-// Which call of a user's function a value came from must not decide where it stands in a sum.
+// The order of a sum's terms must not depend on the call of a user's function that made them.
 TEST_F(CanonicalTest, TheNumbersOfCallsDoNotMatter) {
   std::set<std::string> keys;
   for (uint64_t call = 1; call <= 64; ++call) {

@@ -1,4 +1,4 @@
-// What one process generates, the next one reads; what cannot be read is made again.
+// A process reads the programs that an earlier one generated; unreadable entries are regenerated.
 #include "engine/kernels/program_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Copies into local memory arrive when they are waited for, and what stood at their place is gone
-// from the moment they start: both mistakes in a kernel show.
+// Asynchronous copies into local memory arrive at the wait, and the destination is overwritten when
+// the copy starts: a kernel with a missing wait or barrier gives wrong values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using Value = IrBuilder::Value;
 constexpr uint32_t I32 = PGR_DTYPE_I32;
 constexpr int32_t kUnset = -1;  // all bits, as the interpreter fills arrays
 
-// A work-item, a local array of 16 i32, and what it copies out at the end.
+// A work-item with a local array of 16 i32, which is copied to the output at the end.
 struct Copies {
   IrBuilder b{"k"};
   Value out = b.buffer(I32, 16, PGR_PARAM_WRITE), in = b.buffer(I32, 16, PGR_PARAM_READ, 16);

@@ -65,7 +65,7 @@ TEST(Cast, FloatsRoundToNearestEven) {
     return decode_float(to, cast(from, to, encode_float(from, value)));
   };
   EXPECT_EQ(narrowed(PGR_DTYPE_F64, PGR_DTYPE_F32, 1 + std::ldexp(1, -24)), 1.0);
-  // By way of f32 this would round twice, to 1.
+  // A cast through f32 would round twice, to 1.
   EXPECT_EQ(narrowed(PGR_DTYPE_F64, PGR_DTYPE_F16, 1 + std::ldexp(1, -11) + std::ldexp(1, -40)),
             1 + std::ldexp(1, -10));
   EXPECT_EQ(narrowed(PGR_DTYPE_F32, PGR_DTYPE_BF16, 3.4e38), HUGE_VAL);

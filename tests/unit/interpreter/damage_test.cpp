@@ -1,5 +1,5 @@
 // Kernels with damaged bytes: the decoder refuses them or the interpreter runs them, and neither
-// touches memory that is not the kernel's.
+// accesses memory outside the kernel's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

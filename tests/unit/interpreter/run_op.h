@@ -20,7 +20,7 @@ inline void run_kernel(const IrBuilder& builder, std::vector<InterpreterBuffer> 
                    {h.local_size[0], h.local_size[1], h.local_size[2]}});
 }
 
-// Integers as CONST keeps them: sign-extended when signed.
+// Integers in the form of CONST: sign-extended if signed.
 inline uint64_t run_op(uint32_t op, uint32_t dtype, std::vector<uint64_t> operands,
                        uint32_t result = PGR_DTYPE_VOID) {
   if (result == PGR_DTYPE_VOID) result = dtype;

@@ -161,7 +161,7 @@ TEST_F(MalformedSafetensors, ShapesAndDTypes) {
 }
 
 TEST(Safetensors, AFileOfThePackageIsRead) {
-  // What safetensors.numpy.save 0.8.0 writes.
+  // Written by safetensors.numpy.save 0.8.0.
   std::string header =
       R"({"__metadata__":{"format":"np"},"layer.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
       R"("half":{"dtype":"F16","shape":[2],"data_offsets":[24,28]},)"

@@ -1,4 +1,4 @@
-// Copies of modules have tensors of their own; averages of parameters.
+// Copied modules have their own tensors; averages of parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -51,7 +51,7 @@ struct Said {
 
 }  // namespace
 
-// Serves one request on a port of its own: bytes without an announced size, until nobody listens.
+// Serves one request on a free port: bytes without an announced size, until the client disconnects.
 class EndlessServer {
  public:
   EndlessServer() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {

@@ -1,4 +1,4 @@
-// Values of a tensor against expected ones.
+// Compares values of a tensor with expected ones.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -178,7 +178,7 @@ TEST(Npz, DamagedArchivesAreRefused) {
               HasSubstr("\"a\" is empty or occurs twice"));
 }
 
-// Any damage is an error of the user or has no effect; sanitizers see the rest.
+// Any damage is a User error or has no effect; sanitizers detect invalid accesses.
 TEST(Npz, RandomDamageNeverGoesUnnoticedOrCrashes) {
   std::mt19937 random(1);
   for (const char* hex : {kStored, kDeflated}) {

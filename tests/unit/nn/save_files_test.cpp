@@ -1,4 +1,4 @@
-// nn::save where the path is a link, no regular file, or larger than files may be.
+// nn::save to a link, to a path that is no regular file, and beyond the file size limit.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ TEST(SaveFiles, ALinkStaysAndItsTargetIsReplaced) {
   EXPECT_EQ(folder.file_count(), 2u);
 }
 
-// A pipe stands for a device such as /dev/full, which only root could make.
+// A pipe replaces a device such as /dev/full, which only root can create.
 TEST(SaveFiles, WhatIsNoRegularFileIsRefusedAndStays) {
   const ScratchFolder folder;
   const fs::path pipe = folder.path / "pipe", link = folder.path / "link";

@@ -1,4 +1,4 @@
-// What surrounds a step: groups, clipping, rates that change, saving and resuming; and Sequential.
+// Parameter groups, clipping, learning-rate schedules, saving and resuming; and Sequential.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST(Sequential, TakesFunctionsByTheirNameThatHaveSeveralForms) {
   EXPECT_EQ(activations(x).to_vector<float>(), x.gelu().softmax().to_vector<float>());
 }
 
-// A copied module has parameters and statistics of its own.
+// A copied module has separate parameters and statistics.
 TEST(Sequential, AsAFunctionUsesTheLayersThemselves) {
   const nn::Linear first(3, 4), last(4, 1);
   nn::BatchNorm norm(4);

@@ -1,4 +1,4 @@
-// The GLSL that a kernel becomes: its frame, how buffers are reached, and what it refuses.
+// The rendered GLSL of a kernel: its frame, buffer access, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,7 +136,8 @@ TEST_F(Glsl, Quotients_HideAConstantZero) {
   EXPECT_THAT(source_, HasSubstr("val0 / 2.0f;"));
 }
 
-// glslang would compute these itself: to f16 towards zero, and to f64 what the decimal text says.
+// glslang would fold these casts itself: to f16 rounding towards zero, and to f64 from the decimal
+// text.
 TEST_F(Glsl, CastsOfConstants_AreHidden) {
   IrBuilder b("casts");
   const auto half = b.buffer(PGR_DTYPE_F16, 1);
@@ -148,7 +149,7 @@ TEST_F(Glsl, CastsOfConstants_AreHidden) {
   EXPECT_THAT(source_, HasSubstr("double(hide_float(0.1f))"));
 }
 
-// out[0] = a sum over `turns` (a scalar where 0) times 100.
+// out[0] = a sum over `turns` iterations (a scalar argument if 0) times 100.
 IrBuilder nested_sum(int64_t turns) {
   IrBuilder b("sum");
   const auto out = b.buffer(PGR_DTYPE_I32, 1);
@@ -181,7 +182,7 @@ TEST_F(Glsl, LoopsThatTurnTooOften_AreUnrolled) {
   EXPECT_THAT(source_, HasSubstr("#pragma kernel(sum, 1, 0, 0, 0)"));
 }
 
-// Groups sum from 0 to a bound that their number gives, 7 and 3 turns each at most.
+// Groups sum from 0 to a bound that depends on the group id, at most 7 and 3 iterations.
 TEST_F(Glsl, BoundsThatDependOnTheGroup_CountAsTheirLargestValue) {
   IrBuilder b("sum");
   b.set_groups(8);
@@ -213,7 +214,7 @@ TEST_F(Glsl, BoundsThatMemoryGives_AreChecked) {
 TEST_F(Glsl, LoopsThatMayTurnTooOftenStill_AreChecked) {
   EXPECT_THAT(render(nested_sum(90'000'000)), HasSubstr("#pragma kernel(sum, 1, 0, 0, 1)"));
   EXPECT_THAT(source_, HasSubstr("if (idx0 < 90000000) P_u32(params.slots[1]).v = 1u;"));
-  // A bound that a scalar gives: with 100 turns unrolled, 9999 are few enough.
+  // A scalar bound: with 100 unrolled iterations, 9999 are within the limit.
   EXPECT_THAT(render(nested_sum(0)), HasSubstr("#pragma kernel(sum, 1, 1, 0, 0)"));
 }
 

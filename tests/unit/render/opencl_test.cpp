@@ -1,4 +1,4 @@
-// The OpenCL C that a kernel becomes: its frame, what differs from C, and what it refuses.
+// The rendered OpenCL C of a kernel: its frame, its differences from C, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

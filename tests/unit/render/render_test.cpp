@@ -1,4 +1,4 @@
-// The C that a kernel becomes: users read it, so it is compared whole.
+// The rendered C of a kernel: users read it, so the whole text is compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,7 +112,7 @@ TEST_F(Renderer, Accumulator_IsAVariable_AndItsSumOneLine) {
 )"));
 }
 
-// `vectors` sums in a loop of three turns, in one of 16.
+// `vectors` sums in a loop of three iterations inside one of 16.
 IrBuilder sums(int vectors) {
   IrBuilder b("r_16_3");
   const auto out = b.buffer(PGR_DTYPE_F32, 64, kWrite), in = b.buffer(PGR_DTYPE_F32, 64, kRead);
@@ -172,7 +172,7 @@ TEST_F(Renderer, Constants_KeepTheirValue) {
   EXPECT_THAT(source_, HasSubstr("data1[0] = (-9223372036854775807l - 1);"));
 }
 
-// Sums of i32 over a grid of `groups`: of ids, and of what memory holds.
+// Sums of i32 over a grid of `groups`: of ids, and of loaded values.
 IrBuilder integer_sums(uint64_t groups) {
   IrBuilder b("sums");
   b.set_groups(groups);
@@ -185,7 +185,7 @@ IrBuilder integer_sums(uint64_t groups) {
   return b;
 }
 
-// Overflow is undefined in C: only where it cannot happen may C's own arithmetic stand.
+// Overflow is undefined in C: plain C arithmetic is valid only if overflow is impossible.
 TEST_F(Renderer, SumsOfIndices_ArePlain_AndThoseOfDataWrap) {
   EXPECT_THAT(render(integer_sums(1024)), HasSubstr("gidx0 * 4;"));
   EXPECT_THAT(source_, HasSubstr("alu0 + idx0;"));
@@ -284,7 +284,7 @@ IrBuilder tile_product(uint32_t dtype, uint32_t lanes_a, uint32_t lanes_b) {
   return b;
 }
 
-// A place that is a multiple of the load's size is read at once.
+// An index that is a multiple of the load's size allows one vector load.
 TEST_F(Renderer, LanesOfCuda_AreLoadedTogetherWhereTheyAreAligned) {
   for (const int64_t stride : {2, 3}) {
     IrBuilder b("pairs");

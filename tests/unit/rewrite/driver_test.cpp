@@ -1,4 +1,4 @@
-// What tables of passes ask of the driver: contexts, sets of ops, the node before, rebuilding.
+// The rewrite driver's services to pass tables: contexts, op sets, the original node, rebuilding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

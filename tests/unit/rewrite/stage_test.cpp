@@ -1,4 +1,4 @@
-// The pipeline runner: order, what is recorded, verified and printed.
+// The pipeline runner: order, recording, verification and printing.
 #include "rewrite/stage.h"
 
 #include <gmock/gmock.h>

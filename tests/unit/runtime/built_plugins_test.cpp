@@ -1,4 +1,4 @@
-// Real plugins of this build through the runtime: kernel IR in, numbers out.
+// The plugins of this build through the runtime: kernel IR in, numbers out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,8 @@ TEST_P(BuiltPlugin, ALaunchBeyondALimitIsToldWithItsSizesAndTheLimits) {
   }
 }
 
-// Queues, events and graphs through all layers at once: right calls pass, wrong ones are told.
+// Queues, events and graphs through all layers at once: valid calls pass, invalid ones are
+// reported.
 TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
   RegistryOptions options = options_from_settings();
   options.layers = "validate,redzone,faults:synchronize=2@TIMED_OUT";

@@ -1,4 +1,4 @@
-// Which device a selection, the environment and the default rule choose.
+// The device chosen by a selection, the environment and the default rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a device says of itself, as the host takes it.
+// Device properties as the host reads them.
 #include "runtime/device/device_facts.h"
 
 #include <gtest/gtest.h>

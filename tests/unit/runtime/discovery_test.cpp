@@ -1,4 +1,4 @@
-// Finding plugins opens none of them.
+// Plugin discovery opens no plugin.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,5 +1,5 @@
-// A program with elevated privileges takes nothing from its environment: neither variables nor the
-// user's directory. Run as a copy of this program whose group is another than the caller's.
+// A program with elevated privileges ignores environment variables and the user's directory. Runs
+// as a copy of this program with another group than the caller's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
@@ -40,7 +40,7 @@ void name_everything() {
 
 }  // namespace
 
-// What the copy runs: 0 when nothing of the environment was seen, 3 where it has no privileges.
+// Runs in the copy. Exit status 0: the environment was ignored; 3: the copy has no privileges.
 TEST(Elevated, DISABLED_SeesNothingOfTheEnvironment) {
   if (!getauxval(AT_SECURE)) _exit(3);
   const std::string seen = origins(options_from_settings());

@@ -1,4 +1,4 @@
-// Small ELF libraries, good and damaged, for tests of what reads them without opening them.
+// Small ELF libraries, valid and damaged, for tests of readers that do not open them.
 #pragma once
 
 #include <elf.h>

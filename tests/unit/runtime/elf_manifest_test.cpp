@@ -1,4 +1,4 @@
-// ELF files good, damaged and hostile -> manifest text or a reason.
+// Turns valid, damaged and hostile ELF files into manifest text or a reason.
 #include "runtime/discovery/elf_manifest.h"
 
 #include <gmock/gmock.h>

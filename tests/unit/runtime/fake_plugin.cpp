@@ -1,7 +1,7 @@
-// A plugin for tests of the loader. How it behaves is told by the name of its file:
+// A plugin for tests of the loader. Its file name selects its behaviour:
 // libplugrad_plugin_throws.so throws from entry, and so on; every other name behaves well. Its
-// kernels are words: the renderer puts "source " before the kernel IR's bytes, the compiler "binary
-// " before that, and a launch does what the kernel's name says.
+// kernels are words: the renderer prepends "source " to the kernel IR's bytes, the compiler
+// prepends "binary ", and the kernel's name selects the effect of a launch.
 #include <unistd.h>
 
 #include <atomic>

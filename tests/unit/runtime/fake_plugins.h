@@ -1,4 +1,4 @@
-// Directories of fake plugins: the library fake_plugin.cpp under names of the test's choice, with
+// Directories of fake plugins: the library fake_plugin.cpp under names chosen by the test, with
 // manifests.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The layers around a device: each rule of validate, each fault, what redzone sees, how they are
-// switched on, and that a device without them is called by the plugin's own functions.
+// The layers around a device: each rule of validate, each fault, redzone's detections, their
+// switches, and direct calls of the plugin's functions without layers.
 #include "runtime/checks/layers.h"
 
 #include <gmock/gmock.h>
@@ -27,8 +27,8 @@ class Layers : public testing::Test {
   MemoryDevice memory;
 };
 
-// A block of kernel IR with buffer parameters of so many i32 elements, and no instruction: what a
-// layer reads of it.
+// A kernel IR block with buffer parameters of the given numbers of i32 elements and no instruction:
+// the part of a block that layers read.
 std::vector<std::byte> block_of(const std::string& name, const std::vector<uint64_t>& elem_counts) {
   pgr_ir_header header;
   std::memset(&header, 0, sizeof header);

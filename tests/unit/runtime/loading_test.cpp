@@ -1,4 +1,4 @@
-// What becomes of plugins good and bad: their records, and that the process survives them.
+// Records of valid and faulty plugins, and survival of the process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

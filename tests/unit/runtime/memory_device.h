@@ -1,5 +1,5 @@
 // A device of host memory as tables in this process, for tests of layers: every call is well
-// behaved, and a launch does what the test says.
+// behaved, and the test defines the effect of a launch.
 #pragma once
 
 #include <cstdlib>
@@ -181,7 +181,7 @@ class LayeredDevice {
     return said(tables.runner.launch(tables.handle, nullptr, which, &desc, nullptr, error.get()));
   }
   std::string synchronize() { return said(tables.device.synchronize(tables.handle, error.get())); }
-  /// What the layers found, outermost last; forgets nothing.
+  /// The findings of the layers, outermost layer last; the findings are not cleared.
   std::vector<std::string> findings() const {
     std::vector<std::string> out;
     for (const auto& layer : stack)

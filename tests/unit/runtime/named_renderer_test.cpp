@@ -1,4 +1,4 @@
-// A plugin without a renderer whose manifest names a dialect of the SDK's.
+// A plugin without a renderer whose manifest names a dialect of the SDK.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The compiles of one plan are under way at the same time, and identical kernels are compiled once.
+// The kernels of one plan compile in parallel, and identical kernels are compiled once.
 #include <gtest/gtest.h>
 
 #include "base/settings.h"

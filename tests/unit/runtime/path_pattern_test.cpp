@@ -1,4 +1,4 @@
-// Probes of manifests: what matches, and that no pattern takes long.
+// Path patterns of manifests: matches, and bounded matching time.
 #include "runtime/discovery/path_pattern.h"
 
 #include <gtest/gtest.h>

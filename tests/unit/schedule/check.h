@@ -1,4 +1,4 @@
-// A plan must compute what the oracle computes.
+// Checks that a plan computes the oracle's values.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The most kernels that each graph may take: what raw nodes can express of the promised table.
+// The largest permitted number of kernels per graph: the rows of the fusion table for raw nodes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST(Fusion, MatmulWithEpilogue) {
   EXPECT_EQ(kernels(t, {t.mul(y, t.g.unary(Op::Recip, t.plus(t.exp(y), 1)))}), 1u);
 }
 
-// An activation and its derivative are computed where products of matrices end, of what both need.
+// An activation and its derivative are computed in the epilogue of the product, from shared values.
 TEST(Fusion, EpiloguesComputeAgainRatherThanRead) {
   Tensors t;
   const Id x = t.buffer({256, 64}), w = t.buffer({64, 256}), flow = t.buffer({256, 64});
@@ -149,7 +149,7 @@ TEST(Fusion, APoolsBackwardReadsWhatThePoolRead) {
   const auto plan =
       check(t, {top, t.sum(all, {0, 2, 3}), t.sum(t.mul(all, x), {0, 2, 3}), t.mul(all, scale)});
   EXPECT_EQ(kernel_count(plan), 4u) << to_string(plan);
-  // What they compare must be equal to the last bit.
+  // The compared values must be bitwise equal.
   for (const auto& step : plan.steps) {
     const auto& buffers = step.buffers;
     const bool reads_x = std::ranges::find(buffers, 0u) != buffers.end();
@@ -160,7 +160,7 @@ TEST(Fusion, APoolsBackwardReadsWhatThePoolRead) {
 TEST(Fusion, MatmulsAreKernelsOfTheirOwnLoops) {
   Tensors t;
   const Id x = t.buffer({2, 3, 10, 10}), w = t.buffer({4, 3, 3, 3}), y = t.buffer({2, 4, 8, 8});
-  // Pooling does not take the convolution into its windows, nor turn its loops.
+  // Pooling does not inline the convolution into its windows, nor reorder the convolution's loops.
   const auto plan = check(t, {t.max(t.windows(t.relu(t.conv2d(x, w)), 2, 2), {4, 5})});
   ASSERT_EQ(kernel_count(plan), 2u);
   const Graph& g = plan.asts[plan.steps[0].ast]->graph;
@@ -219,7 +219,7 @@ TEST(Fusion, ConvolutionsAreStoredBeforeAProduct) {
   EXPECT_EQ(count(1 << 20), 4u);
 }
 
-// One wide layer waits in scratch: what its product reads is stored.
+// One wide layer is kept in scratch: the operands of its product are stored.
 TEST(Fusion, OperandsOfWideRowsAreStored) {
   Tensors t;
   Id x = t.buffer({256, 4});
@@ -228,7 +228,7 @@ TEST(Fusion, OperandsOfWideRowsAreStored) {
   EXPECT_EQ(kernel_count(check(t, {x}, {.scratch_bytes = 1 << 20})), 2u);
 }
 
-// Rows that two loops walk along, such as tokens and what each is made into, codegen keeps nowhere.
+// Codegen has no scratch for rows along two axes, such as tokens and their features.
 TEST(Fusion, RowsOfTwoAxesAreStored) {
   Tensors t;
   const Id hidden = t.relu(t.matmul(
@@ -247,8 +247,8 @@ TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
   EXPECT_LE(kernel_count(check(t, {product}, {.scratch_bytes = 1 << 20})), 4u);
 }
 
-// Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own,
-// even where it is as large as what another product takes in.
+// Rows in scratch serve the loops of one store: every other output of the result has a separate
+// kernel, even if it is as large as another product's operand.
 TEST(Fusion, AnotherOutputBesideAttention) {
   const auto count = [](bool has_attention) {
     Tensors t;
@@ -263,7 +263,7 @@ TEST(Fusion, AnotherOutputBesideAttention) {
   EXPECT_EQ(count(true), 2u);
 }
 
-// Where something else reads the weights, too, they are stored.
+// Attention weights with another consumer are stored.
 TEST(Fusion, SharedWeightsOfAttention) {
   Tensors t;
   const Id q = t.buffer({64, 4}), k = t.buffer({64, 4}), v = t.buffer({64, 4});

@@ -1,4 +1,4 @@
-// A tensor joined of many parts is one computation for those that are computed alike.
+// A tensor concatenated of many parts is one computation for the parts of equal form.
 #include <functional>
 
 #include "check.h"

@@ -1,5 +1,4 @@
-// Which values of a kernel are marked as worth keeping, and that the marks tell the same functions
-// apart from others.
+// The marks on values worth keeping, and that the marks distinguish equal functions from others.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +14,7 @@ struct Marks {
   size_t in_blocks = 0;
 };
 
-/// Of the one kernel that computes `root`, whose numbers are checked.
+/// The marks of the one kernel that computes `root`, whose values are checked.
 Marks marks_of(Tensors& t, Id root, const schedule::Options& options = {}) {
   const schedule::Plan plan = check(t, {root}, options);
   EXPECT_EQ(plan.asts.size(), 1u);
@@ -61,7 +60,7 @@ TEST(KeptValues, OtherFunctionsAreNotTheSame) {
   EXPECT_TRUE(marks_of(t, t.div(up, t.sum(down, {1}))).values.empty());
 }
 
-// The sum runs down a column of the same values: each is at another place than the one divided.
+// The sum runs down a column of the same values, whose indices differ from those of the dividend.
 TEST(KeptValues, ColumnsAreNotRows) {
   Tensors t;
   const Id x = exponentials(t, t.buffer({7, 7}));

@@ -1,5 +1,5 @@
-// Layouts of stored values by cost: channels lie innermost between convolutions, what is asked for
-// stays row-major, and operands that are read over and over are packed.
+// Layouts of stored values by cost: channels are innermost between convolutions, requested tensors
+// stay row-major, and operands that are read repeatedly are packed.
 #include <set>
 
 #include "check.h"
@@ -19,8 +19,8 @@ Id convolution(Tensors& t, Id x, Id w) {
   return t.reshape(t.sum(t.mul(by_pixel, by_channel), {2}), {image[0], weight[0], image[2]});
 }
 
-/// By kernel that stores `count` elements: the strides of its store along its loops, outermost
-/// first.
+/// For each kernel that stores `count` elements: the strides of its store along its loops,
+/// outermost first.
 std::vector<std::vector<int64_t>> strides_of_stores(const schedule::Plan& plan, int64_t count) {
   std::vector<std::vector<int64_t>> all;
   for (const auto& ast : plan.asts)
@@ -108,7 +108,7 @@ TEST(Layouts, OperandReadOverAndOverIsPacked) {
   EXPECT_FALSE(strides_of_stores(plan, 16 * 16 * 3).empty()) << to_string(plan);
 }
 
-// Codegen packs what it needs of a matrix, where it needs it.
+// Codegen packs the tiles of a matrix inside the kernel.
 TEST(Layouts, MatricesAreNotPacked) {
   Tensors t;
   const Id a = t.buffer({256, 16}), b = t.buffer({16, 16});
@@ -217,7 +217,7 @@ TEST(Layouts, SumsOfProductsAreKernelsOfTheirOwn) {
   EXPECT_EQ(kernels_of(8), 1u);  // storing the sums between them would cost too much
 }
 
-// What is read once gains nothing by it: a matrix times a vector, squares of rows.
+// Operands that are read once gain nothing by packing: a matrix times a vector, squares of rows.
 TEST(Layouts, SumOfProductsThatAreReadOnceIsNotCut) {
   Tensors t;
   const Id a = t.buffer({1024, 256}), x = t.buffer({256, 1});
@@ -267,7 +267,7 @@ TEST(Layouts, WhatIsConstantSharesNoKernelWithWhatVaries) {
   EXPECT_EQ(kernels({0, 1}), 1u);  // the sum is one as well
 }
 
-// A scale of each channel, of which a root and a quotient would be taken for each of 60 pixels.
+// A scale per channel, whose root and quotient would be recomputed for each of 60 pixels.
 TEST(Layouts, ScalesOfChannelsAreComputedOnceWhereTheyAreConstant) {
   const auto kernels = [](std::vector<uint32_t> constants) {
     Tensors t;
@@ -293,8 +293,8 @@ Id image_convolution(Tensors& t, Id x, Id w) {
   return t.reshape(t.sum(terms, {2, 5, 6}), {n, o, h, v});
 }
 
-/// Two convolutions, whose weights are constant, of one image; `between` is applied to what the
-/// first one computes.
+/// Two convolutions of one image with constant weights; `between` is applied to the result of the
+/// first.
 struct ImageChain {
   static constexpr int64_t kSide = 8;
   Tensors t;
@@ -329,8 +329,8 @@ std::set<int64_t> divisors_of_stores(const schedule::Plan& plan, int64_t count) 
 
 }  // namespace
 
-// The rows fill vectors as well as the channels do, but a loop over the three places of a window
-// would be begun for each channel, and of a single image the channels are the outermost long axis.
+// Rows fill vectors as well as channels do, but a loop over the three taps of a window would start
+// anew for each channel, and for a single image the channels are the outermost long axis.
 TEST(Layouts, OneImagesChannelsLieInnermostBetweenConvolutions) {
   ImageChain chain(16);
   const auto plan = check(chain.t, {chain.root}, chain.options);

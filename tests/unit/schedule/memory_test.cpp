@@ -1,4 +1,4 @@
-// Places of temporaries: of few values by size, of many in the order of the steps.
+// Offsets of temporaries: few values are placed by size, many in the order of the steps.
 #include <map>
 
 #include "check.h"
@@ -53,8 +53,8 @@ uint64_t expect_apart(const schedule::Plan& plan) {
   return alive.empty() ? 0 : *std::ranges::max_element(alive);
 }
 
-/// Every step stores two values of its own sizes: one for the next step, one that is read in the
-/// end.
+/// Every step stores two values of distinct sizes: one for the next step, one that the last step
+/// reads.
 Id long_chain(Tensors& t, int steps) {
   Id x = t.buffer({64}), sum = t.buffer({64});
   for (int i = 0; i < steps; ++i) {
@@ -78,7 +78,7 @@ TEST(Memory, FewValuesAndManyAreApart) {
   }
 }
 
-// Of few values all pairs may be looked at, which is a bounded number; of many, not so.
+// Few values allow a bounded comparison of all pairs; many values do not.
 TEST(Memory, WorkIsLinearInSteps) {
   constexpr double kPairsOfFew = 1024 * 1024 / 2;
   for (int steps : {200, 1'000, 8'000}) {

@@ -1,4 +1,4 @@
-// Kernels that differ in constant offsets of their loads or in numbers of parameters: one program.
+// Kernels that differ in constant load offsets or in the number of parameters share one program.
 #include "check.h"
 
 namespace plugrad::test {
@@ -112,7 +112,7 @@ TEST(Offsets, NumbersOfParametersDoNotTellProgramsApart) {
   EXPECT_EQ(check(t, {step(x, y), step(z, y), step(y, x), step(x, z)}, kAlone).asts.size(), 1u);
 }
 
-/// Offsets below 0 occur behind gates: what a pad shifts. Here all have one gate.
+/// Negative offsets occur behind gates, as a pad makes them. Here all have one gate.
 TEST(Offsets, ShiftsBelowZero) {
   Tensors t;
   const Id x = t.buffer({12});

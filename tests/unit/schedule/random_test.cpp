@@ -1,4 +1,4 @@
-// Random graphs of views, elementwise ops and reductions: every plan computes what its graph means.
+// Random graphs of views, elementwise ops and reductions: every plan computes its graph's values.
 #include "check.h"
 #include "ir/text/printer.h"
 #include "ir/verifier.h"

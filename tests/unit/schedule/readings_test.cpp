@@ -1,4 +1,4 @@
-// Which loops of a kernel run along the axes of the values that it reads.
+// Access patterns: the kernel loops that run along the axes of the values read.
 #include "schedule/layout/readings.h"
 
 #include <bit>
@@ -37,7 +37,7 @@ TEST(Readings, ALoopOverJoinedAxesTakesTheNeighboursOfTheLast) {
   EXPECT_EQ(axes[2].near, 1u);
 }
 
-// A sum may be taken in any order: its loop becomes one for each axis that it runs over.
+// The order of a sum is free: its loop is split into one loop per axis that it runs over.
 TEST(Readings, ASumOverJoinedAxesTakesTheNeighboursOfEach) {
   Tensors t;
   const Nest made(t, t.sum(t.reshape(t.buffer({6, 4, 8}), {2, 96}), {1}));
@@ -81,8 +81,8 @@ TEST(Readings, ARegisterTileSharesWhatIsLoaded) {
   }
 }
 
-// A row's maximum is taken once for the row where the elements of the row are innermost in the
-// output; where they are not, it is taken again for each of them.
+// A row's maximum is computed once per row if the row's elements are innermost in the output;
+// otherwise it is recomputed for each element.
 TEST(Readings, ASumOfRowsIsTakenOnceWhereRowsAreInnermost) {
   Tensors t;
   const Id x = t.buffer({4, 32, 32});

@@ -79,7 +79,7 @@ class KernelRun {
     changed_[range] = ++now_;
   }
 
-  /// What is known holds until a range that it runs along has another value.
+  /// A cached value is valid until a range that it depends on changes.
   uint64_t eval(Id id) {
     const auto holds = [&](Id range) { return changed_[range] <= known_[id]; };
     if (known_[id] != 0 && std::ranges::all_of(open_[id], holds)) return value_[id];

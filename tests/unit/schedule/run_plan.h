@@ -1,4 +1,4 @@
-// Runs a plan on the host: every kernel loop by loop as ir/kernel_ast.h says, in exact values.
+// Runs a plan on the host: every kernel loop by loop after ir/kernel_ast.h, in exact values.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Tensor graphs for tests, built of raw nodes.
+// Tensor graphs for tests, built from raw nodes.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Plans compute what their graphs mean.
+// Plans compute the values of their graphs.
 #include <gmock/gmock.h>
 
 #include "check.h"

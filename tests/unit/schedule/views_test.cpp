@@ -1,5 +1,4 @@
-// Random chains of views: in their simplest form they have the elements that they had, and every
-// row of the table applies.
+// Random chains of views: simplification keeps their elements, and every row of the table applies.
 #include <gtest/gtest.h>
 
 #include <random>

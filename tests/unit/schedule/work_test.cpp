@@ -1,11 +1,10 @@
-// What planning costs, in nodes that the stages look at: near linear in the nodes of the graph.
+// Cost of planning in visited nodes: near linear in the nodes of the graph.
 #include "check.h"
 
 namespace plugrad::test {
 namespace {
 
-/// x[from : from + size] put at `to`, the rest of x as it is: what an assignment to a slice
-/// records.
+/// x with x[from : from + size] placed at `to`, as an assignment to a slice records it.
 Id with_slice(Tensors& t, Id x, Id value, int64_t to) {
   const int64_t n = t.shape(x)[0], size = t.shape(value)[0];
   const Id place = t.iota(n);
@@ -34,7 +33,7 @@ Id overlapping(Tensors& t, int n) {
   return x;
 }
 
-/// n steps of a cell with three states, and what a gradient computes: a chain back through the
+/// n steps of a cell with three states, in the form of a gradient: a chain backwards through the
 /// steps and a sum over all of them.
 Id unrolled_cell(Tensors& t, int n, int64_t rows = 8) {
   const Id w = t.buffer({16, 16}), v = t.buffer({16, 16});
@@ -91,7 +90,7 @@ Id fan(Tensors& t, int n) {
   return sum;
 }
 
-/// n values, each made of an input of its own, which are added up.
+/// The sum of n values, each computed from a separate input.
 Id sum_of_inputs(Tensors& t, int n) {
   Id sum = t.buffer({8});
   for (int i = 0; i < n; ++i) sum = t.add(sum, t.g.unary(Op::Sin, t.buffer({8})));
@@ -171,7 +170,7 @@ TEST(Work, UnrolledCells) {
   }
 }
 
-/// Of values that are worth comparing what they cost in memory with what they cost to compute.
+/// Large values, for which the scheduler compares the cost of storing with that of recomputing.
 TEST(Work, SumsOverStepsOfLargeValues) {
   const auto sum = [](Tensors& t, int n) {
     const Id x = t.buffer({256, 256});

@@ -1,5 +1,4 @@
-// The layouts of warps against the figures in the PTX manual's tables of mma.m16n8k16 and
-// mma.m16n8k8, written out as its formulas are.
+// Warp layouts against the formulas of the PTX manual's tables for mma.m16n8k16 and mma.m16n8k8.
 #include "plugrad/sdk/tensor_core.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +99,7 @@ TEST(TensorCore, RecordsThatAreNoneAreNamed) {
             "kernels use products of f16, bf16 and f32 with sums of f32");
 }
 
-// Where several work-items hold an element of A, each of them has it.
+// If several work-items hold an element of A, each has the element's value.
 TEST(TensorCore, AnElementMayBeHeldTwice) {
   pgr_tensor_core core = make_warp_core(PGR_DTYPE_F16);
   core.elems_a = 16;

@@ -1,4 +1,4 @@
-// Values of integer expressions for given range values, straight from the definitions of the ops.
+// Evaluates integer expressions for given range values, directly from the definitions of the ops.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace plugrad::testing {
 
-/// Evaluates in a graph of its own, so the one under test does not grow.
+/// Evaluates in a separate graph, so that the graph under test does not grow.
 class Evaluator {
  public:
   explicit Evaluator(const Graph& g) : g_(g) {}

@@ -1,4 +1,4 @@
-// Conditions lose the clauses that others imply, and nothing else.
+// Simplification of conditions drops only clauses that other clauses imply.
 #include <gtest/gtest.h>
 
 #include "ir/kernel_ast.h"
@@ -83,7 +83,7 @@ TEST_F(ValidityTest, RandomConjunctionsKeepTheirValue) {
   }
 }
 
-// A Reduce of several values, as expanded kernels have it, keeps those that are constants.
+// A Reduce of several values, as in expanded kernels, keeps constant values.
 TEST_F(ValidityTest, ConstantValuesOfAReductionAreNoRanges) {
   const Id r = make_range(g, 3, 4, AxisKind::Reduce), two = g.constant(DType::F32, 2.0);
   const auto reduce = [&](std::vector<Id> sources) {

@@ -1,4 +1,4 @@
-// Bits in other dtypes, and the 8-bit floats: every code, every rounding boundary.
+// Bitcasts between dtypes, and the 8-bit floats: every code, every rounding boundary.
 #include <algorithm>
 #include <bit>
 #include <limits>

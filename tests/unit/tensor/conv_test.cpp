@@ -6,7 +6,7 @@
 namespace plugrad {
 namespace {
 
-/// What conv2d and its gradients are, as loops; the loss is sum(y * flow).
+/// conv2d and its gradients as loops; the loss is sum(y * flow).
 struct Loops {
   std::vector<double> y, dx, dw;
 };
@@ -125,8 +125,8 @@ TEST(Conv2d, PaddingIsInNoProduct) {
   expect_values(gradient(z.sum(), {v})[0], {inf, inf, 0, inf, inf, 0, 0, 0, 0});
 }
 
-// A stride that does not divide the kernel leaves rests of it with fewer elements; what fills those
-// up, or y up to the stride, is in no product either.
+// A stride that does not divide the kernel leaves remainders with fewer elements; neither their
+// padding nor the padding of y up to the stride is in a product.
 TEST(Conv2d, NothingButTheKernelMeetsAnInfiniteElementOfAStridedOne) {
   const double inf = INFINITY;
   const Tensor x = Tensor::ones({1, 1, 4, 4}, DType::F64).requires_grad_();

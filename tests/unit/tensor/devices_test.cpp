@@ -1,4 +1,4 @@
-// The same functions, computed by the default device in f32 instead of by the evaluator.
+// The same functions, computed by the default device in f32 instead of the evaluator.
 #include "vectors.h"
 
 namespace plugrad {

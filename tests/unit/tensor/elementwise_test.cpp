@@ -67,7 +67,7 @@ TEST(Elementwise, HigherDerivatives) {
          });
 }
 
-// Where the value has no digits left that tell where it is.
+// Arguments at which the function's value is constant to all digits.
 TEST(Elementwise, DerivativesFarOutHaveTheirDigits) {
   const auto expect = [](auto f, float at, double slope, const char* name) {
     const Tensor x = Tensor::from({at}).requires_grad_();
@@ -118,7 +118,7 @@ TEST(Elementwise, RemaindersAreExact) {
   expect_values(one.div(tenth, Rounding::Trunc), {10, -10, INFINITY}, 0, 0);
 }
 
-// Names that PyTorch's users know give what the others give.
+// PyTorch's names are aliases of ours.
 TEST(Elementwise, Aliases) {
   const Tensor x = Tensor::from({-2.5, 0.4, 3.0}), y = Tensor::from({2.0, -0.3, 0.7});
   EXPECT_EQ(values(x.clip(-1, 1)), values(x.clamp(-1, 1)));

@@ -1,5 +1,5 @@
-// Values of tensors in tests: by the evaluator, which needs no device, or computed by the default
-// device where PLUGRAD_TEST_RUNS is set.
+// Reads tensor values in tests: through the evaluator, which needs no device, or from the default
+// device if PLUGRAD_TEST_RUNS is set.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Reductions whose terms are found by an index that is data, large enough that terms are stored by
-// their index, against plain loops.
+// Reductions over terms gathered by a data-dependent index, large enough to be sorted by index,
+// against plain loops.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -29,7 +29,7 @@ std::vector<float> random_values(size_t count, uint32_t seed) {
   return out;
 }
 
-// (terms, rows), true where a term's place is the row.
+// (terms, rows), true if a term's index is the row.
 Tensor hits(const Tensor& places, int64_t rows = kRows) {
   return places.unsqueeze(-1) == Tensor::arange(rows);
 }
@@ -162,7 +162,7 @@ TEST(Indexed, ConditionsBesideTheIndexAndAxesWithoutIt) {
   expect_near(got, want);
 }
 
-// The sums may not lie where their terms or their places are read, though nothing else wants those.
+// Sums must not share memory with their terms or indices, though these have no other consumer.
 TEST(Indexed, WhatIsReadIsNotOverwritten) {
   constexpr int64_t n = 20000;
   const std::vector<int32_t> p = random_places(n, 14, 0, n);

@@ -1,5 +1,5 @@
-// Indexing by data and assignment through an index. Ordinary values are compared with PyTorch in
-// tests/ops.
+// Indexing by data and assignment through an index. tests/ops compares ordinary values with
+// PyTorch.
 #include "expect.h"
 
 namespace plugrad {
@@ -13,13 +13,13 @@ TEST(IndexByData, SeveralAxesBroadcastAndStayWhereTheyAre) {
   const Tensor a = counting({2, 3, 4});
   expect_values(a[{places({0, 1}), places({2, 0})}], {8, 9, 10, 11, 12, 13, 14, 15});
   expect_values(a[{places({0, 1}).reshape({2, 1}), places({2, 0}), 1}], {9, 1, 21, 13});
-  // Not side by side: the places' axes come first.
+  // Index tensors that are not adjacent: their axes come first.
   const Tensor apart = a[{places({0, 1, 1}), Slice(), places({0, 1, 3})}];
   EXPECT_EQ(apart.shape(), (Shape{3, 3}));
   expect_values(apart, {0, 4, 8, 13, 17, 21, 15, 19, 23});
   EXPECT_EQ((a[{places({0}), kNewAxis, places({0})}].shape()), (Shape{1, 1, 4}));
   EXPECT_EQ((a[{Slice(), places({0, 1, 2}), places({0})}].shape()), (Shape{2, 3}));
-  // A number is taken first and does not stand between.
+  // An integer index is applied first and does not separate index tensors.
   EXPECT_EQ((counting({2, 3, 4, 5})[{Slice(), places({0, 1}), 0, places({0, 1})}].shape()),
             (Shape{2, 2}));
   EXPECT_EQ((counting({2, 3, 4, 5})[{0, Slice(), places({0, 1})}].shape()), (Shape{3, 2, 5}));

@@ -1,4 +1,5 @@
-// Factors and products of matrices: what defines them holds, on tall, wide, batched and empty ones.
+// Matrix decompositions and products: their defining equations, on tall, wide, batched and empty
+// ones.
 #include "expect.h"
 
 namespace plugrad {

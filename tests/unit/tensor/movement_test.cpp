@@ -1,5 +1,5 @@
-// Movement: padding by modes, windows, diagonals, patterns. Ordinary values are compared with
-// PyTorch in tests/ops.
+// Movement: padding by modes, windows, diagonals, patterns. tests/ops compares ordinary values with
+// PyTorch.
 #include "expect.h"
 
 namespace plugrad {

@@ -1,5 +1,5 @@
-// Numbers that a dtype or a C++ type does not hold, indices that the host knows, and values at the
-// edges. Expected values of gradients are PyTorch's.
+// Numbers out of range of a dtype or a C++ type, constant indices, and values at the edges.
+// Expected gradients are PyTorch's.
 #include <cstdint>
 #include <limits>
 
@@ -287,7 +287,7 @@ TEST(Dtypes, OfNumbersOfTheProgramAreNoneOfTensors) {
   EXPECT_THAT(error_of([&] { Tensor::full({2}, 1, DType::Index); }), HasSubstr("[full] index is"));
 }
 
-// The lattice has no integer dtype that holds both: 64 bits beside f32's 24 show what is lost.
+// No integer dtype holds both ranges: 64 bits against f32's 24 make the loss visible.
 TEST(U64, BesideSignedTensorsPromotesToF32ExceptInComparisonsAndPow) {
   const Tensor x = Tensor::from({uint64_t{16777217}}), y = Tensor::from({int64_t{-16777217}});
   for (const Tensor& z : {x + y, x - y, x * y, x.maximum(y), x.minimum(y), x.floor_div(y), x % y,

@@ -1,5 +1,5 @@
-// Random functions: bounds, moments, what the errors say. The seed is fixed, so nothing here is
-// chance.
+// Random functions: bounds, moments, error messages. The seed is fixed, so the test is
+// deterministic.
 #include <algorithm>
 #include <numeric>
 
@@ -77,7 +77,7 @@ TEST_F(RandomFunctions, MultinomialDrawsInProportion) {
   const Tensor rows = Tensor::from({{1, 1, 0, 2}, {0, 0, 5, 0}});
   const std::vector<double> second = values(rows.multinomial(7, true)[1]);
   EXPECT_EQ(second, std::vector<double>(7, 2));
-  // Without replacement: a permutation in which zeros come last and heavy places early.
+  // Without replacement: a permutation in which zero weights come last and large weights early.
   int first_is_heavy = 0;
   for (int trial = 0; trial < 40; ++trial) {
     std::vector<double> order = values(Tensor::from({0.f, 1.f, 1.f, 50.f}).multinomial(4));

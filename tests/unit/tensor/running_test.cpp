@@ -1,4 +1,4 @@
-// Long scans, scattered values and selections against plain loops.
+// Long scans, scatters and selections against plain loops.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -96,7 +96,7 @@ TEST(Running, InfinitiesCancelToNan) {
   }
 }
 
-// i32 adds up to i64, u8 to u64, past what 32 bits hold.
+// i32 is summed in i64, u8 in u64, beyond 32 bits.
 TEST(Running, IntegersAddUpInSixtyFourBits) {
   const Tensor large = Tensor::full({1000}, 2000000000).cast(DType::I32).contiguous(),
                bytes = Tensor::full({1000}, 255).cast(DType::U8).contiguous();
@@ -113,8 +113,8 @@ TEST(Running, IntegersAddUpInSixtyFourBits) {
   EXPECT_EQ(top.to_vector<uint32_t>()[199], 4000000199u);
 }
 
-// 4,096 elements are scanned in blocks of 16 on three levels. Light arguments need no kernel, and
-// the sums of a block are added to what is before in their own.
+// 4,096 elements are scanned in blocks of 16 on three levels. Cheap arguments need no kernel, and
+// the kernel of a block adds the preceding sums.
 TEST(Running, ScansFuseWithTheirArguments) {
   const Tensor x = Tensor::arange(4096).cast(DType::F32).contiguous().realize();
   const size_t alone = x.cumsum(0).kernelize().size();

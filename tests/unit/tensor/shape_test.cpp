@@ -79,7 +79,7 @@ TEST(Index, NumbersSlicesAndAxes) {
 
 TEST(Index, PlacesOutsideRead0) {
   const Tensor a = Tensor::from({5.f, 6.f, 7.f});
-  // Computed: the host would refuse what it knows.
+  // Computed on the device: the host would refuse constant indices.
   expect_values(a.index_select(0, Tensor::from({-1, 3, 0, -4}) + 0), {7, 0, 5, 0});
   expect_values(a.gather(0, Tensor::from({1, 9}) + 0), {6, 0});
   expect_values((Tensor::from({1, 3, -1}) + 0).one_hot(3), {0, 1, 0, 0, 0, 0, 0, 0, 0});

@@ -1,4 +1,4 @@
-// Order on axes that the network sorts, with gradients; and what sorting and scanning cost.
+// Sorting along axes that use the sorting network, with gradients; cost of sorting and scanning.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace plugrad {
 namespace {
 
-/// What the evaluator and the interpreter do not do in seconds is left to fast devices.
+/// Sizes that take the evaluator or the interpreter more than seconds run on fast devices only.
 int64_t many() {
   const bool fast =
       std::getenv("PLUGRAD_TEST_RUNS") != nullptr && Device::default_device() == "CPU";

@@ -1,4 +1,4 @@
-// What the kernels of a search are run on and compared with.
+// Inputs and reference results of a search's candidate kernels.
 #include "tuning/helper/check_plan.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(MeasuredKernel, is_given_indices_that_stay_inside) {
   EXPECT_GT(highest[0] * 8 + highest[1], 20);  // and not all in one place
 }
 
-// A number in memory that ends a loop is larger than the loop, so that what is timed is all of it.
+// A dynamic loop bound in memory exceeds the loop, so that the whole loop is timed.
 TEST(MeasuredKernel, is_given_sizes_that_leave_all_places) {
   test::Ast ast;
   Graph& g = ast.graph;

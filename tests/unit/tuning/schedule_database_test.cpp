@@ -129,7 +129,7 @@ TEST_F(SearchDatabase, imports_a_text_file_of_plugrad_1_0_once) {
   EXPECT_EQ(log, "");
 }
 
-// Of the version before, which did not say how many lists were tried.
+// Lines of the previous version, without the number of tried lists.
 TEST(ScheduleText, reads_lines_of_twelve_fields) {
   const std::string line =
       "plugrad-search-1\t1\tCPU x86\tclang 19\ta\tfamily of a\t64,64\t0\t0.001\t0.002\t"

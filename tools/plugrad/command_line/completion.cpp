@@ -1,5 +1,4 @@
-// plugrad completion SHELL: a script by which the shell completes commands, options and their
-// values.
+// plugrad completion SHELL: a script that completes commands, options and their values.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +10,7 @@
 namespace plugrad::tools {
 namespace {
 
-// What may follow an option, or stand where no option does.
+// Possible values of an option, or of a positional argument.
 struct Values {
   Arguments choices;
   bool are_paths = false;
@@ -94,7 +93,7 @@ std::string zsh_action(const Values& values) {
   return values.choices.empty() ? " " : fmt::format("({})", fmt::join(values.choices, " "));
 }
 
-// Text within the brackets of an option's description, which stands in single quotes.
+// Escapes text in the brackets of an option's description, in single quotes.
 std::string zsh_text(const std::string& text) {
   return escaped(text, {{'\'', "'\\''"}, {'[', "\\["}, {']', "\\]"}, {':', "\\:"}});
 }

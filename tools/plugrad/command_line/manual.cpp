@@ -1,4 +1,4 @@
-// plugrad man: the manual page, in the language of man(7).
+// plugrad man: the manual page in man(7) format.
 #include <fmt/format.h>
 
 #include "command.h"
@@ -8,7 +8,7 @@
 namespace plugrad::tools {
 namespace {
 
-// A line of text: a dot at its begin would be a request, a bare minus becomes a hyphen.
+// Escapes a line of text: a leading dot would be a request, and a bare minus becomes a hyphen.
 std::string man_text(const std::string& text) {
   std::string out = escaped(text, {{'\\', "\\e"}, {'-', "\\-"}});
   for (size_t at = 0; (at = out.find('\n', at)) != out.npos; ++at)

@@ -1,4 +1,4 @@
-// Reads a subcommand's line with Boost.Program_options; says which name was meant.
+// Parses a subcommand's line with Boost.Program_options; suggests similar names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,7 +28,7 @@ po::variables_map read_line(const Arguments& arguments, const Syntax& syntax) {
     all.add_options()(words, po::value<Arguments>()->default_value({}, ""));
     positional.add(words, -1);
   }
-  // Abbreviations would turn a new option into a breach of the command line's contract.
+  // Disabled: adding an option could make an existing abbreviation ambiguous.
   const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   po::variables_map values;
   po::store(

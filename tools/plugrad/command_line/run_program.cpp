@@ -13,7 +13,7 @@
 namespace plugrad::tools {
 
 int run_program(int argc, char** argv, int (*run)(const Arguments& arguments)) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is an error of write()
   try {
     return run({argv + 1, argv + argc});
   } catch (const UsageError& error) {

@@ -3,7 +3,7 @@
 namespace plugrad::tools {
 namespace {
 
-// "arg (=512)": 512.
+// "arg (=512)" gives 512.
 std::string default_in(const std::string& parameter) {
   const size_t begin = parameter.find("(="), end = parameter.rfind(')');
   return begin == parameter.npos ? "" : parameter.substr(begin + 2, end - begin - 2);

@@ -1,4 +1,4 @@
-// Commands and options as the writers of completion and of the manual need them.
+// Texts of commands and options, for completion and the manual.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@ struct OptionText {
   bool takes_value = false;
 };
 
-/// Those of --help, in its order.
+/// The options of --help, in its order.
 std::vector<OptionText> option_texts(const Syntax& syntax);
 
-/// The commands that the overview names.
+/// The commands listed in the overview.
 std::vector<Command> listed_commands();
 
 /// `text` with each of these characters replaced.

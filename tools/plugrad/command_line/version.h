@@ -1,4 +1,4 @@
-// plugrad --version: which plugrad this is.
+// plugrad --version.
 #pragma once
 
 #include "command.h"

@@ -1,4 +1,4 @@
-// Single elements behind a gate, and private arrays: f32, i32 and bool belong to L1.
+// Tests gated access of single elements, and private arrays: L1 for f32, i32 and bool.
 #include "conformance/kernels/elements.h"
 #include "conformance/kernels/lanes/lanes.h"
 
@@ -6,10 +6,10 @@ namespace plugrad::conformance {
 namespace {
 
 constexpr uint64_t kCount = 192;
-constexpr int64_t kWild = 0x7ffffff0;  // far outside every buffer, also times the element size
+constexpr int64_t kWild = 0x7ffffff0;  // far outside every buffer, also in bytes
 
-// out[i] = i odd ? in[i] : other, where the index of a closed access is wild; then every third
-// element is stored once more, behind a gate of its own.
+// out[i] = i odd ? in[i] : other, with a wild index for gated-off accesses; then every third
+// element is stored again, behind another gate.
 Bytes gate_block(uint32_t dtype, uint64_t other) {
   IrBuilder ir("gates");
   ir.set_groups(kCount / 64);
@@ -48,7 +48,7 @@ void run_gates(Context& context, uint32_t dtype) {
   expect_equal(dtype, stored, unpack(dtype, buffers[2]), "stores behind a gate");
 }
 
-// Writes an array in one order and reads it in another; each group has its own.
+// Writes an array in one order and reads it in another; each group has its own array.
 void run_arrays(Context& context, uint32_t dtype) {
   constexpr int64_t kSize = 24, kGroups = 5;
   IrBuilder ir("private_arrays");
@@ -58,7 +58,7 @@ void run_arrays(Context& context, uint32_t dtype) {
   const Value array = ir.array(PGR_SPACE_PRIVATE, dtype, kSize);
   const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, kSize)});
   const Value fill = ir.loop(index_constant(ir, 0), index_constant(ir, kSize));
-  // 7 has no factor in common with 24, so that every element is written once.
+  // 7 and 24 are coprime, so that every element is written once.
   const Value mixed = ir.alu(
       PGR_OP_MOD, {ir.alu(PGR_OP_MUL, {fill, index_constant(ir, 7)}), index_constant(ir, kSize)});
   ir.store(array, mixed, ir.load(input, ir.alu(PGR_OP_ADD, {base, fill})));
@@ -78,7 +78,7 @@ void run_arrays(Context& context, uint32_t dtype) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "a private array");
 }
 
-// Constants of every edge, in the instruction stream.
+// Constants of every edge value.
 void run_constants(Context& context, uint32_t dtype) {
   const std::vector<uint64_t> values = edge_values(dtype);
   IrBuilder ir("constants");

@@ -1,5 +1,5 @@
-// Copies from a buffer into local memory that run beside the work-items: what was waited for is
-// there, what was not is not needed yet. Each of these gives other results when a wait is dropped.
+// Tests asynchronous copies from a buffer to local memory: a copy is visible after its wait and may
+// be pending before. Dropping any wait changes the results.
 #include <fmt/format.h>
 
 #include "conformance/kernels/elements.h"
@@ -40,11 +40,11 @@ struct Tiles {
     item = ir.local_id(0);
     group = ir.group_id(0);
   }
-  // Where the work-item's own part of a tile begins.
+  // Start of the work-item's own part of a tile.
   Value own(Value tile) { return plus(ir, times(ir, tile, size), times(ir, item, lanes)); }
 };
 
-// out = the input, the work-items' parts of a tile in reverse.
+// out = the input, with the work-items' parts of a tile reversed.
 void run_tile(Context& context, uint32_t dtype, uint32_t lanes) {
   const int64_t count = kGroups * kItems * lanes;
   Tiles t(dtype, lanes, 1, 1, static_cast<uint64_t>(count));
@@ -71,7 +71,8 @@ void run_tile(Context& context, uint32_t dtype, uint32_t lanes) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "a tile, its parts in reverse");
 }
 
-// While a tile is used the next one is on its way; out = the neighbours' elements, tile after tile.
+// Double buffering: the next tile is copied while one is used; out = neighbours' elements, tile by
+// tile.
 void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
   const int64_t count = kGroups * kRounds * kItems * lanes;
   Tiles t(dtype, lanes, kRounds, 2, static_cast<uint64_t>(count / lanes));
@@ -108,8 +109,8 @@ void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "tiles that were copied two at a time");
 }
 
-// A closed gate reads nothing, wherever its index points, and gives zeros; the work-item reads what
-// it copied itself, and needs no barrier for it.
+// A closed gate reads nothing, for any index, and writes zeros. The work-item reads only its own
+// copy, so that no barrier is needed.
 void run_gates(Context& context, uint32_t dtype, uint32_t lanes) {
   const int64_t count = kGroups * kItems * lanes;
   Tiles t(dtype, lanes, 1, 1, static_cast<uint64_t>(count));

@@ -1,4 +1,4 @@
-// ATOMIC_ADD: many groups add to few places, so that a lost addition shows.
+// Tests ATOMIC_ADD: many groups add to few elements, so that a lost addition is detected.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ Bytes scatter_block(uint32_t dtype) {
   return ir.finish();
 }
 
-// Integers wrap; of floats so few are not zero that all partial sums are exact in any order.
+// Integers wrap; so few floats are nonzero that all partial sums are exact in any order.
 std::vector<uint64_t> make_values(uint32_t dtype, Random& random) {
   if (!is_float(dtype)) return mixed_values(dtype, kCount, random);
   const Format& f = format_of(dtype);
@@ -62,7 +62,7 @@ void run_scatter(Context& context, uint32_t dtype) {
                fmt::format("sums of {} atomic additions", kCount));
 }
 
-// Sums of numbers that round: within n·u·Σ|x| whatever the order.
+// Sums with rounding: within n·u·Σ|x| in any order.
 void run_rounding(Context& context, uint32_t dtype) {
   Random random(context.seed());
   const std::vector<uint64_t> values = tame_values(dtype, kCount, random);

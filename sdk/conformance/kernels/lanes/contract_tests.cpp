@@ -1,5 +1,5 @@
-// The compile option `contract`: off, a product and a sum round twice; on, the two may round once,
-// and a product with another use may not.
+// Tests the compile option `contract`. Off: product and sum round separately. On: they may round
+// once, unless the product has another use.
 #include <fmt/format.h>
 
 #include "conformance/kernels/elements.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kCount = 512;
 
-// sum[i] = a*b + c and, where it has a second use, product[i] = a*b.
+// sum[i] = a*b + c and, with a second use, product[i] = a*b.
 Bytes make_block(uint32_t dtype, bool contract, bool has_second_use) {
   IrBuilder ir("multiply_add");
   ir.set_contract(contract);
@@ -33,7 +33,7 @@ struct Operands {
   std::vector<uint64_t> a, b, c, twice, once;  // and both results
 };
 
-// Where the sum all but cancels, the rounding of the product is most of what is left.
+// The sum cancels almost completely, so that the product's rounding error dominates.
 Operands make_operands(uint32_t dtype, Random& random) {
   Operands all;
   const Operation mul = make_operation(PGR_OP_MUL, dtype), add = make_operation(PGR_OP_ADD, dtype);

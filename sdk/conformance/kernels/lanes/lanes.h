@@ -1,4 +1,4 @@
-// Groups of lane tests, each in its own file.
+// Groups of lane tests, one file each.
 #pragma once
 
 #include "conformance/test.h"

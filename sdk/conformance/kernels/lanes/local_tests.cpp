@@ -1,5 +1,5 @@
-// Work-items of a group that meet: local ids, local arrays, barriers. Each of these gives other
-// results when a barrier is dropped.
+// Tests communication in a group: local ids, local arrays, barriers. Dropping any barrier changes
+// the results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<uint64_t> make_input(Context& context, uint32_t dtype, int64_t size)
   return tame_values(dtype, static_cast<size_t>(size * kGroups), random);
 }
 
-// out[i] = what the item at the mirrored place of the group has loaded.
+// out[i] = the value loaded by the work-item at the mirrored index.
 void run_mirror(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("mirror");
   const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kInput);
@@ -51,7 +51,7 @@ void run_mirror(Context& context, uint32_t dtype, int64_t size) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "neighbours mirrored through local memory");
 }
 
-// Halving sums with a barrier in the loop: one result a group.
+// Tree reduction with a barrier in the loop: one result per group.
 void run_tree(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("tree");
   const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kInput);
@@ -90,7 +90,7 @@ void run_tree(Context& context, uint32_t dtype, int64_t size) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "sums through local memory");
 }
 
-// Nine times round: read the neighbour, meet, write one's own, meet.
+// Nine rounds of: read the neighbour, barrier, write own value, barrier.
 void run_rotate(Context& context, uint32_t dtype, int64_t size) {
   constexpr int64_t kRounds = 9;
   IrBuilder ir("rotate");
@@ -119,7 +119,7 @@ void run_rotate(Context& context, uint32_t dtype, int64_t size) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "values handed on through local memory");
 }
 
-// A barrier orders buffers too: each item reads what its neighbour wrote to one.
+// A barrier also orders buffers: each work-item reads its neighbour's store.
 void run_global(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("through_a_buffer");
   const auto count = static_cast<uint64_t>(size * kGroups);
@@ -143,7 +143,7 @@ void run_global(Context& context, uint32_t dtype, int64_t size) {
   expect_equal(dtype, want, unpack(dtype, buffers[2]), "values handed on through a buffer");
 }
 
-// Ids along three axes, of groups and of work-items.
+// Group and local ids along three axes.
 void run_axes(Context& context) {
   constexpr int64_t kLocal[] = {4, 3, 2}, kCounts[] = {3, 2, 2};
   IrBuilder ir("axes");
@@ -166,7 +166,7 @@ void run_axes(Context& context) {
   expect_equal(PGR_DTYPE_I32, want, unpack(PGR_DTYPE_I32, buffers[0]), "ids along three axes");
 }
 
-// Work-items of one group that add into one local element.
+// All work-items of a group add to one local element.
 void run_local_atomic(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("local_atomic");
   const Value output = ir.buffer(dtype, kGroups, kOutput);
@@ -190,7 +190,7 @@ void run_local_atomic(Context& context, uint32_t dtype, int64_t size) {
                "atomic sums in local memory");
 }
 
-// Groups as large as the device says along one axis, each item at its place in a buffer.
+// Groups of the device's maximum size along one axis; each work-item writes its own element.
 void run_largest_group(Context& context, uint32_t axis) {
   const pgr_device_caps& caps = context.device().caps();
   if (!caps.has_local) throw Unsupported("the device does not claim groups of work-items");
@@ -214,7 +214,7 @@ void run_largest_group(Context& context, uint32_t axis) {
                fmt::format("groups of {} along axis {}", items, axis));
 }
 
-// All the local memory that there is, filled by the group and read mirrored.
+// All local memory, filled by the group and read mirrored.
 void run_whole_local_memory(Context& context) {
   const pgr_device_caps& caps = context.device().caps();
   if (!caps.has_local) throw Unsupported("the device does not claim groups of work-items");

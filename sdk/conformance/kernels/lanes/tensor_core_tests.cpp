@@ -1,5 +1,5 @@
-// Each claimed tensor core multiplies one tile, whose elements the work-items load and store as its
-// layout says: unlike values everywhere, so that an element in a wrong place shows.
+// Tests each claimed tensor core on one tile, loaded and stored by its layout. All elements differ,
+// so that a misplaced one is detected.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct PlaceValues {
   Value m, n, k;
 };
 
-// The place of each lane as arithmetic on the bits of the work-item's number.
+// Coordinates of each lane, computed from the bits of the work-item's index.
 PlaceValues places(IrBuilder& ir, const sdk::TileLayout& layout, Value item, uint32_t lane) {
   const sdk::MatrixPlace first = sdk::place_of(layout, 0, lane);
   PlaceValues at{index_constant(ir, first.m), index_constant(ir, first.n),
@@ -44,7 +44,7 @@ Value join(IrBuilder& ir, uint32_t dtype, const std::vector<Value>& lanes) {
   return ir.emit(PGR_OP_VECTOR, dtype, static_cast<uint32_t>(lanes.size()), lanes);
 }
 
-// d[m, n] = a[m, k] * b[k, n] + c[m, n] of one team, tile after tile along k in a loop.
+// d[m, n] = a[m, k] * b[k, n] + c[m, n] of one team, in a loop over tiles along k.
 Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
   const sdk::TileLayout of_a = sdk::layout_of_a(core), of_b = sdk::layout_of_b(core),
                         of_c = sdk::layout_of_c(core);
@@ -88,7 +88,7 @@ Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
   return ir.finish();
 }
 
-// Against the bound of docs/kernel-ir.md for kTiles products, one added to the other.
+// Compares with the bound of docs/kernel-ir.md for kTiles chained products.
 void check_tile(Context& context, const pgr_tensor_core& core, std::span<const uint64_t> a,
                 std::span<const uint64_t> b, std::span<const uint64_t> c,
                 std::span<const uint64_t> got) {
@@ -129,7 +129,7 @@ void run_tile(Context& context, const pgr_tensor_core& core, uint32_t number) {
   check_tile(context, core, a, b, c, unpack(core.dtype_out, buffers[3]));
 }
 
-// Every tensor core of the dtype that kernels may use.
+// All tensor cores of the dtype that kernels may use.
 void run_tiles(Context& context, uint32_t dtype) {
   const auto cores = sdk::tensor_cores_of(context.device().caps());
   const bool is_claimed = context.device().claims(PGR_OP_WMMA, dtype);

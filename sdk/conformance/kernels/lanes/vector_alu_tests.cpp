@@ -1,5 +1,5 @@
-// Every op and cast in vectors of all widths that the device has: lane by lane the same as alone,
-// also where one source is a single lane.
+// Tests every op and cast in all vector widths of the device: each lane equals the scalar result,
+// also if one source is a scalar.
 #include <algorithm>
 
 #include "conformance/kernels/elements.h"
@@ -10,13 +10,13 @@ namespace {
 
 constexpr uint64_t kCount = 256;
 
-// One loop over all elements: a width, and whether source 0 is only the first lane of its vector.
+// One loop over all elements: a width, and whether source 0 is only its first lane.
 struct Section {
   uint32_t lanes;
   bool is_repeated;
 };
 
-// The narrowest and the widest, which are where rendering differs, and one between.
+// The narrowest and widest width, for which rendering differs, and one between.
 std::vector<Section> sections_of(Context& context, const Operation& o) {
   std::vector<Section> sections;
   const std::vector<uint32_t> all = vector_widths(context, {o.from, o.to, o.source_dtype(0)});
@@ -64,7 +64,7 @@ void judge_section(const Cases& cases, const Section& section, std::span<const u
   }
 }
 
-// A few of the cases that the op's own test runs.
+// A subset of the cases of the op's own test.
 Cases pick_cases(const Operation& o, Random& random) {
   const Cases all = make_cases(o, kCount, random);
   Cases some;

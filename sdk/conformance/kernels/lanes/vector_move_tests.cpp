@@ -1,4 +1,4 @@
-// Vectors put together and taken apart, and loaded and stored at any element.
+// Tests building, splitting, loading and storing vectors at any element offset.
 #include <algorithm>
 
 #include "conformance/kernels/elements.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kCount = 256;
 
-// Appends a result to the output: the values that are expected follow by the same order.
+// Appends results to the output; the expected values follow in the same order.
 class Results {
  public:
   Results(IrBuilder& ir, Value output) : ir_(ir), output_(output) {}
@@ -25,7 +25,7 @@ class Results {
   Value output_;
 };
 
-// Reversed lane by lane, halves swapped, one lane repeated, lanes from the second on.
+// Reverses lanes, swaps halves, splats one lane, and shifts by one lane.
 void take_apart(IrBuilder& ir, Results& results, uint32_t dtype, Value v,
                 std::span<const uint64_t> lanes) {
   const auto width = static_cast<uint32_t>(lanes.size());
@@ -41,7 +41,7 @@ void take_apart(IrBuilder& ir, Results& results, uint32_t dtype, Value v,
   results.store(ir.lane(v, width / 4 + (width == 2), half),
                 lanes.subspan(width / 4 + (width == 2), half));
   if (width < 4) return;
-  // Sources of different widths: 1, 1, then halves of halves.
+  // Sources of different widths: 1, 1, then nested halves.
   results.store(ir.vector({ir.lane(v, width - 1), ir.lane(v, 0), ir.lane(v, 1, 2)}),
                 std::vector{lanes[width - 1], lanes[0], lanes[1], lanes[2]});
 }
@@ -56,7 +56,7 @@ void run_lanes(Context& context, uint32_t dtype) {
     const Value v = ir.load(input, index_constant(ir, width + 1), width);
     const std::span<const uint64_t> lanes = std::span(values).subspan(width + 1, width);
     take_apart(ir, results, dtype, v, lanes);
-    if (context.device().claims(PGR_OP_BITCAST, dtype))  // Clang 19 takes lane 0 of any
+    if (context.device().claims(PGR_OP_BITCAST, dtype))  // Clang 19 uses lane 0 for every lane
       results.store(ir.bitcast(ir.lane(v, width - 1), dtype), lanes.last(1));
   }
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, std::vector<uint64_t>(2048))};
@@ -66,8 +66,7 @@ void run_lanes(Context& context, uint32_t dtype) {
   expect_equal(dtype, results.want, got, "lanes put together");
 }
 
-// Copies vectors from every offset to another offset: no access may need more than the element's
-// alignment, which is all that the block promises.
+// Copies vectors between all offsets: an access needs at most the element's alignment.
 void run_offsets(Context& context, uint32_t dtype) {
   Random random(context.seed());
   const std::vector<uint64_t> values = mixed_values(dtype, kCount, random);
@@ -94,7 +93,7 @@ void run_offsets(Context& context, uint32_t dtype) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "vectors moved to odd offsets");
 }
 
-// Lane gates at both ends of a buffer: what is closed lies outside it.
+// Lane gates at both ends of a buffer: the gated-off lanes are out of bounds.
 Bytes gated_block(uint32_t dtype, const std::vector<uint32_t>& widths) {
   IrBuilder ir("lane_gates");
   const Value input = ir.buffer(dtype, kCount, kInput);
@@ -137,7 +136,7 @@ void run_gated(Context& context, uint32_t dtype) {
   expect_equal(dtype, want, unpack(dtype, buffers[2]), "vectors with a gate for each lane");
 }
 
-// An array that is accessed in groups of lanes, larger than the vector.
+// An array accessed in vectors, larger than one vector.
 void run_arrays(Context& context, uint32_t dtype) {
   const uint32_t width = vector_widths(context, {dtype}).back();
   constexpr uint32_t kGroups = 4;

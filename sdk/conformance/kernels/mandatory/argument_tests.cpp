@@ -1,4 +1,4 @@
-// What a launch hands a kernel: group counts, scalars, buffers that may be the same, many of them.
+// Tests the arguments of a launch: group counts, scalars, aliasing buffers, many buffers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::vector<uint64_t> sevens(size_t count) {
   return std::vector<uint64_t>(count, 7);
 }
 
-// Ids of groups along three axes, each group writing its own element.
+// Group ids along three axes; each group writes its own element.
 void run_axes(Context& context) {
   constexpr int64_t kCounts[] = {7, 5, 3};
   IrBuilder ir("group_axes");
@@ -41,7 +41,7 @@ void run_axes(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[0]), "ids of groups along three axes");
 }
 
-// A kernel compiled once and launched often, with one output that is filled with 7 before.
+// A kernel compiled once and launched repeatedly; its output is filled with 7 before each launch.
 class Repeated {
  public:
   Repeated(Context& context, const Bytes& block, uint64_t count)
@@ -72,7 +72,7 @@ class Repeated {
   std::unique_ptr<Kernel> kernel_;
 };
 
-// A launch may ask for fewer groups than were planned, along each axis, and for none.
+// A launch may use fewer groups than planned, along each axis, and zero.
 void run_fewer(Context& context) {
   IrBuilder ir("fewer_groups");
   ir.set_groups(6, 4, 2);
@@ -98,7 +98,7 @@ void run_fewer(Context& context) {
   }
 }
 
-// n elements in groups of 32: the last group stops at n, which is a scalar.
+// n elements in groups of 32: the last group stops at the scalar n.
 void run_tails(Context& context) {
   constexpr int64_t kMost = 300, kGroup = 32;
   IrBuilder ir("tails");
@@ -119,7 +119,7 @@ void run_tails(Context& context) {
   }
 }
 
-// Scalars of each dtype between buffers, at their bounds.
+// Scalars of each dtype, at their extremes, between buffers.
 void run_scalars(Context& context) {
   IrBuilder ir("scalars");
   const Value a = ir.scalar(kI32, INT32_MIN, INT32_MAX);
@@ -153,7 +153,7 @@ void run_scalars(Context& context) {
   }
 }
 
-// Two parameters without NO_ALIAS may be one buffer: each step reads what the last one wrote.
+// Two parameters without NO_ALIAS may be one buffer: each step reads the previous store.
 void run_alias(Context& context) {
   constexpr int64_t kSize = 200;
   IrBuilder ir("alias");
@@ -181,7 +181,7 @@ void run_alias(Context& context) {
   expect_equal(kI32, want, unpack(kI32, bytes), "one buffer as two parameters that may alias");
 }
 
-// Memory of a bool holds 0 or 1; any other byte reads as true, and is stored as 1.
+// A bool in memory is 0 or 1; any other byte reads as true and is stored as 1.
 void run_bool_bytes(Context& context) {
   const std::vector<uint64_t> bytes = {0, 1, 2, 3, 0x7f, 0x80, 0xfe, 0xff, 0, 16};
   IrBuilder ir("bool_bytes");
@@ -207,7 +207,7 @@ void run_bool_bytes(Context& context) {
   expect_equal(kBool, want, unpack(kBool, buffers[3]), "bytes of bools, compared with true");
 }
 
-// As many buffers as the device takes, at most 40.
+// The device's maximum number of buffers, at most 40.
 void run_many(Context& context) {
   const auto count = std::min<uint32_t>(context.device().caps().max_params, 40);
   expect(count >= 8, fmt::format("caps.max_params is {}; kernels need 8 at least", count));

@@ -1,4 +1,4 @@
-// L1: every width of vector that the device claims for a dtype is loaded, computed with and stored.
+// L1: loads, computes and stores every vector width that the device claims for a dtype.
 #include <algorithm>
 
 #include "conformance/kernels/elements.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kCount = 128;  // twice the widest vector of kernel IR
 
-// What two vectors are put together by, of the first ops that the device claims; else nothing.
+// The first claimed binary op, for combining two vectors; otherwise none.
 uint32_t op_for(const Device& device, uint32_t dtype) {
   for (uint32_t op : {PGR_OP_ADD, PGR_OP_XOR, PGR_OP_MAX})
     if (device.claims(op, dtype) && (op != PGR_OP_XOR || !sdk::dtype_info(dtype)->is_float) &&
@@ -20,7 +20,7 @@ uint32_t op_for(const Device& device, uint32_t dtype) {
   return PGR_OP_NOP;
 }
 
-// Small whole numbers: every dtype holds them and their sums.
+// Small integers: every dtype represents them and their sums.
 uint64_t element(uint32_t dtype, uint64_t value) {
   if (dtype == PGR_DTYPE_BOOL) return value & 1;
   return sdk::dtype_info(dtype)->is_float ? sdk::encode_float(dtype, static_cast<double>(value))
@@ -33,7 +33,7 @@ uint64_t together(uint32_t op, uint64_t a, uint64_t b) {
   return op == PGR_OP_MAX ? std::max(a, b) : a;
 }
 
-// out[i] = op(a[i], b[i]), all of it in vectors of `lanes`.
+// out[i] = op(a[i], b[i]) in vectors of `lanes`.
 Bytes lanes_block(uint32_t dtype, uint32_t op, uint32_t lanes) {
   IrBuilder ir("lanes_" + id_of_dtype(dtype) + "_" + std::to_string(lanes));
   const Value a = ir.buffer(dtype, kCount, kInput), b = ir.buffer(dtype, kCount, kInput);

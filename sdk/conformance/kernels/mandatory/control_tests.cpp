@@ -1,4 +1,4 @@
-// Loops and conditions, and the order in which one work-item's loads and stores happen.
+// Tests loops, conditions, and the order of a work-item's loads and stores.
 #include <algorithm>
 
 #include "conformance/kernels/elements.h"
@@ -22,7 +22,7 @@ struct Bounds {
   int64_t begin, end;
 };
 
-// For each pair of bounds, how often the loop ran and the sum of its counter.
+// For each pair of bounds: the iteration count and the sum of the counter.
 void run_loops(Context& context, uint32_t dtype, const std::vector<Bounds>& all) {
   IrBuilder ir("loops");
   ir.set_groups(all.size());
@@ -78,7 +78,7 @@ void run_i64_loops(Context& context) {
   run_loops(context, kI64, all);
 }
 
-// Loops whose bounds are counters of the loops around them: every (i, j, k) with i >= j >= k.
+// Loops bounded by outer counters: every (i, j, k) with i >= j >= k.
 void run_nested(Context& context) {
   constexpr int64_t kSize = 6;
   IrBuilder ir("nested");
@@ -104,7 +104,7 @@ void run_nested(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[0]), "nested loops");
 }
 
-// Eight loops of two trips each, one in the other.
+// Eight nested loops of two iterations each.
 void run_deep(Context& context) {
   constexpr int kDepth = 8;
   IrBuilder ir("deep");
@@ -124,7 +124,8 @@ void run_deep(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[0]), "deeply nested loops");
 }
 
-// A condition in a loop, with another and a loop inside; stores of closed blocks would be wild.
+// A condition in a loop, with another condition and a loop inside; stores in skipped blocks would
+// be out of bounds.
 void run_conditions(Context& context) {
   constexpr int64_t kSize = 64;
   IrBuilder ir("conditions");
@@ -137,7 +138,7 @@ void run_conditions(Context& context) {
   ir.store(output, i, three);
   const Value inner = ir.begin_if(ir.alu(PGR_OP_CMPEQ, {ir.alu(PGR_OP_MOD, {i, three}), zero}));
   const Value j = ir.loop(zero, ir.alu(PGR_OP_MOD, {i, three}));
-  ir.store(output, i, x);  // never: the loop has no trips where the condition holds
+  ir.store(output, i, x);  // never: the loop has no iterations if the condition holds
   ir.end_loop(j);
   add_to(ir, output, i, i);
   ir.end_if(inner);
@@ -159,7 +160,7 @@ void run_conditions(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[1]), "conditions in a loop");
 }
 
-// Loads after stores to the same place, through a buffer: Fibonacci numbers, wrapping.
+// Loads after stores to the same element of a buffer: Fibonacci numbers, wrapping.
 void run_order(Context& context) {
   constexpr size_t kSize = 90;
   IrBuilder ir("order");
@@ -182,7 +183,7 @@ void run_order(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[0]), "loads behind stores");
 }
 
-// Hundreds of instructions, each of which needs the one before, and values used far away.
+// Hundreds of dependent instructions, and values with distant uses.
 void run_long(Context& context) {
   IrBuilder ir("long_kernel");
   const Value input = ir.buffer(kI32, 1, kInput), output = ir.buffer(kI32, 1, kOutput);

@@ -1,4 +1,4 @@
-// Groups of L1 tests, each in its own file, and what every device must have.
+// Groups of L1 tests, one file each, and the mandatory ops.
 #pragma once
 
 #include "conformance/test.h"
@@ -11,7 +11,7 @@ void add_argument_tests(Tests& tests);       // groups, tails, scalars, aliasing
 void add_fused_tests(Tests& tests);          // kernels made by plugrad's own compiler
 void add_claimed_lanes_tests(Tests& tests);  // vectors of every claimed width and dtype
 
-// Whether every device must have the op on the dtype (docs/kernel-ir.md).
+// True if every device must support the op on the dtype (docs/kernel-ir.md).
 bool is_mandatory(uint32_t op, uint32_t dtype);
 
 }  // namespace plugrad::conformance

@@ -1,5 +1,5 @@
-// Fused kernels as plugrad's own compiler makes them for a device with the mandatory set alone,
-// kept in blocks/ and written there by tools/update-blocks. Each is compared with the interpreter.
+// Tests fused kernels that plugrad's compiler generated for a device with only the mandatory ops.
+// tools/update-blocks writes them to blocks/. The interpreter gives the expected results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct FusedBlock {
 
 #include "fused_blocks.inc"
 
-// Integers are places in tables and labels: all of these are inside.
+// Integers are indices into tables, or labels: all are in range.
 std::vector<uint64_t> make_values(const pgr_ir_param& param, Random& random) {
   std::vector<uint64_t> values = tame_values(param.dtype, param.elem_count, random);
   if (is_integer(param.dtype))
@@ -38,8 +38,7 @@ std::vector<Bytes> interpret(const sdk::IrView& ir, std::vector<Bytes> contents)
   return contents;
 }
 
-// Where a device rounds quotients or denormals in its own way, results differ by what that is
-// worth.
+// Tolerates the error of devices that round quotients differently or flush denormals.
 void expect_near(uint32_t dtype, const std::vector<uint64_t>& want,
                  const std::vector<uint64_t>& got, const std::string& what) {
   constexpr double kPart = 1e-4;  // of the largest result

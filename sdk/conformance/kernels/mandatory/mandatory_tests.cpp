@@ -1,4 +1,4 @@
-// What every device must have: each op of the mandatory set on f32, i32 and bool.
+// Tests each op of the mandatory set on f32, i32 and bool.
 #include <algorithm>
 
 #include "conformance/kernels/elements.h"
@@ -22,7 +22,7 @@ bool is_among(const Ops& ops, uint32_t op) {
   return std::find(std::begin(ops), std::end(ops), op) != std::end(ops);
 }
 
-// One test names all that is missing; the tests of what is missing are unsupported.
+// One test lists all missing claims; the tests of missing ops are unsupported.
 void run_claims(Context& context) {
   std::string missing;
   for (const sdk::OpInfo& op : sdk::all_ops())

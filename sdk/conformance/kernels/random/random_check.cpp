@@ -1,5 +1,5 @@
-// Which kernels a device must compute exactly as the interpreter does, and how near it must come
-// where it need not. Also asked about kernels that the shrinker made of random ones.
+// Decides which kernels must match the interpreter exactly, and the tolerance of the others. Also
+// applied to shrunk kernels.
 #include <algorithm>
 
 #include "conformance/kernels/random/random_kernel.h"
@@ -51,7 +51,7 @@ class Analysis {
                         !(ir_.params()[pointer.arg].flags & PGR_PARAM_WRITE) &&
                         ir_.sources(number).size() == 2;
     if (pointer.op != PGR_OP_ARRAY) return;
-    // Arrays start with unspecified contents.
+    // Arrays have unspecified initial contents.
     for (uint32_t i = 0; i < number; ++i)
       if (ir_.inst(i).op == PGR_OP_STORE && source(i, 0).op == PGR_OP_ARRAY &&
           source(i, 0).arg == pointer.arg)
@@ -75,7 +75,7 @@ class Analysis {
     const bool from_float = is_float(dtype);
     if (!is_reproducible(inst.op, dtype, caps_)) {
       if (!is_float(inst.dtype)) return refuse(number, "decides by a number that may be flushed");
-      // The interpreter's own error is below one.
+      // The interpreter's own error is below one ulp.
       near_[number] = tolerance_ulp(inst.op, dtype, caps_.division) + 1;
     }
     if (inst.op == PGR_OP_BITCAST && from_float && !is_input_[ir_.source(number, 0)])
@@ -86,7 +86,7 @@ class Analysis {
     if (inst.op == PGR_OP_MAX && from_float) check_max(number);
   }
 
-  // Which zero is the larger is free, until one is added.
+  // The sign of a zero maximum is unspecified, and matters until a value is added.
   void check_max(uint32_t number) {
     for (uint32_t i = number + 1; i < ir_.insts().size(); ++i)
       for (uint32_t s : ir_.sources(i)) {
@@ -100,8 +100,8 @@ class Analysis {
   const sdk::IrView& ir_;
   const pgr_device_caps& caps_;
   Comparison result_;
-  std::vector<double> near_;    // by instruction: ulp that it may be off
-  std::vector<bool> is_input_;  // loaded from a buffer that nothing writes
+  std::vector<double> near_;    // per instruction: tolerance in ulp
+  std::vector<bool> is_input_;  // loaded from a read-only buffer
 };
 
 }  // namespace

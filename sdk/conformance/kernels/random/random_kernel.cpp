@@ -13,7 +13,7 @@ constexpr int64_t kTrips = 3, kMostScalar = 5, kArray = 6;
 struct Typed {
   Value value;
   uint32_t dtype, lanes;
-  bool is_loaded;  // from an input: its NaNs have known bits
+  bool is_loaded;  // from an input: the bits of its NaNs are known
 };
 
 class Generator {
@@ -33,7 +33,7 @@ class Generator {
   bool claims(uint32_t op, uint32_t dtype) const { return caps_.op_dtypes[op] >> dtype & 1; }
   bool stores(uint32_t dtype) const { return caps_.storage_dtypes >> dtype & 1; }
 
-  // f32, i32 and bool, and up to three others.
+  // Chooses f32, i32, bool and up to three other dtypes.
   void choose_dtypes() {
     dtypes_ = {PGR_DTYPE_F32, PGR_DTYPE_I32, PGR_DTYPE_BOOL};
     for (int tries = 0; tries < 3; ++tries) {
@@ -64,7 +64,7 @@ class Generator {
     scalar_ = ir_.scalar(PGR_DTYPE_I32, 0, kMostScalar);
   }
 
-  // Every work-item has elements of its own in all outputs.
+  // Every work-item has its own elements in all outputs.
   void make_ids() {
     const uint32_t groups = 1 + below(4);
     const bool has_groups = caps_.has_local && caps_.max_local_total >= 4 &&
@@ -111,7 +111,7 @@ class Generator {
     return put({ir_.load_gated(inputs_[dtype], at, gate, other, lanes), dtype, lanes, false});
   }
 
-  // A value of the type, or of one lane, which stands for all.
+  // A value of the type, or a scalar, which is splatted.
   Value get(uint32_t dtype, uint32_t lanes) {
     for (int tries = 0; tries < 8 && !pool_.empty(); ++tries) {
       const Typed& typed = pool_[below(pool_.size())];
@@ -145,13 +145,13 @@ class Generator {
       if (near_.contains(o.to)) ir_.store(near_[o.to], index(), value);
       return;
     }
-    // Which zero comes out is free.
+    // The sign of a zero result is unspecified.
     if (o.op == PGR_OP_MAX && is_float(dtype))
       value = ir_.alu(PGR_OP_ADD, {value, ir_.constant_bits(dtype, 0)});
     put({value, o.to, lanes, false});
   }
 
-  // Between float and integer only what lies well inside the integer's range.
+  // Between float and integer: clamps well into the integer's range.
   Value inside(Value value, uint32_t from, uint32_t to) {
     const double most = width_of(to) == 8 ? 100 : 30000;
     const Value low = ir_.constant_float(from, is_signed(to) ? -most : -0.5);
@@ -195,7 +195,7 @@ class Generator {
       put({ir_.splat(get_wide(dtype, 1), lanes), dtype, lanes, false});
   }
 
-  // Filled in a loop, read in another, and summed: as reductions and tiles are written.
+  // Fills an array in a loop, reads it in another, and sums it, as in reductions and tiles.
   void add_array() {
     const uint32_t dtype = any_dtype();
     const bool adds = claims(PGR_OP_ADD, dtype) && is_operation(PGR_OP_ADD, dtype, dtype) &&
@@ -216,7 +216,7 @@ class Generator {
     put({ir_.load(array, scalar_), dtype, 1, false});
   }
 
-  // Work-items of the group hand values on; all of them must come by here.
+  // Exchanges values between the work-items of a group; all of them must execute it.
   void add_exchange() {
     if (local_size_ == 1 || in_block_ || !claims(PGR_OP_BARRIER, PGR_DTYPE_BOOL)) return;
     const uint32_t dtype = any_dtype();

@@ -1,5 +1,5 @@
-// Random kernels of everything that a device claims, and which kernels of any origin can be
-// compared with the interpreter at all.
+// Generates random kernels from all claims of a device, and decides which kernels can be compared
+// with the interpreter.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 namespace plugrad::conformance {
 
-// The same caps and the same random numbers give the same block.
+// Deterministic in the caps and the random numbers.
 Bytes make_random_kernel(const pgr_device_caps& caps, Random& random);
 
-// How far each written buffer of a kernel may be from what the interpreter gives, in ulp.
+// Tolerance of each written buffer against the interpreter, in ulp.
 struct Comparison {
-  std::vector<double> tolerance;  // by buffer parameter; 0: the same bits
-  // Why the kernel cannot be compared: a device may rightly differ. Empty: it can.
+  std::vector<double> tolerance;  // per buffer parameter; 0: bitwise equal
+  // Reason that results may legitimately differ; empty: comparable.
   std::string obstacle;
 };
 Comparison make_comparison(const sdk::IrView& ir, const pgr_device_caps& caps);
 
-// Whether results of the op on the dtype are the same bits on the device as by the interpreter.
+// True if the op on the dtype is bitwise equal on the device and in the interpreter.
 bool is_reproducible(uint32_t op, uint32_t dtype, const pgr_device_caps& caps);
 
 }  // namespace plugrad::conformance

@@ -1,5 +1,4 @@
-// Random kernels against the interpreter. A failure is made smaller by handing the blocks that the
-// shrinker makes back as payload.
+// Compares random kernels with the interpreter. The shrinker passes its candidates as payload.
 #include <fmt/format.h>
 
 #include "conformance/kernels/random/random_kernel.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int kKernels = 3;  // of a test
 
-// Of the inputs as of a kernel's parameters alone, so that a smaller kernel meets the same ones.
+// Inputs depend only on a kernel's parameters, so that shrunk kernels get the same ones.
 struct Arguments {
   std::vector<Bytes> buffers;
   std::vector<uint64_t> scalars;
@@ -47,7 +46,7 @@ void interpret(const sdk::IrView& ir, Arguments& arguments) {
   sdk::Interpreter(ir).run(launch);
 }
 
-// Within `tolerance` ulp of each other; tiny numbers may have been flushed.
+// Within `tolerance` ulp; tiny values may be flushed.
 bool is_near(uint32_t dtype, uint64_t want, uint64_t got, double tolerance, bool may_flush) {
   if (want == got || (is_nan(dtype, want) && is_nan(dtype, got))) return true;
   const Format& f = format_of(dtype);

@@ -1,4 +1,4 @@
-// 64-bit indices, and elements past the 2^31st where the device has the memory.
+// Tests 64-bit indices, and elements beyond 2^31 if the device has enough memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,9 +31,9 @@ void run_wide_indices(Context& context) {
                unpack(kI32, buffers[1]), "indices computed in 64 bits");
 }
 
-// More groups than 32 bits count would take too long; but ids of 64 bits must reach what they are.
+// More than 2^32 groups would take too long, but products of 64-bit ids must not be truncated.
 constexpr uint64_t kStride = (uint64_t{1} << 31) / 1000;
-constexpr uint64_t kTouched = 1100;  // the last of them beyond 2^31
+constexpr uint64_t kTouched = 1100;  // the last one is beyond 2^31
 constexpr uint64_t kElements = kStride * kTouched;
 
 Bytes large_block(uint32_t dtype) {
@@ -81,7 +81,7 @@ void run_large(Context& context) {
   }
 }
 
-// Of f32, reached at the ends and on both sides of each place where a driver's range may end.
+// Indices of f32 elements: at the ends, and on both sides of each likely limit of a driver.
 std::vector<uint64_t> places_of(uint64_t elements) {
   std::vector<uint64_t> places = {0, elements - 1};
   for (const uint64_t bytes : {uint64_t{1} << 27, uint64_t{1} << 30, uint64_t{1} << 31,
@@ -90,7 +90,7 @@ std::vector<uint64_t> places_of(uint64_t elements) {
   return places;
 }
 
-// out[place[g]] = in[place[g]] * 3 in buffers of that size.
+// out[place[g]] = in[place[g]] * 3 in buffers of `bytes`.
 void run_far_places(Context& context, uint64_t bytes) {
   constexpr uint32_t f32 = PGR_DTYPE_F32;
   Device& device = context.device();
@@ -127,7 +127,7 @@ void run_far_places(Context& context, uint64_t bytes) {
   }
 }
 
-// As far as the device, a third of its memory and the patience of whoever waits allow.
+// Limited by the device, a third of its memory, and the test's time.
 void run_largest(Context& context) {
   const uint64_t most =
       std::min(context.device().caps().max_buffer_bytes, context.device().info().memory_bytes / 3);
@@ -139,7 +139,7 @@ void add_large(Tests& tests, const char* id, bool quick, std::function<void(Cont
   test.id = id;
   test.level = Level::L2;
   test.quick = quick;
-  test.alone = true;  // it takes the memory of many
+  test.alone = true;  // needs the memory of many tests
   test.limit_seconds = 120;
   test.run = std::move(run);
   tests.push_back(std::move(test));
@@ -153,7 +153,7 @@ void add_large_tests(Tests& tests) {
   wide.level = Level::L2;
   wide.run = run_wide_indices;
   tests.push_back(std::move(wide));
-  // The range of a storage buffer that many drivers have.
+  // The maximum storage buffer range of many drivers.
   add_large(tests, "l2.index.past_128_mib", true,
             [](Context& context) { run_far_places(context, (uint64_t{128} << 20) + 4096); });
   add_large(tests, "l2.index.past_2_31", false, run_large);

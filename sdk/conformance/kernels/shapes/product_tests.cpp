@@ -1,4 +1,4 @@
-// Matrix products and convolutions of odd shapes, with padding behind gates.
+// Tests matrix products and convolutions of odd shapes, with gated padding.
 #include <fmt/format.h>
 
 #include "conformance/kernels/shapes/shapes.h"
@@ -88,8 +88,8 @@ void run_matmul(Context& context, uint32_t dtype) {
   }
 }
 
-// A convolution of `size`² pixels with 3 x 3 weights, padded by one: what lies outside is 0 behind
-// a closed gate, and its index is outside the buffer.
+// A convolution of `size`² pixels with 3 x 3 weights, padded by one: the padding is a closed gate
+// whose index is out of bounds.
 struct Picture {
   int64_t channels, size, outputs;
 };

@@ -1,5 +1,5 @@
-// Sums, dot products and maxima over rows of many lengths. One large error among many outputs must
-// show, and so must small ones that all lean one way.
+// Tests sums, dot products and maxima over rows of many lengths. Detects a single large error as
+// well as a small bias of all outputs.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -85,8 +85,8 @@ uint64_t positive_value(uint32_t dtype, Random& random) {
   return tame_value(dtype, random) & ~format_of(dtype).sign_bit();
 }
 
-// Rounding to nearest errs to both sides: the mean over many sums is near 0, where cutting off
-// would make it -length/4.
+// Round-to-nearest is unbiased: the mean error of many sums is near 0; truncation would give
+// -length/4.
 void run_bias(Context& context, uint32_t dtype) {
   constexpr size_t kRows = 512, kLength = 96;
   const DotData data = run_dot(context, dtype, kRows, kLength, positive_value);
@@ -96,7 +96,7 @@ void run_bias(Context& context, uint32_t dtype) {
     for (size_t k = row * kLength; k < (row + 1) * kLength; ++k) exact.add(data.a[k], data.b[k]);
     mean += exact.signed_error(data.got[row]) / kRows;
   }
-  // The mean of so many sums scatters by less than 0.2.
+  // The standard deviation of this mean is below 0.2.
   constexpr double kAllowed = 2;
   context.measure("bias", std::fabs(mean), fmt::format("{} sums of {} terms", kRows, kLength));
   expect(std::fabs(mean) <= kAllowed,

@@ -1,4 +1,4 @@
-// Groups of shape tests, each in its own file, and the bound that sums are judged by.
+// Groups of shape tests, one file each, and the error bound of sums.
 #pragma once
 
 #include "conformance/kernels/elements.h"
@@ -10,12 +10,12 @@ void add_product_tests(Tests& tests);  // matmul and convolution
 void add_view_tests(Tests& tests);
 void add_large_tests(Tests& tests);  // 64-bit indices, buffers past 2^31 elements
 
-// A sum of products as a test sees it: the exact value and the sum of the magnitudes.
+// A sum of products: the exact value, and the sum of magnitudes.
 class ExactDot {
  public:
   explicit ExactDot(uint32_t dtype);
   void add(uint64_t a, uint64_t b);
-  // Error of `got` as a part of what n roundings may cost: n·u·Σ|a·b|. Above 1 is wrong.
+  // Error of `got` relative to the bound of n roundings, n·u·Σ|a·b|. Above 1 is wrong.
   double error_over_bound(uint64_t got, size_t n) const;
   // Signed error in units of u·Σ|a·b|.
   double signed_error(uint64_t got) const;

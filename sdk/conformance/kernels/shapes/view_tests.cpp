@@ -1,5 +1,5 @@
-// Moves by index arithmetic: transposed, flipped, strided, broadcast, shifted, gathered; sizes 1,
-// primes, and one more or less than a power of two.
+// Tests index arithmetic of views: transpose, flip, stride, broadcast, shift, gather; sizes 1,
+// primes, and powers of two plus or minus one.
 #include <fmt/format.h>
 
 #include "conformance/kernels/shapes/shapes.h"
@@ -12,7 +12,7 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{1, 1}, {1, 17}, {13, 1}, {7, 31}, {15, 17}, {33, 8}};
 
-// Where element (row, column) of the result comes from: by kernel IR and by C++.
+// The source index of element (row, column), in kernel IR and in C++.
 struct View {
   const char* name;
   Value (*index)(IrBuilder& ir, const Shape& shape, Value row, Value column);

@@ -1,4 +1,4 @@
-// L1 errors: programs, and binaries and kernel IR that are damaged or somebody else's.
+// L1 errors: programs; damaged and foreign binaries and kernel IR.
 #include <malloc.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// A loaded program, unloaded at the end.
+// A loaded program, unloaded by the destructor.
 class Program {
  public:
   Program(const Tables& t, std::span<const std::byte> binary) : t_(t) {
@@ -67,7 +67,7 @@ void check_name_is_counted(Context& context) {
   Tables t(context);
   const auto made = t.device.compile(spread_kernel(30));
   const Program program(t, made->binary());
-  // Strings are not terminated: what stands behind the size is no part of the name.
+  // Strings are not NUL-terminated: bytes behind the size are not part of the name.
   expect_spread_works(t, *made, program.kernel(std::string_view("spreadsheet").substr(0, 6)),
                       context.seed());
 }
@@ -128,7 +128,8 @@ void check_unload_waits(Context& context) {
     launch.kernel = program.kernel("slow");
     launch.start(t);
   }
-  const std::vector<int32_t> seen = read_ints(value);  // before the expected value takes its time
+  // read before the expected value is computed, which takes long
+  const std::vector<int32_t> seen = read_ints(value);
   expect_ints("a launch whose program was unloaded at once", seen,
               std::vector<int32_t>{slow_result(3, steps)});
 }
@@ -139,7 +140,7 @@ bool is_refusal(pgr_status status) {
          status == PGR_STATUS_LIMIT_EXCEEDED || status == PGR_STATUS_INCOMPATIBLE;
 }
 
-// Answers BAD_BINARY, and anything that is no bug where `is_mostly_good`.
+// Expects BAD_BINARY; if `is_mostly_good`, any other valid status is accepted.
 void expect_bad(const Tables& t, const std::string& what, std::span<const std::byte> bytes,
                 bool is_mostly_good = false) {
   CallError error;
@@ -184,7 +185,7 @@ void check_truncated(Context& context) {
   for (size_t i = 1; i < 16; ++i) lengths.push_back(binary.size() * i / 16);
   for (size_t length : lengths) {
     if (length >= binary.size()) continue;
-    // An allocation of its own: reading behind it shows under a sanitizer.
+    // A separate allocation: sanitizers then detect reads behind its end.
     const std::vector<std::byte> part(binary.begin(),
                                       binary.begin() + static_cast<ptrdiff_t>(length));
     expect_bad(
@@ -194,7 +195,7 @@ void check_truncated(Context& context) {
   }
 }
 
-// A flip may hit a byte that does not matter; what loads is not run.
+// A flipped bit may be irrelevant; a binary that loads is not run.
 void check_flipped(Context& context) {
   Tables t(context);
   const auto made = t.device.compile(spread_kernel(30));
@@ -252,7 +253,7 @@ void check_launch_leak(Context& context) {
          "2,000 launches left " + std::to_string(now - then) + " bytes of the heap behind");
 }
 
-// Kernel IR on its way into the plugin: through its renderer, else its compiler, else the runner.
+// Passes kernel IR to the plugin: its renderer, else its compiler, else its runner.
 pgr_status translate(const Tables& t, std::span<const std::byte> block, pgr_error* error) {
   Plugin& plugin = t.device.plugin();
   Blob out, log;

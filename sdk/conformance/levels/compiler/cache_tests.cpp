@@ -1,4 +1,4 @@
-// L2 compile: what the cache is told is true, and a binary is what it seems.
+// L2 compile: cache identity and validation of binaries.
 #include <chrono>
 #include <thread>
 
@@ -93,8 +93,8 @@ void check_validate_bad(Context& context) {
   expect_bad(damaged, "a binary whose first byte is damaged");
 }
 
-// What a driver's older version left in the cache differs in a few bytes: whichever they are,
-// `validate` and `load` must agree on it, or the host would fail on a binary that it took for good.
+// A stale cache entry of an older driver differs in a few bytes: `validate` and `load` must agree
+// on it, or the host would fail on a binary that was validated.
 void check_validate_agrees(Context& context) {
   const std::string binary =
       compile(compiler_of(context), context.device().handle(), input_of(context, scaled_kernel(7)));
@@ -107,7 +107,7 @@ void check_validate_agrees(Context& context) {
     pgr_program* program = nullptr;
     const pgr_status status =
         t.runner.load(t.handle, other.data(), other.size(), &program, error.get());
-    // A whole binary may still ask for more than the device has.
+    // A valid binary may still need more than the device has.
     expect(status != PGR_STATUS_BAD_BINARY,
            "validate calls a binary GOOD whose byte " + std::to_string(at) +
                " differs, and load answers BAD_BINARY: " + error.message());

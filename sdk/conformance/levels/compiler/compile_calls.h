@@ -1,4 +1,4 @@
-// Calls of renderer and compiler, for the tests of both.
+// Calls of renderer and compiler, shared by their tests.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@ namespace plugrad::conformance {
 
 using Bytes = std::vector<std::byte>;
 
-// Unsupported where the plugin has none.
+// Unsupported if the plugin has none.
 const pgr_renderer_api& renderer_of(Context& context);
 const pgr_compiler_api& compiler_of(Context& context);
 
 std::string render(const pgr_renderer_api& renderer, pgr_device* device, const Bytes& block);
 
-// What the compiler takes of a kernel: source, or the block itself.
+// The compiler's input for a kernel: source, or the block itself.
 std::string input_of(Context& context, const Bytes& block);
 
 struct Compiled {
@@ -31,19 +31,19 @@ std::string compile(const pgr_compiler_api& compiler, pgr_device* device, const 
 
 // value[0] = value[0] * factor + 1: binaries that differ in one number.
 Bytes scaled_kernel(int64_t factor, const std::string& name = "scaled");
-// Some kernels of the tests.
+// A few kernels for the tests.
 std::vector<Bytes> several_blocks();
 
-// Loads the binary of a scaled kernel, runs it on one value and unloads it.
+// Loads the binary of a scaled kernel, runs it on one value, and unloads it.
 int32_t run_binary(Device& device, const std::string& binary, int32_t value,
                    std::string_view name = "scaled");
 void expect_scaled(Device& device, const std::string& binary, int32_t factor,
                    const std::string& what);
 
-// Runs it on several threads at once; the first failure ends the test.
+// Calls it on several threads concurrently; the first failure ends the test.
 void on_threads(int count, const std::function<void(int)>& run);
 
-// The parts of the compile tests.
+// The groups of compile tests.
 void add_render_tests(Tests& tests);
 void add_cache_tests(Tests& tests);
 

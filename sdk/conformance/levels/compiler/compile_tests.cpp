@@ -1,4 +1,4 @@
-// L2 compile: the compiler: twice, on threads, at every level, and where it fails.
+// L2 compile: repeated and concurrent compilation, optimisation levels, failures.
 #include <malloc.h>
 
 #include "conformance/levels/compiler/compile_calls.h"
@@ -22,7 +22,7 @@ void check_compile_twice(Context& context) {
 void check_stale(Context& context) {
   const pgr_compiler_api& compiler = compiler_of(context);
   Device& device = context.device();
-  // The same name and the same length: only the number differs.
+  // Equal names and lengths: only the factor differs.
   for (int32_t factor : {3, 4, 5, 3, 5})
     expect_scaled(device,
                   compile(compiler, device.handle(), input_of(context, scaled_kernel(factor))),
@@ -90,7 +90,7 @@ void check_failure_log(Context& context) {
   expect_scaled(context.device(), good, 7, "a binary compiled behind a failure");
 }
 
-// A source that breaks off, as a full disk would leave it.
+// A truncated source, e.g. from a full disk.
 void check_truncated_input(Context& context) {
   const pgr_compiler_api& compiler = compiler_of(context);
   const std::string input = input_of(context, scaled_kernel(7));
@@ -98,7 +98,7 @@ void check_truncated_input(Context& context) {
     const std::string cut = input.substr(0, input.size() * part / 4);
     const Compiled bad = try_compile(compiler, context.device().handle(), cut);
     if (bad.status != PGR_STATUS_OK) continue;
-    // A prefix may be a whole translation unit, but it has not the kernel.
+    // A prefix may be a valid translation unit, but lacks the kernel.
     const Tables t(context);
     pgr_program* program = nullptr;
     if (t.runner.load(t.handle, bad.binary.data(), bad.binary.size(), &program, nullptr) !=
@@ -118,7 +118,7 @@ void check_compile_leak(Context& context) {
   auto round = [&] { compile(compiler, context.device().handle(), input); };
   for (int i = 0; i < 8; ++i) round();
   const struct mallinfo2 before = ::mallinfo2();
-  constexpr uint64_t kRounds = 16, kSlack = 4096;  // vendors' compilers keep a little
+  constexpr uint64_t kRounds = 16, kSlack = 4096;  // vendors' compilers retain a little memory
   for (uint64_t i = 0; i < kRounds; ++i) round();
   const struct mallinfo2 after = ::mallinfo2();
   expect(after.uordblks <= before.uordblks + kRounds * kSlack,
@@ -126,7 +126,7 @@ void check_compile_leak(Context& context) {
              " bytes of the heap behind");
 }
 
-// x * y + z with and without contraction: out[0] = 0 says that the product was rounded.
+// x * y + z with and without contraction: out[0] = 0 if the product was rounded.
 Bytes contract_kernel() {
   IrBuilder b("contracted");
   b.set_contract(true);
@@ -138,7 +138,7 @@ Bytes contract_kernel() {
 }
 
 float run_contract(Device& device, bool contract) {
-  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the last term is lost when the product is rounded.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: rounding the product drops the last term.
   const float x = 1 + 0x1p-12f, in[3] = {x, x, -(1 + 0x1p-11f)};
   Buffer out = device.allocate(4), from = device.allocate(sizeof in);
   from.write(std::as_bytes(std::span(in)));

@@ -1,4 +1,4 @@
-// L2 compile: the same block is the same source, on every thread.
+// L2 compile: rendering is deterministic, on every thread.
 #include <malloc.h>
 
 #include <set>
@@ -14,7 +14,7 @@ void check_render_repeats(Context& context) {
     const std::string source = render(renderer, context.device().handle(), block);
     expect(!source.empty(), "the rendered source is empty");
     for (int i = 0; i < 5; ++i) {
-      const Bytes elsewhere = block;  // another address, the same bytes
+      const Bytes elsewhere = block;  // same bytes at another address
       expect(render(renderer, context.device().handle(), elsewhere) == source,
              "the same block was rendered differently the second time");
     }

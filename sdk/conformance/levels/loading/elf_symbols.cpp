@@ -13,7 +13,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// With debug information a library is large, and little of it is looked at.
+// Mapped, not read: libraries with debug information are large, and only a small part is needed.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
@@ -44,7 +44,7 @@ class ElfFile {
       throw std::runtime_error(path + " is not a 64-bit little-endian ELF file");
   }
 
-  // The first section of the type; one of size 0 where there is none.
+  // The first section of the type; size 0 if there is none.
   Elf64_Shdr section(uint32_t type) const {
     for (uint16_t i = 0; i < header_.e_shnum; ++i) {
       const auto section = section_number(i);

@@ -1,4 +1,4 @@
-// The dynamic symbols of a library, read from the file.
+// Reads the dynamic symbols of a library file.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ namespace plugrad::conformance {
 
 struct LibrarySymbols {
   std::vector<std::string> exported;
-  std::vector<std::string> imported;       // that must be found
-  std::vector<std::string> imported_weak;  // that may be absent
-  std::vector<std::string> needed;         // libraries: "libc.so.6"
+  std::vector<std::string> imported;       // required imports
+  std::vector<std::string> imported_weak;  // optional imports
+  std::vector<std::string> needed;         // needed libraries: "libc.so.6"
 };
 
-// The function of the full symbol table that holds the address; empty where there is none, or the
-// file was stripped or cannot be read.
+// The function in the full symbol table that contains the address; empty if there is none, or the
+// file is stripped or unreadable.
 std::string function_at(const std::string& path, uint64_t address);
 
-// Throws std::runtime_error for a file that is no 64-bit little-endian ELF library, or is damaged.
+// Throws std::runtime_error for files that are damaged or not 64-bit little-endian ELF libraries.
 LibrarySymbols read_symbols(const std::string& path);
 
 }  // namespace plugrad::conformance

@@ -1,4 +1,4 @@
-// Memory that ends where a page begins that cannot be touched: a read or write behind it crashes.
+// Memory followed by an inaccessible page: an access behind its end crashes.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ class GuardedBytes {
                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ::mprotect(base_ + (pages_ - 1) * page_, page_, PROT_NONE);
   }
-  // The first bytes of `value`, as many as fit, zeros behind them.
+  // The first bytes of `value`, as many as fit, followed by zeros.
   template <typename Struct>
   GuardedBytes(const Struct& value, size_t size) : GuardedBytes(size) {
     std::memcpy(data(), &value, size < sizeof value ? size : sizeof value);

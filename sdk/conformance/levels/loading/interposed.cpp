@@ -18,7 +18,7 @@ constexpr size_t kMost = 4096;
 InterposedCall calls[kMost];
 std::atomic<size_t> call_count{0};
 
-// Called before any constructor has run, and from every thread.
+// Called from every thread, also before constructors have run.
 void note(const char* function, const void* caller, const char* argument) {
   const size_t index = call_count.fetch_add(1);
   if (index >= kMost) return;
@@ -32,7 +32,7 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-// Of the language's own libraries, or of this program.
+// True for the language runtime's libraries and for this program.
 bool is_runtime(const char* path) {
   const char* slash = std::strrchr(path, '/');
   const char* name = slash ? slash + 1 : path;
@@ -47,7 +47,7 @@ struct Culprit {
   const char* path;
 };
 
-// The innermost caller that no library of the language is; nullptr where there is none.
+// The innermost caller outside the language runtime; nullptr if there is none.
 Culprit find_culprit() {
   void* frames[64];
   const int count = ::backtrace(frames, 64);
@@ -76,7 +76,7 @@ char* find_variable(const char* name) {
 
 }  // namespace
 
-// Visible, or a plugin would find those of the C library in their place.
+// Visible, so that plugins resolve to these functions instead of the C library's.
 #pragma GCC visibility push(default)
 extern "C" {
 

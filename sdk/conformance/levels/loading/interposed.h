@@ -1,6 +1,6 @@
-// Calls of functions that a plugin's own code must not make, seen by the worker program: it defines
-// these functions itself, and the dynamic linker takes its. What a driver under the plugin does is
-// told apart by who called.
+// Records calls of functions that a plugin must not call. The worker program defines these
+// functions, and the dynamic linker resolves to them. The caller's address separates the plugin's
+// calls from those of a driver.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@ namespace plugrad::conformance {
 
 struct InterposedCall {
   const char* function;  // "getenv"
-  const void* caller;    // an address in who called, behind the C and C++ libraries
+  const void* caller;    // address in the caller, outside the C and C++ libraries
   char argument[64];
 };
 
 }  // namespace plugrad::conformance
 
-// The calls since the process began, at most `capacity`; returns how many there were. Only programs
-// that link interposed.cpp have it.
+// Writes the recorded calls, at most `capacity`, and returns their total number. Defined only in
+// programs that link interposed.cpp.
 extern "C" size_t plugrad_interposed_calls(plugrad::conformance::InterposedCall* calls,
                                            size_t capacity) __attribute__((weak));
 
-// From now on what libraries other than `plugin` print is dropped.
+// Drops the output of all libraries other than `plugin` from now on.
 extern "C" void plugrad_mute_drivers(const char* plugin) __attribute__((weak));

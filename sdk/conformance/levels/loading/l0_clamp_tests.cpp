@@ -1,5 +1,5 @@
-// L0: structs of every size: shorter ones of an older host, longer ones of a newer host, with a
-// page behind them that cannot be touched; and chains of extensions.
+// L0: structs of every size, from older and newer hosts, with an inaccessible page behind them;
+// extension chains.
 #include "conformance/levels/kernels.h"
 #include "conformance/levels/loading/guarded_bytes.h"
 #include "conformance/levels/loading/l0_families.h"
@@ -20,9 +20,9 @@ void expect_fill(const std::string& name, const FillCall<Struct>& call, Struct* 
       [&](pgr_error* error) { return call(out, error); });
 }
 
-// The struct at every size from its bare header on. What is filled is the same at each; nothing
-// behind the struct is written, nor its first three fields. Fields that the suite does not know are
-// for a newer plugin alone to fill.
+// Calls with the struct at every size from its header on. The filled fields are equal at each size;
+// nothing behind the struct is written, nor its first three fields. Only newer plugins may fill
+// fields unknown to the suite.
 template <typename Struct>
 void check_fill(const std::string& name, uint32_t id, const FillCall<Struct>& call, bool is_newer) {
   Struct full{};
@@ -47,7 +47,7 @@ void check_fill(const std::string& name, uint32_t id, const FillCall<Struct>& ca
   }
 }
 
-// An unknown extension is skipped; one that must be understood is refused.
+// An unknown optional extension is skipped; an unknown required one is refused.
 template <typename Struct>
 void check_fill_chain(const std::string& name, uint32_t id, const FillCall<Struct>& call) {
   pgr_struct_header second{kHeader, PGR_STRUCT_MUST_UNDERSTAND | 0x3ffeu, nullptr};
@@ -58,12 +58,12 @@ void check_fill_chain(const std::string& name, uint32_t id, const FillCall<Struc
   out.next = &first;
   expect_fill(name, call, &out);
   expect(out.next == &first, name + " changed the struct's chain");
-  first.next = &second;  // behind one that may be skipped
+  first.next = &second;  // behind an optional one
   expect_status(name + " with an extension that must be understood", PGR_STATUS_INCOMPATIBLE,
                 [&](pgr_error* error) { return call(&out, error); });
 }
 
-// Each struct that a plugin fills, and the call that does.
+// Each struct filled by a plugin, with the call that fills it.
 void with_fills(Context& context, const std::string& which, const auto& use) {
   Tables t(context);
   if (which == "plugin_info")
@@ -83,7 +83,7 @@ void with_fills(Context& context, const std::string& which, const auto& use) {
     use("device.memory_stats", PGR_STRUCT_MEMORY_STATS,
         FillCall<pgr_memory_stats>([&](auto* out, pgr_error* error) {
           const pgr_status status = t.devices.memory_stats(t.handle, out, error);
-          // What is free on the machine changes by itself.
+          // Free memory on the machine varies.
           if (out->struct_size >= offsetof(pgr_memory_stats, used_bytes)) out->free_bytes = 0;
           return status;
         }));
@@ -119,7 +119,7 @@ void check_chains(Context& context, const std::string& which) {
   });
 }
 
-// A description in front of a page that cannot be touched: cut off, and with more behind it.
+// A description in front of an inaccessible page: truncated, and with additional bytes.
 template <typename Struct, typename Call>
 void check_read(const std::string& name, const Struct& desc, size_t least, const Call& call) {
   for (size_t size = least; size <= sizeof(Struct) + 32; size += 8) {
@@ -227,7 +227,7 @@ void check_error_struct(Context& context) {
     }
 }
 
-// A blob of a newer host is longer.
+// A newer host's blob is longer.
 void check_blob(Context& context) {
   Tables t(context);
   const pgr_compiler_api* compiler = context.plugin().compiler_api();
@@ -248,7 +248,7 @@ void check_blob(Context& context) {
     expect(bytes.data()[i] == kUntouched, "cache_identity wrote into unknown fields of the blob");
   if (!blob->release) return;
   blob->release(blob);
-  if (blob->release) blob->release(blob);  // of a blob that is released: harmless
+  if (blob->release) blob->release(blob);  // harmless after release
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// L0: the hello, at every minor that a host may have. Each in a process of its own, for the entry
-// is called once a process.
+// L0: the hello for every host minor version, each in a fresh process: the entry is called once per
+// process.
 #include <dlfcn.h>
 
 #include "conformance/levels/expect.h"
@@ -18,7 +18,7 @@ pgr_plugin_entry_fn entry_of(const std::string& path) {
   return reinterpret_cast<pgr_plugin_entry_fn>(symbol);
 }
 
-// A hello of a host of any minor, whose table and struct may be longer than today's.
+// A hello from a host of any minor version, possibly with longer structs than today's.
 class Hello {
  public:
   Hello(const FreshTarget& target, uint32_t minor, size_t more_bytes = 0,

@@ -1,4 +1,4 @@
-// L0: interfaces by name and minor; devices opened, refused and closed.
+// L0: interfaces by name and minor version; opening, refusing and closing devices.
 #include "conformance/levels/kernels.h"
 #include "conformance/levels/loading/l0_families.h"
 
@@ -8,7 +8,7 @@ namespace {
 struct Interface {
   const char* name;
   uint32_t struct_id;
-  uint64_t size_bytes;  // of the table as today's headers have it
+  uint64_t size_bytes;  // size of the table in today's headers
   bool is_mandatory;
 };
 constexpr Interface kInterfaces[] = {
@@ -104,7 +104,7 @@ void check_unknown_interfaces(Context& context) {
     expect(table == &api, "a failed query_interface touched *out_table");
   }
   const void* table = nullptr;
-  // Names are counted, not terminated.
+  // Names have a length and no terminator.
   expect_ok("query_interface of the first 10 bytes of \"pgr.deviceful\"", [&](pgr_error* error) {
     return query(api, std::string_view("pgr.deviceful").substr(0, 10), PGR_API_MINOR, &table,
                  error);
@@ -152,7 +152,7 @@ pgr_option make_option(std::string_view key, std::string_view value) {
 }
 
 void check_unknown_option(Context& context) {
-  context.device();  // unsupported where there is none
+  context.device();  // unsupported without a device
   const pgr_plugin_api& api = context.plugin().api();
   for (std::string_view key : {"", "no_such_option", "no such option"}) {
     const pgr_option option = make_option(key, "1");
@@ -166,7 +166,7 @@ void check_unknown_option(Context& context) {
   }
 }
 
-// Options of a newer host are longer: one steps by the stride.
+// Options of a newer host are longer: plugins must use the stride.
 void check_option_stride(Context& context) {
   context.device();
   const pgr_plugin_api& api = context.plugin().api();
@@ -190,7 +190,7 @@ void check_option_stride(Context& context) {
               [&](pgr_error* error) { return open(&device, error); });
     api.device_close(api.plugin, device);
   }
-  // The last one is found only by who steps rightly.
+  // Only a plugin that uses the stride finds the last option.
   options.push_back({make_option("no_such_option", "1"), {~0ull, ~0ull, ~0ull}});
   expect_status("device_open with an unknown option behind longer ones", PGR_STATUS_NOT_FOUND,
                 [&](pgr_error* error) { return open(&device, error); });

@@ -1,4 +1,4 @@
-// L0: the file: its symbols, and what its note and its manifest say.
+// L0: the library file: symbols, note and manifest.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// Of a library that was built with a sanitizer: the program brings its run-time.
+// True if the library was built with a sanitizer, whose run-time the program provides.
 bool is_of_sanitizer(std::string_view name) {
   return starts_with_any(name, {"__asan", "__ubsan", "__tsan", "__lsan", "__msan", "__sanitizer"});
 }
@@ -49,7 +49,7 @@ void check_no_host_symbols(Context& context) {
            "the library is linked with " + library);
 }
 
-// Each import is found in a library that this one names: a host need not have loaded others.
+// Each import must be defined by a library that this one lists: hosts need not have loaded others.
 void check_imports(Context& context) {
   const LibrarySymbols symbols = read_symbols(context.plugin().path());
   std::vector<void*> libraries;

@@ -1,5 +1,4 @@
-// L0: what the plugin does to the process it is in: what it leaves behind, what it changes, and how
-// the process ends.
+// L0: effects of the plugin on its process: leaks, changed settings, and process exit.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <signal.h>
@@ -30,13 +29,13 @@ std::unique_ptr<Plugin> open_plugin(const FreshTarget& target) {
                       target.plugin_options);
 }
 
-// Stays open until the process ends.
+// Stays open until the process exits.
 Plugin& open_for_ever(const FreshTarget& target) {
   static Plugin* const plugin = open_plugin(target).release();
   return *plugin;
 }
 
-// A bit of everything that a device does, errors too.
+// Exercises all functions of a device, including errors.
 void use_device(Device& device) {
   Tables t(device);
   const auto in = random_ints(100, 1);
@@ -63,7 +62,7 @@ size_t count_entries(const char* directory) {
       std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
 }
 
-// What a process holds.
+// Resources held by a process.
 struct Footprint {
   uint64_t heap_bytes, resident_bytes, mapped_bytes, host_blocks;
   size_t files, threads;
@@ -82,7 +81,7 @@ Footprint measure(const Plugin& plugin) {
           count_entries("/proc/self/task")};
 }
 
-// The kernel lists a thread for a moment after it was joined.
+// The kernel lists a joined thread for a short time.
 Footprint measure_after(const Plugin& plugin, const Footprint& before) {
   Footprint after = measure(plugin);
   for (int i = 0; i < 1000 && after.threads > before.threads; ++i) {
@@ -100,14 +99,14 @@ void expect_same(const Footprint& before, const Footprint& after, const std::str
   grew(before.files, after.files, 0, "open files (descriptors) behind");
   grew(before.threads, after.threads, 0, "threads behind");
   grew(before.host_blocks, after.host_blocks, 0, "blocks of host.alloc behind");
-  // What the allocator keeps of threads that ended does not grow with their number.
+  // Memory that the allocator keeps for finished threads does not grow with their number.
   grew(before.heap_bytes, after.heap_bytes, rounds * heap_slack_a_round() + 4096,
        "bytes of the heap behind");
   grew(before.resident_bytes, after.resident_bytes, 4u << 20, "bytes of resident memory behind");
   grew(before.mapped_bytes, after.mapped_bytes, 64u << 20, "bytes of address space behind");
 }
 
-// Whether an address lies in the plugin's own library.
+// True if the address lies in the plugin's own library.
 bool is_in_library(const void* address, const std::string& path) {
   Dl_info info{};
   std::error_code error;
@@ -121,7 +120,7 @@ std::vector<InterposedCall> interposed_calls() {
   return calls;
 }
 
-// Whether one of the functions was called from the plugin's own library, from another one, or both.
+// Whether one of the functions was called by the plugin's library, by another one, or both.
 struct Callers {
   bool plugin = false, driver = false;
 };
@@ -169,7 +168,7 @@ void process_enumerate(const FreshTarget& target) {
   const pgr_plugin_api& api = plugin.api();
   uint32_t count = 0;
   api.device_count(api.plugin, &count, nullptr);
-  // A driver may start some when it is asked for its devices.
+  // A driver may start threads when its devices are enumerated.
   const Callers starters = callers_of({"pthread_create"}, plugin.path());
   expect(count_entries("/proc/self/task") == threads || (starters.driver && !starters.plugin),
          "the plugin starts threads before a device is opened");
@@ -178,12 +177,12 @@ void process_enumerate(const FreshTarget& target) {
   expect_same(before, measure_after(plugin, before), "counting devices 1,000 times", 1000);
 }
 
-// Everything that a host would have to close is left open.
+// Exits without closing anything.
 void process_exit_open(const FreshTarget& target) {
   Plugin& plugin = open_for_ever(target);
   Device& device = plugin.shared_device();
   use_device(device);
-  // Found through these at the exit, so that nobody takes them for leaks of the suite.
+  // Static, so that leak checkers find them at exit.
   static const Kernel* const kernel = device.compile(spread_kernel(10)).release();
   static const Buffer* const buffer = new Buffer(device.allocate(1 << 20));
   static pgr_queue* queue = nullptr;
@@ -201,7 +200,7 @@ void process_exit_closed(const FreshTarget& target) {
   if (offered(api.shutdown)) api.shutdown(api.plugin);
 }
 
-// The child of a fork leaves by exit without having touched the device.
+// The child of a fork exits without using the device.
 void process_fork(const FreshTarget& target) {
   Plugin& plugin = open_for_ever(target);
   Device& device = plugin.shared_device();
@@ -225,7 +224,7 @@ void process_fork(const FreshTarget& target) {
   use_device(device);
 }
 
-// A compiler under the plugin may print what it refuses.
+// A compiler used by the plugin may print its errors.
 void process_silence(const FreshTarget& target) {
   if (plugrad_mute_drivers) plugrad_mute_drivers(target.plugin_path.c_str());
   process_exit_closed(target);
@@ -240,7 +239,7 @@ void process_signals(const FreshTarget& target) {
     if (::sigaction(signal, nullptr, &after) != 0) continue;
     const void* handler = reinterpret_cast<const void*>(after.sa_handler);
     if (after.sa_handler == before[signal].sa_handler) continue;
-    // A library under the plugin may; and nobody else was here to ignore a signal.
+    // A driver library may set handlers; no other code here ignores signals.
     const bool is_own = is_in_library(handler, plugin->path()) || after.sa_handler == SIG_IGN ||
                         after.sa_handler == SIG_DFL;
     expect(!is_own, std::string("the plugin changed the handling of SIG") +
@@ -253,7 +252,7 @@ bool keeps_denormals() {
   return tiny / 2 > 0;
 }
 
-// fegetround knows one of x86's two units only.
+// fegetround reports only one of the two floating-point units of x86.
 bool rounds_to_nearest() {
   volatile double one = 1, small = 0x1p-60;
   return one + small == 1 && -one - small == -1 && one - small == 1;
@@ -292,13 +291,13 @@ void process_surroundings(const FreshTarget& target) {
   expect(mask_after == mask, "the plugin changed the umask");
 }
 
-// Calls made by the plugin's own code; what libraries under it do is not its own.
+// Calls made by the plugin's own code; those of its driver libraries are excluded.
 void process_forbidden_calls(const FreshTarget& target) {
   if (!plugrad_interposed_calls)
     throw Unsupported("this program does not watch the calls that plugins make");
   const auto plugin = open_plugin(target);
   use_device(plugin->shared_device());
-  // As the dynamic linker finds it for a plugin: seen, or the watch sees nothing.
+  // Resolved by the dynamic linker as for a plugin: verifies that interposition works.
   using Getenv = char* (*)(const char*);
   reinterpret_cast<Getenv>(::dlsym(RTLD_DEFAULT, "getenv"))("PLUGRAD_WATCH");
   const std::vector<InterposedCall> calls = interposed_calls();

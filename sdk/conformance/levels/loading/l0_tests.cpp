@@ -1,4 +1,4 @@
-// L0: whether a host can load the plugin and live with it.
+// L0: a host can load the plugin and keep running.
 #include <vector>
 
 #include "conformance/levels/loading/l0_families.h"

@@ -1,4 +1,4 @@
-// L1 memory: copies and fills, byte by byte, with the bytes round them.
+// L1 memory: copies and fills, checked byte by byte including the surrounding bytes.
 #include <algorithm>
 
 #include "conformance/levels/expect.h"
@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// Ranges that start and end beside words, cache lines and pages.
+// Ranges that start and end near words, cache lines and pages.
 struct Range {
   uint64_t offset, size;
 };
@@ -35,7 +35,7 @@ void check_copy_in_takes_a_copy(Context& context) {
   const auto wanted = patterned(kBytes, context.seed());
   std::vector<std::byte> source = wanted;
   buffer.write(source);
-  std::fill(source.begin(), source.end(), std::byte{0xee});  // may be reused on return
+  std::fill(source.begin(), source.end(), std::byte{0xee});  // may be reused after the return
   expect_bytes("copy_in, whose source changed on return", read_all(buffer), wanted);
 }
 
@@ -104,7 +104,7 @@ void check_large_copy(Context& context) {
   expect_bytes("copy of 24 MiB and 13 bytes", read_all(dst), content);
 }
 
-// One call of each copying function on a range, by name.
+// One call of each copying function, by name.
 struct RangeCall {
   const char* name;
   std::function<pgr_status(uint64_t offset, uint64_t size, pgr_error*)> call;

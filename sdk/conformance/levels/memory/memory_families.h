@@ -1,4 +1,4 @@
-// The parts of the memory tests.
+// The groups of memory tests.
 #pragma once
 
 #include "conformance/test.h"

@@ -1,4 +1,4 @@
-// L1 memory: mapping, sub-buffers, and memory that must not leak.
+// L1 memory: mapping, sub-buffers and leaks.
 #include <malloc.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace plugrad::conformance {
 namespace {
 
-// A buffer's memory as the host sees it, unmapped at the end.
+// A mapped buffer, unmapped by the destructor.
 class Mapping {
  public:
   Mapping(const Tables& t, const Buffer& buffer) : t_(t), buffer_(buffer) {
@@ -153,7 +153,7 @@ void check_sub_buffer_keeps_parent(Context& context) {
     parent.write(content);
     for (uint64_t i = 0; i < 4; ++i) parts.push_back(sub_buffer(t, parent, i * align, align));
   }
-  std::vector<Buffer> others;  // would take memory that was freed too early
+  std::vector<Buffer> others;  // would reuse memory that was freed too early
   for (int i = 0; i < 8; ++i) {
     others.push_back(t.device.allocate(size));
     others.back().write(patterned(size, context.seed() + 99));
@@ -211,7 +211,7 @@ void check_sub_buffer_refusals(Context& context) {
   });
 }
 
-// Bytes of the heap, and blocks of the host's, that 1,000 rounds leave behind.
+// Heap bytes and host blocks that 1,000 rounds leak.
 void check_leak(Context& context, const std::function<void(const Tables&)>& round) {
   Tables t(context);
   constexpr int kRounds = 1000;
@@ -220,11 +220,11 @@ void check_leak(Context& context, const std::function<void(const Tables&)>& roun
   const uint64_t blocks = host.live_allocations();
   const struct mallinfo2 before = ::mallinfo2();
   for (int i = 0; i < kRounds; ++i) round(t);
-  // A driver's own thread may hold the last round's buffers a little longer.
+  // A driver's thread may release the last round's buffers late.
   for (int i = 0; i < 100 && host.live_allocations() > blocks; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const struct mallinfo2 after = ::mallinfo2();
-  // Fewer than before: it held buffers of the rounds that were not counted.
+  // May be fewer than before if warm-up buffers were still held.
   const uint64_t left = host.live_allocations();
   expect(left <= blocks, "after 1,000 rounds " + std::to_string(left - blocks) +
                              " blocks of host.alloc were not given back");

@@ -1,4 +1,4 @@
-// L1 memory: what alloc gives.
+// L1 memory: allocation.
 #include <bit>
 
 #include "conformance/levels/expect.h"
@@ -40,7 +40,7 @@ void check_empty(Context& context) {
                 });
 }
 
-// Where the buffer is mapped on the device's own memory, its address is known.
+// The address of the buffer, if mapping gives the device's own memory.
 uintptr_t address_of(const Tables& t, const Buffer& buffer) {
   void* at = nullptr;
   expect_ok_or_unsupported("allocator.map", [&](pgr_error* error) {
@@ -64,7 +64,7 @@ void check_alignment(Context& context) {
   if (!t.device.caps().unified_memory)
     throw Unsupported("map is a copy (unified_memory is 0), addresses tell nothing");
   const uint32_t align = t.device.caps().buffer_align_bytes;
-  std::vector<Buffer> kept;  // so that each has an address of its own
+  std::vector<Buffer> kept;  // keeps the addresses distinct
   for (uint64_t size : {1, 3, 7, 8, 33, 64, 100, 4096, 5000, 100'000, 3'000'000})
     for (int again = 0; again < 4; ++again) {
       kept.push_back(t.device.allocate(size));
@@ -112,7 +112,7 @@ void check_align_is_claimed_sanely(Context& context) {
 void check_zero(Context& context) {
   Tables t(context);
   for (uint64_t size : {1, 7, 4096, 70'001, 3'000'000}) {
-    // Memory that was used before is the likely one to be handed out again.
+    // The allocator probably returns previously used memory.
     for (int round = 0; round < 3; ++round) {
       {
         t.device.allocate(size).write(patterned(size, context.seed() + 1));

@@ -17,7 +17,7 @@ Buffer settled_ints(Device& device, std::span<const int32_t> values) {
   return buffer;
 }
 
-// A device of a plugin with queues may have been opened without them.
+// A device of a plugin with queues may have been opened without queues.
 Queues::Queues(Device& device) : tables(device), api(queue_api_of(device)) {
   const Queue exists(*this);
 }

@@ -1,4 +1,4 @@
-// The parts of L3, and what they share.
+// The groups of L3 tests and their shared helpers.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace plugrad::conformance {
 
-// A device with its queues. Unsupported where the plugin, or this device of it, has none.
+// A device with its queues. Unsupported if the plugin or this device has none.
 class Queues {
  public:
   explicit Queues(Device& device);
@@ -44,7 +44,7 @@ class Queue {
 
 class Event {
  public:
-  // Recorded behind the queue's work so far.
+  // Records the queue's work so far.
   Event(const Queues& queues, const Queue& queue);
   ~Event() { queues_.api.event_destroy(queues_.tables.handle, handle_); }
   Event(const Event&) = delete;
@@ -53,15 +53,15 @@ class Event {
 
   pgr_status wait(uint64_t timeout_ns) const;
   void wait_for_ever() const;
-  void order(const Queue& later) const;  // its later work starts behind this
-  uint64_t time_ns() const;              // Unsupported where there is none
+  void order(const Queue& later) const;  // its later work starts after this event
+  uint64_t time_ns() const;              // Unsupported without timing
 
  private:
   const Queues& queues_;
   pgr_event* handle_ = nullptr;
 };
 
-// Buffers of i32 as any queue sees them: they are filled by the device's own queue, for which other
+// Buffers of i32, visible to all queues: filled by the device's default queue, for which other
 // queues do not wait.
 Buffer settled_ints(Device& device, std::span<const int32_t> values);
 

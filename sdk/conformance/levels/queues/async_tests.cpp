@@ -1,4 +1,4 @@
-// L3: queues and events. Long kernels, so that what is said to be finished and is not shows.
+// L3: queues and events. Long kernels expose premature completion.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -39,7 +39,7 @@ void check_copies_in_queue(Context& context) {
   for (int32_t round = 1; round <= 4; ++round) {
     std::vector<int32_t> start = one(round);
     queue.write(a, std::as_bytes(std::span(start)));
-    start[0] = -1;  // may be reused on return
+    start[0] = -1;  // may be reused after the return
     queue.launch(slow.kernel(), {a.handle()}, {steps});
     queue.copy(b, a, 4);
     queue.launch(slow.kernel(), {b.handle()}, {steps});
@@ -131,14 +131,14 @@ void check_events_order_queues(Context& context) {
     second.launch(slow.kernel(), {value.handle()}, {10});
     second.copy(copy, value, 4);
     Event used(queues, second);
-    used.order(first);  // the next round's write comes behind
+    used.order(first);  // ordered before the next round's write
     expect_ints("a value that went from queue to queue", second.read(copy),
                 one(slow_result(round + 10, steps + 10)));
   }
   first.finish();
 }
 
-// One value goes round many queues, each behind the one before.
+// One value passes through many queues, each ordered after the previous one.
 void check_ring(Context& context) {
   Queues queues(context);
   Device& device = queues.tables.device;
@@ -205,7 +205,7 @@ void check_free_while_queued(Context& context) {
     queue.launch(slow.kernel(), {value.handle()}, {steps});
     queue.copy(result, value, 4);
   }
-  std::vector<Buffer> others;  // would take memory that was freed too early
+  std::vector<Buffer> others;  // would reuse memory that was freed too early
   for (int i = 0; i < 64; ++i) others.push_back(settled_ints(device, one(-1)));
   expect_ints("a value whose buffer was freed while work on it was queued", queue.read(result),
               one(slow_result(5, steps)));
@@ -272,7 +272,7 @@ void check_event_destroyed_early(Context& context) {
               one(slow_result(8, 2 * steps)));
 }
 
-// Each thread with a queue and a buffer of its own, one device.
+// One device; each thread has its own queue and buffer.
 void check_threads(Context& context) {
   Queues queues(context);
   Device& device = queues.tables.device;
@@ -286,7 +286,7 @@ void check_threads(Context& context) {
         Queue queue(queues);
         for (int round = 0; round < 15; ++round) {
           const uint64_t steps = 100 + static_cast<uint64_t>(number * 31 + round * 7);
-          Buffer value = device.allocate(4);  // the device's own queue is not this thread's
+          Buffer value = device.allocate(4);  // the default queue belongs to another thread
           const std::vector<int32_t> start = one(number);
           queue.write(value, std::as_bytes(std::span(start)));
           queue.launch(slow.kernel(), {value.handle()}, {steps});
@@ -335,7 +335,7 @@ void check_refusals(Context& context) {
   });
   refused("event_wait of NULL",
           [&](pgr_error* error) { return queues.api.event_wait(device, nullptr, 0, error); });
-  // Arguments are checked when the call is made.
+  // Arguments are checked at the call.
   Buffer value = settled_ints(queues.tables.device, one(1));
   std::byte byte{};
   refused("copy_in on a queue behind the buffer's end", [&](pgr_error* error) {

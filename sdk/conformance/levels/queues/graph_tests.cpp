@@ -1,4 +1,4 @@
-// L3: graphs do what the same launches and copies do one by one.
+// L3: a graph gives the same results as separate launches and copies.
 #include <algorithm>
 
 #include "conformance/levels/queues/async_families.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kElems = 24;
 
-// What both the graph and the calls one by one are made of.
+// An operation, used both in the graph and as a separate call.
 struct Step {
   bool is_copy;
   size_t dst, src;  // buffers
@@ -40,7 +40,7 @@ struct Fixture {
   std::unique_ptr<Kernel> kernel;
 };
 
-// The nodes of steps, with everything they point at, which may go once the graph is built.
+// The nodes of the steps and their arguments, which may be freed after the graph is built.
 class Nodes {
  public:
   Nodes(const Fixture& f, const std::vector<Step>& steps, const std::vector<Buffer>& buffers)
@@ -67,7 +67,7 @@ class Nodes {
       node.launch = &launches_.back()->desc;
     }
   }
-  // Overwrites all of it.
+  // Overwrites all arguments.
   void scribble() {
     for (const auto& launch : launches_) {
       std::fill(launch->buffers.begin(), launch->buffers.end(), nullptr);
@@ -124,7 +124,7 @@ class Graph {
   pgr_graph* handle_ = nullptr;
 };
 
-// On the host: what the steps make of the buffers' values.
+// The expected effect of the steps on the buffers' values, computed on the host.
 using Values = std::vector<std::vector<int32_t>>;
 
 Values values_of(const std::vector<Buffer>& buffers) {
@@ -161,7 +161,7 @@ class Random {
   uint64_t state_;
 };
 
-// A node depends on every earlier one that touches what it touches, and now and then on another.
+// A node depends on every earlier node with a common buffer, and occasionally on others.
 std::vector<Step> random_steps(Random& random, size_t buffer_count) {
   std::vector<Step> steps(3 + random.below(12));
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -216,7 +216,7 @@ void check_replay_on_queue(Context& context) {
   const SlowKernel slow(f.tables.device);
   const uint64_t steps = slow.steps_for(15);
   for (int round = 0; round < 4; ++round) {
-    queue.launch(slow.kernel(), {buffers[0].handle()}, {steps});  // the graph comes behind
+    queue.launch(slow.kernel(), {buffers[0].handle()}, {steps});  // the graph is ordered after it
     wanted[0][0] = slow_result(wanted[0][0], steps);
     graph.replay(queue.handle());
     run_eagerly(chain(), wanted);
@@ -275,7 +275,7 @@ void check_patch_copy(Context& context) {
   expect_values("a graph with another copy", buffers, wanted);
 }
 
-// What is patched behind a replay does not change that replay.
+// A patch after a replay does not change that replay.
 void check_patch_behind_replay(Context& context) {
   const Fixture f(context);
   Queues queues(context);

@@ -97,7 +97,7 @@ void check_event_time_not_ready(Context& context) {
   expect(event.time_ns() == first, "the time of an event changes");
 }
 
-// Times of events, carried over to the host's clock, lie between the calls round them.
+// Event times, converted to the host's clock, lie between the surrounding calls.
 void check_event_time_on_host_clock(Context& context) {
   Queues queues(context);
   Queue queue(queues);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the functions of a plugin in C need over and over: errors, strings, structs of any size,
-   options, blobs. C89; nothing to link; depends on plugin_api alone. */
+/* Helpers for plugins written in C: errors, strings, structs of any size, options and blobs. C89;
+   nothing to link; depends on plugin_api alone. */
 #ifndef PLUGRAD_SDK_C_PLUGIN_H
 #define PLUGRAD_SDK_C_PLUGIN_H
 
@@ -9,24 +9,24 @@
 
 #include "plugrad/plugin_api/plugin.h"
 
-/* A plugin uses some of these, seldom all. */
+/* A plugin calls only some of these functions; the attribute silences warnings about the others. */
 #define PGR_HELPER static __attribute__((unused))
 
-/* Returns from the function it stands in where the call fails. */
+/* Returns from the enclosing function if the call fails. */
 #define PGR_TRY(call)                                     \
   do {                                                    \
     const pgr_status pgr_status_ = (call);                \
     if (pgr_status_ != PGR_STATUS_OK) return pgr_status_; \
   } while (0)
 
-/* The first fields of a table that is initialised where it stands:
+/* The first fields of a statically initialised table:
    `static const pgr_device_api table = {PGR_TABLE(pgr_device_api, DEVICE_API), info, …};` */
 #define PGR_TABLE(type, NAME) sizeof(type), PGR_STRUCT_##NAME, NULL
 
-/* A string as an initialiser; `literal` is one. */
+/* Initialises a pgr_string from a string literal. */
 #define PGR_TEXT(literal) {literal, sizeof(literal) - 1}
 
-/* A string of the C kind as a pgr_string; the bytes must outlive its use. */
+/* A NUL-terminated string as a pgr_string; the bytes must outlive the result. */
 PGR_HELPER pgr_string pgr_text(const char* text) {
   pgr_string made;
   made.data = text;
@@ -40,7 +40,7 @@ PGR_HELPER int pgr_text_is(const pgr_string* text, const char* word) {
   return size == 0 || (text->data && memcmp(text->data, word, size) == 0);
 }
 
-/* Copies a string and ends it with 0; 0 when it does not fit or holds a 0 itself. */
+/* Copies a string and appends a NUL; returns 0 if the string does not fit or contains a NUL. */
 PGR_HELPER int pgr_copy_text(char* out, size_t capacity, const pgr_string* text) {
   if (!text || !text->data || text->size >= capacity || memchr(text->data, 0, (size_t)text->size))
     return 0;
@@ -49,7 +49,7 @@ PGR_HELPER int pgr_copy_text(char* out, size_t capacity, const pgr_string* text)
   return 1;
 }
 
-/* A message being written: within the caller's buffer, cut where that ends. */
+/* A message under construction in the caller's buffer; truncated at its capacity. */
 typedef struct pgr_message_writer {
   char* out;
   uint64_t capacity, size;
@@ -71,7 +71,7 @@ PGR_HELPER void pgr_write_number(pgr_message_writer* writer, uint64_t number) {
   pgr_write(writer, digits + at, sizeof digits - at);
 }
 
-/* Fails with `format`, in which each '%' stands for the next of the three numbers and each '$' for
+/* Reports an error. Each '%' in `format` is replaced by the next of the three numbers, each '$' by
    `text`. Returns the status: `return pgr_fail_with(error, …);` */
 PGR_HELPER pgr_status pgr_fail_with(pgr_error* error, pgr_status status, const char* format,
                                     const pgr_string* text, uint64_t first, uint64_t second,
@@ -121,7 +121,7 @@ PGR_HELPER pgr_status pgr_null(pgr_error* error, const char* what) {
   return pgr_fail_text(error, PGR_STATUS_INVALID_ARGUMENT, "$ is NULL", &text);
 }
 
-/* Extension structs behind a struct: one that must be understood is refused, others are skipped. */
+/* Walks the chain of extension structs: fails on a required one, ignores the others. */
 PGR_HELPER pgr_status pgr_check_chain(const void* argument, pgr_error* error) {
   const pgr_struct_header* at = (const pgr_struct_header*)argument;
   int links;
@@ -149,18 +149,19 @@ PGR_HELPER pgr_status pgr_transfer(void* to, const void* from, const void* calle
   return PGR_STATUS_OK;
 }
 
-/* Copies `own`, stamped by PGR_INIT, into the caller's struct: as many fields as both sides know.
-   The caller's size, id and chain stay as they are. */
+/* Copies `own`, initialised by PGR_INIT, into the caller's struct: the fields that both sides know.
+   The caller's size, id and chain are kept. */
 PGR_HELPER pgr_status pgr_fill(void* out, const void* own, pgr_error* error) {
   return out ? pgr_transfer(out, own, out, error) : pgr_null(error, "the struct to fill");
 }
 
-/* Copies a caller's struct into `own`, stamped by PGR_INIT; what the caller lacks stays 0. */
+/* Copies a caller's struct into `own`, initialised by PGR_INIT; fields that the caller lacks stay
+   0. */
 PGR_HELPER pgr_status pgr_read(void* own, const void* in, pgr_error* error) {
   return in ? pgr_transfer(own, in, in, error) : pgr_null(error, "a struct argument");
 }
 
-/* Option `index` of an array, by the stride its maker gave. */
+/* Reads option `index` of an array, using the caller's stride. */
 PGR_HELPER pgr_status pgr_read_option(pgr_option* own, const pgr_option* options, uint32_t index,
                                       uint32_t stride, pgr_error* error) {
   PGR_INIT(*own, OPTION);
@@ -168,7 +169,7 @@ PGR_HELPER pgr_status pgr_read_option(pgr_option* own, const pgr_option* options
   return pgr_read(own, (const char*)options + (size_t)index * stride, error);
 }
 
-/* NOT_FOUND for an option that there is not, naming those that there are: "cc, flags". */
+/* NOT_FOUND for an unknown option; the message lists the known ones, e.g. "cc, flags". */
 PGR_HELPER pgr_status pgr_unknown_option(pgr_error* error, const pgr_string* key,
                                          const char* known) {
   char format[256] = "there is no option \"$\"; there is ";
@@ -176,7 +177,7 @@ PGR_HELPER pgr_status pgr_unknown_option(pgr_error* error, const pgr_string* key
   return pgr_fail_text(error, PGR_STATUS_NOT_FOUND, format, key);
 }
 
-/* For an entry of a plugin without plugin-wide options. */
+/* Rejects plugin-wide options, for plugins that have none. */
 PGR_HELPER pgr_status pgr_no_options(const pgr_hello* hello, pgr_error* error) {
   pgr_option option;
   if (hello->option_count == 0) return PGR_STATUS_OK;
@@ -184,7 +185,7 @@ PGR_HELPER pgr_status pgr_no_options(const pgr_hello* hello, pgr_error* error) {
   return pgr_unknown_option(error, &option.key, "none for the plugin as a whole");
 }
 
-/* For a plugin with one option: its value, copied into `out`, if it is among the options given. */
+/* Accepts a single option and copies its value into `out` if it is present. */
 PGR_HELPER pgr_status pgr_only_option(const pgr_option* options, uint32_t count, uint32_t stride,
                                       const char* key, char* out, size_t capacity,
                                       pgr_error* error) {
@@ -200,10 +201,11 @@ PGR_HELPER pgr_status pgr_only_option(const pgr_option* options, uint32_t count,
   return PGR_STATUS_OK;
 }
 
-/* The lowest host minor that has all these helpers use. A plugin that uses more says so itself. */
+/* The lowest host minor version that these helpers need. A plugin that needs a newer host passes
+   its own. */
 #define PGR_SDK_LOWEST_MINOR 0u
 
-/* What an entry does first: the answer to the hello, and whether the host is new enough. */
+/* Answers the hello and checks that the host is new enough. An entry function calls this first. */
 PGR_HELPER pgr_status pgr_answer(pgr_hello* hello, const pgr_plugin_api** out_api,
                                  uint32_t lowest_host_minor, pgr_error* error) {
   if (!hello || !out_api || !hello->host) return pgr_null(error, "hello, its host or out_api");
@@ -217,8 +219,8 @@ PGR_HELPER pgr_status pgr_answer(pgr_hello* hello, const pgr_plugin_api** out_ap
   return PGR_STATUS_OK;
 }
 
-/* All groups of a launch on a device whose groups have one work-item, and at most `most` along an
-   axis. */
+/* The total number of groups of a launch, for a device with one work-item a group and at most
+   `most` groups an axis. */
 PGR_HELPER pgr_status pgr_count_groups(const uint64_t* group_count, const uint32_t* local_size,
                                        uint64_t most, uint64_t* out, pgr_error* error) {
   uint64_t groups = 1;
@@ -245,8 +247,8 @@ PGR_HELPER void pgr_release_blob(pgr_blob* blob) {
   blob->size = 0;
 }
 
-/* Hands `bytes`, made by malloc, to the caller, who releases them. Without an `out` to fill, or on
-   failure, they are freed here. */
+/* Transfers `bytes`, allocated by malloc, to the caller, who releases them. Frees them on failure
+   or if `out` is NULL. */
 PGR_HELPER pgr_status pgr_give_blob(pgr_blob* out, void* bytes, uint64_t size, pgr_error* error) {
   pgr_blob own;
   pgr_status status = PGR_STATUS_OK;
@@ -255,7 +257,7 @@ PGR_HELPER pgr_status pgr_give_blob(pgr_blob* out, void* bytes, uint64_t size, p
   own.size = size;
   own.release = pgr_release_blob;
   own.owner = bytes;
-  /* A caller too old to hold `owner` could never release. */
+  /* A caller whose struct has no `owner` field could never release the blob. */
   if (out && !PGR_HAS_FIELD(pgr_blob, out, owner))
     status = pgr_fail(error, PGR_STATUS_INVALID_ARGUMENT, "the blob to fill is too short");
   else if (out)
@@ -264,7 +266,7 @@ PGR_HELPER pgr_status pgr_give_blob(pgr_blob* out, void* bytes, uint64_t size, p
   return status;
 }
 
-/* A copy of `text`, which ends with 0. */
+/* Copies the NUL-terminated `text` into a blob. */
 PGR_HELPER pgr_status pgr_give_text(pgr_blob* out, const char* text, pgr_error* error) {
   const size_t size = strlen(text);
   char* copy = (char*)malloc(size + 1);
@@ -273,7 +275,7 @@ PGR_HELPER pgr_status pgr_give_text(pgr_blob* out, const char* text, pgr_error* 
   return pgr_give_blob(out, copy, size, error);
 }
 
-/* Whether [offset, offset + size) lies in a buffer of `total` bytes. */
+/* Checks that [offset, offset + size) lies in a buffer of `total` bytes. */
 PGR_HELPER pgr_status pgr_check_range(uint64_t total, uint64_t offset, uint64_t size,
                                       const char* what, pgr_error* error) {
   const pgr_string name = pgr_text(what);
@@ -282,7 +284,7 @@ PGR_HELPER pgr_status pgr_check_range(uint64_t total, uint64_t offset, uint64_t 
                        &name, size, offset, total);
 }
 
-/* A guard against damage, not against malice: FNV-1a. */
+/* FNV-1a: detects damage, not tampering. */
 PGR_HELPER uint64_t pgr_hash(const void* bytes, uint64_t size) {
   const unsigned char* at = (const unsigned char*)bytes;
   uint64_t hash = ((uint64_t)0xcbf29ce4u << 32) | 0x84222325u;
@@ -290,12 +292,13 @@ PGR_HELPER uint64_t pgr_hash(const void* bytes, uint64_t size) {
   return hash;
 }
 
-/* What stands before a compiler's output in a binary, so that a damaged or foreign one is known. */
+/* Header in front of a compiler's output in a binary; identifies damaged and foreign binaries. */
 typedef struct pgr_binary_header {
   uint64_t magic, bytes, hash, identity;
 } pgr_binary_header;
 
-/* Writes the header into the room before `bytes` bytes of output. `magic` is any text of yours. */
+/* Writes the header in front of `bytes` bytes of output. `magic` is any text that the plugin
+   chooses. */
 PGR_HELPER void pgr_seal_binary(char* binary, uint64_t bytes, const char* magic,
                                 const char* identity) {
   pgr_binary_header header;
@@ -306,7 +309,7 @@ PGR_HELPER void pgr_seal_binary(char* binary, uint64_t bytes, const char* magic,
   memcpy(binary, &header, sizeof header);
 }
 
-/* The compiler's output in a sealed binary; NULL for what is none, or is damaged. */
+/* The compiler's output in a sealed binary; NULL if the binary is foreign or damaged. */
 PGR_HELPER const char* pgr_open_binary(pgr_binary_header* out, const void* binary, uint64_t size,
                                        const char* magic) {
   const char* output = (const char*)binary + sizeof *out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver's library, opened when the plugin starts and not linked: where it is absent the plugin
-// loads all the same, and says so by having no devices.
+// Opens a driver's library at run time, so that the plugin also loads without the driver and then
+// reports no devices.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,8 +12,7 @@ namespace plugrad::sdk {
 
 class DynamicLibrary {
  public:
-  // Tries the names in order. The library stays open as long as the process: drivers do not like
-  // to be closed.
+  // Tries the names in order. The library is never closed: drivers do not reliably support dlclose.
   explicit DynamicLibrary(std::initializer_list<const char*> names) {
     for (const char* name : names) {
       handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -22,10 +21,10 @@ class DynamicLibrary {
     }
   }
   explicit operator bool() const { return handle_ != nullptr; }
-  // Why the first of the names could not be opened.
+  // The error of opening the first name.
   const std::string& reason() const { return reason_; }
 
-  // Sets `function` to the symbol; nullptr and false where the library lacks it.
+  // Sets `function` to the symbol, or to nullptr (and returns false) if the library lacks it.
   template <typename Function>
   bool find(const char* name, Function*& function) const {
     function = handle_ ? reinterpret_cast<Function*>(dlsym(handle_, name)) : nullptr;

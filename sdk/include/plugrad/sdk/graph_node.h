@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every plugin with "pgr.graph" checks of the nodes that it is given.
+// Validates the nodes of a "pgr.graph".
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace plugrad::sdk {
 
-// The nodes on which node `number` depends. Throws StatusError (INVALID_ARGUMENT) where they are
-// not earlier ones.
+// The dependencies of node `number`. Throws StatusError (INVALID_ARGUMENT) unless all are earlier
+// nodes.
 inline std::span<const uint32_t> dependencies_of(const pgr_graph_node& node, uint32_t number) {
   const std::string name = "node " + std::to_string(number);
   require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,

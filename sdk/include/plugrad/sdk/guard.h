@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between C++ code and the C line: exceptions become statuses, strings and structs cross
-// with clamped writes.
+// The boundary between C++ code and the C ABI: exceptions become statuses; writes to the caller's
+// strings and structs are clamped to their size.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace plugrad::sdk {
 
-// Thrown inside a plugin where a call should end with this status.
+// Thrown inside a plugin to end the current ABI call with this status.
 class StatusError : public std::runtime_error {
  public:
   StatusError(pgr_status status, const std::string& message, int32_t native_code = 0)
@@ -30,16 +30,16 @@ class StatusError : public std::runtime_error {
 // Throws StatusError(status, message) unless the condition holds.
 void require(bool condition, pgr_status status, std::string_view message);
 
-// Writes status and message into `error`, which may be NULL, within its size and capacity; returns
+// Writes status and message into `error`, which may be NULL, within its size and capacity. Returns
 // the status.
 pgr_status report(pgr_error* error, pgr_status status, std::string_view message,
                   int32_t native_code = 0) noexcept;
 
-// Inside a catch block: reports the current exception. StatusError gives its own status, bad_alloc
-// OUT_OF_HOST_MEMORY, anything else INTERNAL.
+// In a catch block: reports the current exception. StatusError gives its own status, bad_alloc
+// OUT_OF_HOST_MEMORY, everything else INTERNAL.
 pgr_status report_current_exception(pgr_error* error) noexcept;
 
-// Runs `body` and turns what it throws into a status. Every function of a table is one guard call.
+// Runs `body` and converts exceptions to a status. Every function of a table is one guard call.
 template <typename Body>
 pgr_status guard(pgr_error* error, Body&& body) noexcept {
   try {
@@ -56,17 +56,17 @@ inline std::string_view to_view(const pgr_string& text) {
 inline std::string_view to_view(const pgr_string* text) {
   return text ? to_view(*text) : std::string_view();
 }
-// The bytes must outlive the use of the result.
+// The bytes must outlive the result.
 inline pgr_string to_pgr(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Throws StatusError (INCOMPATIBLE) where a struct behind `next` must be understood: this SDK knows
-// no extension yet, and skips the others.
+// Throws StatusError (INCOMPATIBLE) if the chain has a required extension: this SDK knows no
+// extension. Optional extensions are ignored.
 void check_chain(const void* next);
 
-// Copies `value` into a caller's struct: the fields behind the 16-byte header, as far as both sides
-// know them. The caller's size, id and chain stay as they are.
+// Copies `value` into a caller's struct: the fields behind the 16-byte header that both sides know.
+// The caller's size, id and chain are kept.
 template <typename Struct>
 void fill(Struct* out, const Struct& value) {
   require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "the struct to fill is NULL");
@@ -78,7 +78,7 @@ void fill(Struct* out, const Struct& value) {
               reinterpret_cast<const char*>(&value) + kHeader, size - kHeader);
 }
 
-// A struct of ours with every field of a caller's that the caller knew; the others are 0.
+// Copies a caller's struct; fields that the caller does not know are 0.
 template <typename Struct>
 Struct read(const Struct* in) {
   require(in != nullptr, PGR_STATUS_INVALID_ARGUMENT, "a struct argument is NULL");
@@ -88,7 +88,7 @@ Struct read(const Struct* in) {
   return own;
 }
 
-// Gives the bytes to the caller, who releases them. A NULL `out` is ignored.
+// Transfers the bytes to the caller, who releases them. A NULL `out` is ignored.
 void give_blob(pgr_blob* out, std::string bytes);
 
 }  // namespace plugrad::sdk

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of a device whose memory is the host's: what the functions of its "pgr.allocator" are
-// made of. A plugin's own type derives from HostBuffer: struct pgr_buffer : sdk::HostBuffer {};
+// Implements "pgr.allocator" for devices that share the host's memory. A plugin derives its buffer
+// type from HostBuffer: struct pgr_buffer : sdk::HostBuffer {};
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace plugrad::sdk {
 
-// One allocation. Large ones stand on huge pages: a first touch of small pages costs more than the
-// kernel that fills them.
+// One allocation. Large ones use huge pages: page faults of small pages cost more than the kernel
+// that fills them.
 class HostMemory {
  public:
-  // Throws StatusError (OUT_OF_MEMORY). Adds its size to `used_bytes` as long as it lives.
+  // Throws StatusError (OUT_OF_MEMORY). Counts its size in `used_bytes` during its lifetime.
   HostMemory(const pgr_host_api& host, uint64_t size_bytes, uint64_t align_bytes, bool zero,
              std::atomic<uint64_t>& used_bytes);
   ~HostMemory();
@@ -32,36 +32,36 @@ class HostMemory {
   std::atomic<uint64_t>& used_bytes_;
   uint64_t size_;
   char* data_ = nullptr;
-  void* mapping_ = nullptr;  // of huge pages
+  void* mapping_ = nullptr;  // set for huge pages
   uint64_t mapping_bytes_ = 0;
 };
 
-// A buffer or a range of one; both keep the memory.
+// An allocation or a sub-buffer; both keep the memory alive.
 struct HostBuffer {
   std::shared_ptr<HostMemory> memory;
   char* data = nullptr;
   uint64_t size = 0;
 };
 
-// As `desc` asks, at least `device_align_bytes` aligned. Throws StatusError (INVALID_ARGUMENT,
-// OUT_OF_MEMORY).
+// Allocates as `desc` specifies, aligned to at least `device_align_bytes`. Throws StatusError
+// (INVALID_ARGUMENT, OUT_OF_MEMORY).
 HostBuffer make_host_buffer(const pgr_host_api& host, const pgr_alloc_desc* desc,
                             uint32_t device_align_bytes, std::atomic<uint64_t>& used_bytes);
 
-// The range of `parent`. Throws StatusError (INVALID_ARGUMENT) where it is none, or not aligned.
+// A range of `parent`. Throws StatusError (INVALID_ARGUMENT) if it is out of bounds or not aligned.
 HostBuffer make_sub_buffer(const HostBuffer* parent, uint64_t offset_bytes, uint64_t size_bytes,
                            uint32_t device_align_bytes);
 
-// Throws StatusError (INVALID_ARGUMENT) where the range is not inside the buffer, or the buffer
-// NULL. `what` names it in the message.
+// Throws StatusError (INVALID_ARGUMENT) if the buffer is NULL or the range out of bounds. `what`
+// names the range in the message.
 void require_range(const HostBuffer* buffer, uint64_t offset_bytes, uint64_t size_bytes,
                    const char* what);
 
-// The pattern of a fill repeated to 8 bytes. Throws StatusError (INVALID_ARGUMENT) for a pattern of
-// another length than 1, 2, 4 or 8 bytes, or of which `size_bytes` is no multiple.
+// Repeats the pattern of a fill to 8 bytes. Throws StatusError (INVALID_ARGUMENT) unless the
+// pattern has 1, 2, 4 or 8 bytes and `size_bytes` is a multiple of that.
 uint64_t read_pattern(const void* pattern, uint64_t pattern_bytes, uint64_t size_bytes);
 
-// Writes the 8 bytes over and over.
+// Fills memory with the 8 bytes, repeated.
 void write_pattern(char* to, uint64_t size_bytes, uint64_t eight_bytes);
 
 }  // namespace plugrad::sdk

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes kernel IR blocks instruction by instruction: for tests, and for programs that make kernels
-// by hand. What is built is not checked here; decode_ir does that.
+// Builds kernel IR blocks instruction by instruction, for tests and hand-written kernels. The
+// builder checks nothing; decode_ir does.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace plugrad::sdk {
 
 class IrBuilder {
  public:
-  using Value = uint32_t;  // number of an instruction
+  using Value = uint32_t;  // index of an instruction
 
   explicit IrBuilder(std::string name) : name_(std::move(name)) {}
 
@@ -25,17 +25,17 @@ class IrBuilder {
   void set_groups(uint64_t x, uint64_t y = 1, uint64_t z = 1) { group_count_ = {x, y, z}; }
   void set_local(uint32_t x, uint32_t y = 1, uint32_t z = 1) { local_size_ = {x, y, z}; }
 
-  // A parameter and the instruction that names it.
+  // Adds a parameter and the instruction that refers to it.
   Value buffer(uint32_t dtype, uint64_t elem_count,
                uint32_t flags = PGR_PARAM_READ | PGR_PARAM_WRITE, uint32_t align_bytes = 0);
   Value scalar(uint32_t dtype, int64_t min, int64_t max);
   Value array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes = 1,
               uint32_t align_bytes = 0);
-  // The table entries alone, as they are.
+  // Adds only the table entry, unchecked.
   void add_param(const pgr_ir_param& param) { params_.push_back(param); }
   void add_array(const pgr_ir_array& array) { arrays_.push_back(array); }
 
-  // One of these for each kind of dtype; `bits` takes any.
+  // One function per kind of dtype; `bits` accepts any.
   Value constant_int(uint32_t dtype, int64_t value);  // integers and bool
   Value constant_float(uint32_t dtype, double value);
   Value constant_bits(uint32_t dtype, uint64_t bits);
@@ -57,7 +57,7 @@ class IrBuilder {
   void async_copy_gated(Value array, Value to, Value buffer, Value from, Value gate,
                         uint32_t lanes);
   void async_commit();
-  void async_wait(uint64_t groups);  // that may still be under way
+  void async_wait(uint64_t groups);  // how many may still be in flight
 
   Value vector(std::initializer_list<Value> parts);
   Value splat(Value value, uint32_t lanes);
@@ -68,13 +68,13 @@ class IrBuilder {
   // An ALU op other than a cast: dtype and lanes of the result follow from the sources.
   Value alu(uint32_t op, std::initializer_list<Value> sources);
 
-  // Any instruction, also a wrong one.
+  // Appends any instruction, valid or not.
   Value emit(uint32_t op, uint32_t dtype, uint32_t lanes, std::span<const Value> sources,
              uint64_t arg = 0);
   Value emit(uint32_t op, uint32_t dtype, uint32_t lanes, std::initializer_list<Value> sources,
              uint64_t arg = 0);
 
-  // The block; its size is a multiple of 8.
+  // The finished block; its size is a multiple of 8 bytes.
   std::vector<std::byte> finish() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checked view of one kernel IR block: what decode_ir returns satisfies every rule of
-// kernel_ir.h, so that its readers need no checks of their own.
+// A validated view of one kernel IR block: the result of decode_ir satisfies every rule of
+// kernel_ir.h, so that its readers need no checks.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ class IrView {
   std::span<const pgr_ir_inst> insts() const { return insts_; }
   const pgr_ir_inst& inst(uint32_t number) const { return insts_[number]; }
 
-  // Numbers of the instructions that `number` reads, from the record or the operand table.
+  // Instructions that `number` reads, from the record or the operand table.
   std::span<const uint32_t> sources(uint32_t number) const;
   uint32_t source(uint32_t number, uint32_t which) const { return sources(number)[which]; }
 
-  // Whether the instruction's value is a pointer: an ARRAY, or the PARAM of a buffer.
+  // True if the instruction's value is a pointer: an ARRAY, or the PARAM of a buffer.
   bool is_pointer(uint32_t number) const;
 
-  // For END_LOOP and END_IF the number of what they close; for LOOP and IF of what closes them;
-  // else the instruction's own number.
+  // The matching instruction: the opener for END_LOOP and END_IF, the closer for LOOP and IF; the
+  // instruction itself otherwise.
   uint32_t partner(uint32_t number) const { return partners_[number]; }
 
  private:
@@ -48,12 +48,12 @@ class IrView {
   std::vector<uint32_t> partners_;
 };
 
-// Copies the block out, tolerating records that are longer than ours. Throws StatusError
-// (INVALID_ARGUMENT) naming table or instruction, what was found and what is allowed.
+// Copies the block, accepting records with additional trailing fields. Throws StatusError
+// (INVALID_ARGUMENT) with the table or instruction, the value found and the values allowed.
 IrView decode_ir(std::span<const std::byte> block);
 IrView decode_ir(const void* block, uint64_t size_bytes);
 
-// One line an instruction, for people: "%7 = ADD f32x4 %3, %6".
+// One line per instruction: "%7 = ADD f32x4 %3, %6".
 std::string print_ir(const IrView& ir);
 
 }  // namespace plugrad::sdk

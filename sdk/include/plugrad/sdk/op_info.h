@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops and dtypes of kernel IR as tables that code can look up by number.
+// Tables of the ops and dtypes of kernel IR, indexed by number.
 #pragma once
 
 #include <cstdint>

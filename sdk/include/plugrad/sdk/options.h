@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads an array of pgr_option by the stride its maker gave.
+// Reads an array of pgr_option, using the caller's stride.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace plugrad::sdk {
 
 using KeyValue = std::pair<std::string_view, std::string_view>;
 
-// The pairs in order; views of the caller's memory.
+// The pairs in order, as views of the caller's memory.
 inline std::vector<KeyValue> read_options(const pgr_option* options, uint32_t count,
                                           uint32_t stride) {
   std::vector<KeyValue> pairs;
