@@ -200,39 +200,39 @@ std::optional<size_t> indexed_axis(const Graph& graph, Shapes& shapes, Op op, Id
   return Recogniser(graph, shapes).axis(op, x, axes);
 }
 
-void find_indexed(Draft& draft) {
-  const Graph& g = draft.graph;
-  draft.indexed.assign(g.size(), 0);
-  draft.computed = draft.counts;
+void find_indexed(SchedulerState& state) {
+  const Graph& g = state.graph;
+  state.indexed.assign(g.size(), 0);
+  state.computed = state.counts;
   std::vector<uint8_t> rows(g.size(), kNoAxis);
   bool any = false;
-  for (Id id : draft.live) {
+  for (Id id : state.live) {
     if (g[id].op != Op::Reduce) continue;
     const auto list = g.arg_list(id);
     const auto axis =
-        indexed_axis(g, draft.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
+        indexed_axis(g, state.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
     if (!axis) continue;
-    draft.indexed[id] = 1;
+    state.indexed[id] = 1;
     rows[id] = static_cast<uint8_t>(*axis);
     any = true;
   }
   if (!any) return;
   // Readers have larger ids. Ops keep their axes; a view other than an Expand ends the walk.
-  for (size_t i = draft.live.size(); i-- > 0;) {
-    const Id id = draft.live[i];
+  for (size_t i = state.live.size(); i-- > 0;) {
+    const Id id = state.live[i];
     const Op op = g[id].op;
-    const auto readers = draft.consumers.of(id);
-    if (readers.empty() || draft.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
+    const auto readers = state.consumers.of(id);
+    if (readers.empty() || state.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
     const uint8_t axis = rows[readers[0]];
-    const auto shape = draft.shapes[id];
+    const auto shape = state.shapes[id];
     const auto is_for_rows = [&](Id by) {
-      const bool keeps = draft.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
+      const bool keeps = state.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
       return keeps && rows[by] == axis;
     };
     if (axis == kNoAxis || axis >= shape.size() || shape[axis] <= 1) continue;
     if (!std::ranges::all_of(readers, is_for_rows)) continue;
     rows[id] = axis;
-    draft.computed[id] /= shape[axis];
+    state.computed[id] /= shape[axis];
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
@@ -16,7 +16,7 @@ namespace plugrad::schedule {
 std::optional<size_t> indexed_axis(const Graph& graph, Shapes& shapes, Op op, Id x,
                                    std::span<const int64_t> axes);
 
-/// Fills draft.indexed and draft.computed.
-void find_indexed(Draft& draft);
+/// Fills state.indexed and state.computed.
+void find_indexed(SchedulerState& state);
 
 }  // namespace plugrad::schedule

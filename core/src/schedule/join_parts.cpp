@@ -63,21 +63,21 @@ class Places {
 
 class Joiner {
  public:
-  Joiner(Draft& draft, TensorBuilder& build)
-      : draft_(draft), g_(draft.graph), build_(build), stacker_(draft, build) {}
+  Joiner(SchedulerState& state, TensorBuilder& build)
+      : state_(state), g_(state.graph), build_(build), stacker_(state, build) {}
 
   std::vector<Id> run() {
     const uint32_t size = g_.size();
     new_id_.resize(size);
     for (Id id = 0; id < size; ++id) new_id_[id] = id;
     Reachable reachable;
-    const std::vector<Id> nodes = reachable.from(g_, draft_.roots);
+    const std::vector<Id> nodes = reachable.from(g_, state_.roots);
     if (count_wheres(nodes) <= kFewParts) return new_id_;
     find_chains(nodes);
     if (chains_.empty()) return new_id_;
     Devices devices(g_);
     for (Id id : nodes) rebuild(id, devices);
-    for (Id root : draft_.roots) keep_root(root);
+    for (Id root : state_.roots) keep_root(root);
     return new_id_;
   }
 
@@ -93,7 +93,7 @@ class Joiner {
     readers_.assign(g_.size(), 0);
     for (Id id : nodes)
       for (Id s : g_.sources(id)) ++readers_[s];
-    for (Id root : draft_.roots) ++readers_[root];
+    for (Id root : state_.roots) ++readers_[root];
     inner_.assign(g_.size(), 0);
     for (size_t i = nodes.size(); i-- > 0;)
       if (inner_[nodes[i]] == 0) find_chain(nodes[i]);
@@ -120,15 +120,15 @@ class Joiner {
   }
 
   bool is_requested(Id id) const {
-    return id < draft_.requested.size() && draft_.requested[id] != 0;
+    return id < state_.requested.size() && state_.requested[id] != 0;
   }
 
   std::optional<Link> link_of(Id id) const {
     if (g_[id].op != Op::Where) return std::nullopt;
-    ++draft_.visits;
+    ++state_.visits;
     Id condition = g_[id].src[0];
     if (g_[condition].op == Op::Expand) condition = g_[condition].src[0];
-    const auto shape = draft_.shapes[condition], whole = draft_.shapes[id];
+    const auto shape = state_.shapes[condition], whole = state_.shapes[id];
     if (shape.size() != whole.size()) return std::nullopt;
     std::optional<size_t> axis;
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -189,13 +189,13 @@ class Joiner {
       s = new_id_[s];
     }
     if (const auto chain = chains_.find(id); chain != chains_.end()) {
-      draft_.joined_on = devices[id] == 0 ? draft_.default_device : devices[id];
+      state_.joined_on = devices[id] == 0 ? state_.default_device : devices[id];
       new_id_[id] = joined(chain->second);
     }
     if (new_id_[id] == id && changed) new_id_[id] = g_.with_sources(id, sources);
     if (!is_requested(id) || new_id_[id] == id) return;
-    draft_.requested.resize(std::max<size_t>(draft_.requested.size(), g_.size()), 0);
-    draft_.requested[new_id_[id]] = 1;
+    state_.requested.resize(std::max<size_t>(state_.requested.size(), g_.size()), 0);
+    state_.requested[new_id_[id]] = 1;
   }
 
   /// The rows of a buffer, joined, are that buffer: the result is a copy of it, as of a constant.
@@ -223,12 +223,12 @@ class Joiner {
 
   std::vector<Part> parts_of(const Chain& chain) {
     std::vector<Part> parts;
-    Places places(draft_.shapes[chain.wheres[0]][chain.axis]);
+    Places places(state_.shapes[chain.wheres[0]][chain.axis]);
     const auto give = [&](Span wanted, Id value) {
       places.take(wanted,
                   [&](Span taken) { parts.push_back({taken, cut(new_id_[value], chain, taken)}); });
     };
-    const int64_t size = draft_.shapes[chain.wheres[0]][chain.axis];
+    const int64_t size = state_.shapes[chain.wheres[0]][chain.axis];
     for (size_t i = 0; i < chain.wheres.size(); ++i) {
       const Node n = g_[chain.wheres[i]];
       const Span inside = link_of(chain.wheres[i])->inside;
@@ -245,8 +245,8 @@ class Joiner {
   Id cut(Id value, const Chain& chain, Span span) {
     Dims shape = build_.shape(chain.wheres[0]), bounds;
     shape[chain.axis] = span.end - span.begin;
-    if (draft_.shapes[value].empty()) return build_.filled(value, shape);
-    if (g_[value].op == Op::Expand && draft_.shapes[g_[value].src[0]][chain.axis] == 1)
+    if (state_.shapes[value].empty()) return build_.filled(value, shape);
+    if (g_[value].op == Op::Expand && state_.shapes[g_[value].src[0]][chain.axis] == 1)
       return build_.expand(g_[value].src[0], shape);
     if (g_[value].op == Op::Cast) {
       const Node cast = g_[value];
@@ -306,7 +306,7 @@ class Joiner {
     return all;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Graph& g_;
   TensorBuilder& build_;
   PartStacker stacker_;
@@ -318,8 +318,8 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Id> join_parts(Draft& draft, TensorBuilder& build) {
-  return Joiner(draft, build).run();
+std::vector<Id> join_parts(SchedulerState& state, TensorBuilder& build) {
+  return Joiner(state, build).run();
 }
 
 }  // namespace plugrad::schedule

@@ -5,14 +5,14 @@
 
 #include "ir/text/printer.h"
 #include "ir/verifier.h"
-#include "schedule/draft.h"
 #include "schedule/fusion/cost.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
 // clang-format off
-constexpr std::array<Stage<Draft>, 13> kSchedule = {{
+constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
     {"simplify tensors", simplify_tensors, Form::TensorGraph,
      "views merge, uniform values and empty tensors fold, large reductions split"},
     {"link consumers", link_consumers, Form::TensorGraph,
@@ -40,18 +40,18 @@ constexpr std::array<Stage<Draft>, 13> kSchedule = {{
 }};
 // clang-format on
 
-void check(Draft& draft, const Stage<Draft>& stage) {
+void check(SchedulerState& state, const Stage<SchedulerState>& stage) {
   if (stage.form == Form::TensorGraph)
-    return verify(draft.graph, draft.roots, Spec::Tensor, stage.name);
-  for (const auto& ast : draft.plan.asts)
+    return verify(state.graph, state.roots, Spec::Tensor, stage.name);
+  for (const auto& ast : state.plan.asts)
     verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
 }
 
-std::string text(Draft& draft, const Stage<Draft>& stage) {
-  return stage.form == Form::Plan ? to_string(draft.plan) : print(draft.graph, draft.roots);
+std::string text(SchedulerState& state, const Stage<SchedulerState>& stage) {
+  return stage.form == Form::Plan ? to_string(state.plan) : print(state.graph, state.roots);
 }
 
-constexpr Pipeline<Draft> kPipeline = {"schedule", kSchedule, check, text};
+constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check, text};
 
 }  // namespace
 
@@ -59,19 +59,19 @@ std::vector<StageInfo> stages() {
   return kPipeline.rows();
 }
 
-void run_until(Draft& draft, std::string_view end) {
-  for (const Stage<Draft>& stage : kSchedule) {
+void run_until(SchedulerState& state, std::string_view end) {
+  for (const Stage<SchedulerState>& stage : kSchedule) {
     if (stage.name == end) return;
-    stage.run(draft);
+    stage.run(state);
   }
 }
 
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options) {
-  Draft draft(graph, roots, inputs, default_device, options);
-  kPipeline.run(draft);
-  draft.plan.visits = draft.visits;
-  return std::move(draft.plan);
+  SchedulerState state(graph, roots, inputs, default_device, options);
+  kPipeline.run(state);
+  state.plan.visits = state.visits;
+  return std::move(state.plan);
 }
 
 }  // namespace plugrad::schedule

@@ -3,14 +3,15 @@
 
 #include <map>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 #include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
 
 class PartStacker {
  public:
-  PartStacker(Draft& draft, TensorBuilder& build) : draft_(draft), g_(draft.graph), build_(build) {}
+  PartStacker(SchedulerState& state, TensorBuilder& build)
+      : state_(state), g_(state.graph), build_(build) {}
 
   /// Equal for values that are computed by the same operations of the same shapes from the same
   /// stored values, at any place in these and with any constants.
@@ -35,7 +36,7 @@ class PartStacker {
     return {values.begin(), values.end()};
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Graph& g_;
   TensorBuilder& build_;
   std::vector<uint64_t> signatures_;

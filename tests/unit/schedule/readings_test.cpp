@@ -11,15 +11,15 @@ namespace {
 
 struct Nest {
   schedule::Options options;
-  schedule::Draft draft;
+  schedule::SchedulerState state;
   schedule::LoopNest nest;
   Nest(const Tensors& t, Id root)
-      : draft(t.g, std::span(&root, 1), t.inputs, 1, options), nest(read(draft)) {}
+      : state(t.g, std::span(&root, 1), t.inputs, 1, options), nest(read(state)) {}
 
  private:
-  static schedule::LoopNest read(schedule::Draft& draft) {
-    schedule::run_until(draft, "choose layouts");
-    return schedule::loop_nest(draft, draft.roots[0]);
+  static schedule::LoopNest read(schedule::SchedulerState& state) {
+    schedule::run_until(state, "choose layouts");
+    return schedule::loop_nest(state, state.roots[0]);
   }
 };
 
@@ -89,7 +89,7 @@ TEST(Readings, ASumOfRowsIsTakenOnceWhereRowsAreInnermost) {
   Nest made(t, t.sub(x, t.max(x, {2})));
   schedule::add_tiles(made.nest, made.options.machine, 8);
   const auto cost = [&](uint32_t axis) {
-    const schedule::Innermost innermost(made.draft.graph.size(), axis);
+    const schedule::Innermost innermost(made.state.graph.size(), axis);
     return schedule::LayoutCost(made.nest, innermost, made.options.machine, 8, true, 0).least();
   };
   EXPECT_LT(cost(2) * 2, cost(1));

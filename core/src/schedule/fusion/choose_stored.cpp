@@ -27,16 +27,16 @@ constexpr int kRounds = 4;
 /// What the stages of materialisation share. Each stage is one function.
 class Materialiser {
  public:
-  explicit Materialiser(Draft& draft)
-      : draft_(draft),
-        demand_(draft.graph.size()),
-        regions_(draft),
-        cost_(draft),
-        repeated_(draft.graph.size(), 0) {}
+  explicit Materialiser(SchedulerState& state)
+      : state_(state),
+        demand_(state.graph.size()),
+        regions_(state),
+        cost_(state),
+        repeated_(state.graph.size(), 0) {}
 
   void store_required() {
-    for (Id id : draft_.live)
-      if (must_store(id)) draft_.stored[id] = 1;
+    for (Id id : state_.live)
+      if (must_store(id)) state_.stored[id] = 1;
   }
 
   void materialise() {
@@ -50,71 +50,71 @@ class Materialiser {
 
   /// What is stored to keep kernels within limits may leave a Reduce to several kernels.
   void limit_all() {
-    while (limit_kernels(draft_) | limit_work(draft_) | limit_places(draft_) |
+    while (limit_kernels(state_) | limit_work(state_) | limit_places(state_) |
            store_shared_reductions()) {
     }
   }
 
   /// Consumers first: what the kernel of a row's sum computes moves with it.
   void fuse_rows() {
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      demand_.update(draft_, id);
-      if (draft_.stored[id] == 0 || draft_.indexed[id] != 0 ||
-          computes_in_blocks(draft_, demand_, id))
+    for (size_t i = state_.live.size(); i-- > 0;) {
+      const Id id = state_.live[i];
+      demand_.update(state_, id);
+      if (state_.stored[id] == 0 || state_.indexed[id] != 0 ||
+          computes_in_blocks(state_, demand_, id))
         continue;
-      if (!computes_once(draft_, demand_, id)) continue;
-      draft_.stored[id] = 0;
-      draft_.of_rows[id] = 1;
-      demand_.update(draft_, id);
+      if (!computes_once(state_, demand_, id)) continue;
+      state_.stored[id] = 0;
+      state_.of_rows[id] = 1;
+      demand_.update(state_, id);
     }
   }
 
   /// A maximum and where it is are found by kernels that both compute what they compare: equal to
   /// the last bit only if neither rounds a multiply-add once that the other rounds twice.
   void find_exact() {
-    const Graph& g = draft_.graph;
-    for (Id id : draft_.live) {
+    const Graph& g = state_.graph;
+    for (Id id : state_.live) {
       if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
       if (is_const(g, g[id].src[0]) || is_const(g, g[id].src[1])) continue;
       for (Id side : g.sources(id)) {
-        while (is_movement(g[side].op) && draft_.stored[side] == 0) side = g[side].src[0];
-        if (draft_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
-          draft_.exact[side] = 1;
+        while (is_movement(g[side].op) && state_.stored[side] == 0) side = g[side].src[0];
+        if (state_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
+          state_.exact[side] = 1;
       }
     }
   }
 
  private:
   bool must_store(Id id) const {
-    const Op op = draft_.graph[id].op;
+    const Op op = state_.graph[id].op;
     return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-           draft_.requested[id] != 0 || draft_.indexed[id] != 0;
+           state_.requested[id] != 0 || state_.indexed[id] != 0;
   }
 
   /// A pool's counts of equal maxima, say: four elements that the kernels read anyway.
   void repeat_light_reductions() {
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      demand_.update(draft_, id);
-      if (draft_.stored[id] == 0 || must_store(id) || demand_.ratio[id] > kFewTimes) continue;
-      const std::vector<Id> reductions = light_reductions_below(draft_, id);
+    for (size_t i = state_.live.size(); i-- > 0;) {
+      const Id id = state_.live[i];
+      demand_.update(state_, id);
+      if (state_.stored[id] == 0 || must_store(id) || demand_.ratio[id] > kFewTimes) continue;
+      const std::vector<Id> reductions = light_reductions_below(state_, id);
       if (reductions.empty() || cost_.pays(id)) continue;
-      draft_.stored[id] = 0;
+      state_.stored[id] = 0;
       for (Id reduce : reductions) repeated_[reduce] = 1;
-      demand_.update(draft_, id);
+      demand_.update(state_, id);
     }
   }
 
   /// Consumers first, so that storing one value changes what those below it cost.
   bool store_operands() {
     bool changed = false;
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      demand_.update(draft_, id);
-      if (draft_.stored[id] != 0 || draft_.is_for_rows(id) || !pays_as_operand(id)) continue;
-      draft_.stored[id] = 1;
-      demand_.update(draft_, id);
+    for (size_t i = state_.live.size(); i-- > 0;) {
+      const Id id = state_.live[i];
+      demand_.update(state_, id);
+      if (state_.stored[id] != 0 || state_.is_for_rows(id) || !pays_as_operand(id)) continue;
+      state_.stored[id] = 1;
+      demand_.update(state_, id);
       changed = true;
     }
     return changed;
@@ -122,18 +122,18 @@ class Materialiser {
 
   bool pays_as_operand(Id id) {
     const float ratio = demand_.ratio[id];
-    const Op op = draft_.graph[id].op;
+    const Op op = state_.graph[id].op;
     if (ratio < kManyReadings || (op != Op::Pad && !is_alu(op))) return false;
     if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
     if (is_scanned(id) && region.weight > kScannedWeight) return true;
-    if (draft_.constant[id] != 0 && is_alu(op) && region.weight > kTrivialWeight) return true;
-    const bool is_mask = draft_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
+    if (state_.constant[id] != 0 && is_alu(op) && region.weight > kTrivialWeight) return true;
+    const bool is_mask = state_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
     if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
       return false;
     if (demand_.operand[id] == 0) return is_alu(op) && region.weight > kCheapWeight;
     if (op == Op::Pad)
-      return !is_left_out(id) && ratio * static_cast<float>(draft_.counts[id]) >= kPaddingPays;
+      return !is_left_out(id) && ratio * static_cast<float>(state_.counts[id]) >= kPaddingPays;
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
     if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
@@ -141,9 +141,9 @@ class Materialiser {
 
   /// Whether a reader chooses the value by places alone, as scans do, not by data.
   bool is_scanned(Id id) {
-    const Graph& g = draft_.graph;
-    return std::ranges::any_of(draft_.consumers.of(id), [&](Id by) {
-      ++draft_.visits;
+    const Graph& g = state_.graph;
+    return std::ranges::any_of(state_.consumers.of(id), [&](Id by) {
+      ++state_.visits;
       if (is_movement(g[by].op)) return is_scanned(by);
       if (g[by].op != Op::Where || g[by].src[0] == id) return false;
       const Region condition = regions_.below(g[by].src[0]);
@@ -153,11 +153,11 @@ class Materialiser {
 
   /// Whether nothing of the padding is in a sum: loops then run over the rest alone.
   bool is_left_out(Id id) const {
-    const Graph& g = draft_.graph;
-    return std::ranges::all_of(draft_.consumers.of(id), [&](Id by) {
-      ++draft_.visits;
+    const Graph& g = state_.graph;
+    return std::ranges::all_of(state_.consumers.of(id), [&](Id by) {
+      ++state_.visits;
       if (is_movement(g[by].op)) return is_left_out(by);
-      return g[by].op == Op::Mul && std::ranges::all_of(draft_.consumers.of(by), [&](Id choice) {
+      return g[by].op == Op::Mul && std::ranges::all_of(state_.consumers.of(by), [&](Id choice) {
                const Node& n = g[choice];
                return n.op == Op::Where && n.src[1] == by && is_const(g, n.src[2]) &&
                       const_float(g, n.src[2]) == 0;
@@ -168,7 +168,7 @@ class Materialiser {
   /// Whether a place is the one looked for, for all places: more than both sides hold, and a sum of
   /// what it picks becomes one load. What it compares may be stored.
   bool compares_with_counter(Id id) const {
-    const Graph& g = draft_.graph;
+    const Graph& g = state_.graph;
     if (!is_compare(g[id].op)) return false;
     return std::ranges::any_of(g.sources(id), [&](Id side) {
       while (is_movement(g[side].op) || g[side].op == Op::Cast) side = g[side].src[0];
@@ -179,14 +179,14 @@ class Materialiser {
   /// Sources first: what is stored makes those above it cheap.
   bool store_shared() {
     bool changed = false;
-    for (Id id : draft_.live) {
-      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id) ||
-          draft_.is_for_rows(id))
+    for (Id id : state_.live) {
+      if (state_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id) ||
+          state_.is_for_rows(id))
         continue;
       const Region region = regions_.below(id);
       if (region.weight <= kCheapWeight && region.leaf_count <= kCheapLeaves) continue;
       if (!cost_.pays(id)) continue;
-      draft_.stored[id] = 1;
+      state_.stored[id] = 1;
       changed = true;
     }
     return changed;
@@ -194,14 +194,14 @@ class Materialiser {
 
   bool store_shared_reductions() {
     bool changed = false;
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      demand_.update(draft_, id);
-      if (draft_.stored[id] != 0 || repeated_[id] != 0 || draft_.graph[id].op != Op::Reduce)
+    for (size_t i = state_.live.size(); i-- > 0;) {
+      const Id id = state_.live[i];
+      demand_.update(state_, id);
+      if (state_.stored[id] != 0 || repeated_[id] != 0 || state_.graph[id].op != Op::Reduce)
         continue;
       if (demand_.kernel[id] != Demand::kMany && demand_.ratio[id] < kRepeated) continue;
-      draft_.stored[id] = 1;
-      demand_.update(draft_, id);
+      state_.stored[id] = 1;
+      demand_.update(state_, id);
       changed = true;
     }
     return changed;
@@ -209,15 +209,15 @@ class Materialiser {
 
   /// Whether the kernel that computes `root` adds to a product that it computes.
   bool may_contract(Id root) const {
-    const Graph& g = draft_.graph;
-    Reachable& reachable = draft_.reachable;
-    const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
+    const Graph& g = state_.graph;
+    Reachable& reachable = state_.reachable;
+    const auto is_read = [&](Id id) { return state_.stored[id] != 0; };
     const auto is_product = [&](Id s) {
       while (is_movement(g[s].op) && !is_read(s)) s = g[s].src[0];
       return g[s].op == Op::Mul && !is_read(s);
     };
     return std::ranges::any_of(reachable.from(g, std::span(&root, 1), is_read), [&](Id id) {
-      ++draft_.visits;
+      ++state_.visits;
       const bool adds = g[id].op == Op::Add || g[id].op == Op::Sub;
       return adds && is_float(g[id].dtype) && !is_read(id) &&
              std::ranges::any_of(g.sources(id), is_product);
@@ -225,46 +225,46 @@ class Materialiser {
   }
 
   bool is_compute(Id id) const {
-    return is_alu(draft_.graph[id].op) || draft_.graph[id].op == Op::Reduce;
+    return is_alu(state_.graph[id].op) || state_.graph[id].op == Op::Reduce;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Demand demand_;
   RegionFinder regions_;
   StoreCost cost_;
   std::vector<uint8_t> repeated_;  // Reduces that every kernel computes that reads them
 };
 
-void store_required(Draft& draft) {
-  draft.stored.assign(draft.graph.size(), 0);
-  draft.like_matmul.assign(draft.graph.size(), 0);
-  draft.of_rows.assign(draft.graph.size(), 0);
-  draft.in_blocks.assign(draft.graph.size(), 0);
-  draft.exact.assign(draft.graph.size(), 0);
-  draft.ends_kernel.assign(draft.graph.size(), 0);
-  draft.materialiser = std::make_shared<Materialiser>(draft);
-  draft.materialiser->store_required();
+void store_required(SchedulerState& state) {
+  state.stored.assign(state.graph.size(), 0);
+  state.like_matmul.assign(state.graph.size(), 0);
+  state.of_rows.assign(state.graph.size(), 0);
+  state.in_blocks.assign(state.graph.size(), 0);
+  state.exact.assign(state.graph.size(), 0);
+  state.ends_kernel.assign(state.graph.size(), 0);
+  state.materialiser = std::make_shared<Materialiser>(state);
+  state.materialiser->store_required();
 }
 
-void materialise(Draft& draft) {
-  draft.materialiser->materialise();
+void materialise(SchedulerState& state) {
+  state.materialiser->materialise();
 }
 
-void fuse_rows(Draft& draft) {
-  draft.materialiser->fuse_rows();
+void fuse_rows(SchedulerState& state) {
+  state.materialiser->fuse_rows();
 }
 
-void store_blocks(Draft& draft) {
-  store_repeated_blocks(draft);
+void store_blocks(SchedulerState& state) {
+  store_repeated_blocks(state);
 }
 
-void limit_all(Draft& draft) {
-  draft.materialiser->limit_all();
+void limit_all(SchedulerState& state) {
+  state.materialiser->limit_all();
 }
 
-void find_exact(Draft& draft) {
-  draft.materialiser->find_exact();
-  draft.materialiser.reset();
+void find_exact(SchedulerState& state) {
+  state.materialiser->find_exact();
+  state.materialiser.reset();
 }
 
 }  // namespace plugrad::schedule

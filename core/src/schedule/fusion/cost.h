@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
@@ -18,13 +18,14 @@ struct Region {
 /// Looks below single nodes; stops where the weight exceeds `kTooHeavy`.
 class RegionFinder {
  public:
-  explicit RegionFinder(const Draft& draft) : draft_(draft), epoch_of_(draft.graph.size(), 0) {}
+  explicit RegionFinder(const SchedulerState& state)
+      : state_(state), epoch_of_(state.graph.size(), 0) {}
   Region below(Id node);
 
   static constexpr uint32_t kTooHeavy = 64;
 
  private:
-  const Draft& draft_;
+  const SchedulerState& state_;
   std::vector<uint32_t> epoch_of_;
   uint32_t epoch_ = 0;
   std::vector<Id> stack_;
@@ -43,22 +44,22 @@ struct Demand {
   explicit Demand(size_t size) : ratio(size), operand(size), kernel(size), has_product(size) {}
   /// From the consumers' entries, which stand already: nodes are visited from the last to the
   /// first.
-  void update(const Draft& draft, Id node);
+  void update(const SchedulerState& state, Id node);
 };
 
 /// Whether the one kernel that reads the stored value can compute it outside of its inner loops, as
 /// the maximum of each row in the kernel that reads the row again. `demand` holds for its
 /// consumers.
-bool computes_once(Draft& draft, Demand& demand, Id node);
+bool computes_once(SchedulerState& state, Demand& demand, Id node);
 
 /// Whether the kernel that reads the rows of the stored value as an operand of a matmul is to
 /// compute them too, a few at a time. Where it is, the value and what nothing else reads of its
 /// making are no longer stored, but of_rows. `demand` holds for the consumers.
-bool computes_in_blocks(Draft& draft, Demand& demand, Id node);
+bool computes_in_blocks(SchedulerState& state, Demand& demand, Id node);
 
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel
 /// keeps to it. Returns whether anything was stored.
-bool limit_kernels(Draft& draft);
+bool limit_kernels(SchedulerState& state);
 
 /// Instructions for one element of the node on the CPUs measured, as its decomposition in codegen
 /// has statements.
@@ -70,18 +71,18 @@ inline constexpr uint32_t kMostInstructions = 1000;
 
 /// Stores values inside until the work of every kernel is about kMostInstructions at most. Returns
 /// whether anything was stored.
-bool limit_work(Draft& draft);
+bool limit_work(SchedulerState& state);
 
 /// Stores values inside that a kernel would compute at too many indices. Returns whether anything
 /// was stored.
-bool limit_places(Draft& draft);
+bool limit_places(SchedulerState& state);
 
 /// Stores expressions that a long kernel would compute of many values each, so that they become one
 /// kernel. Returns whether anything was stored.
-bool store_repeated_blocks(Draft& draft);
+bool store_repeated_blocks(SchedulerState& state);
 
 /// Decides for every Reduce where its value is stored: it flows on through what can share its
-/// loops. Sets draft.like_matmul.
-void place_reductions(Draft& draft);
+/// loops. Sets state.like_matmul.
+void place_reductions(SchedulerState& state);
 
 }  // namespace plugrad::schedule

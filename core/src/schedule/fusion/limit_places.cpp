@@ -20,7 +20,7 @@ constexpr size_t kMostPlaces = 32;
 /// fewer indices than ways, never more.
 class Ways {
  public:
-  explicit Ways(Draft& draft) : draft_(draft), g_(draft.graph), of_(draft.graph.size()) {}
+  explicit Ways(SchedulerState& state) : state_(state), g_(state.graph), of_(state.graph.size()) {}
 
   /// Whether a node of the kernel of `output` is reached in more than kMostPlaces ways.
   bool are_many(Id output) {
@@ -32,9 +32,9 @@ class Ways {
       waiting_.pop();
       const std::vector<uint32_t> ways = std::move(of_[node]);
       of_[node].clear();
-      draft_.visits += ways.size();
+      state_.visits += ways.size();
       many = many || ways.size() > kMostPlaces;
-      if (many || (node != output && draft_.stored[node] != 0)) continue;
+      if (many || (node != output && state_.stored[node] != 0)) continue;
       for (Id s : g_.sources(node))
         for (uint32_t way : ways) add(s, through(node, s, way));
     }
@@ -50,13 +50,13 @@ class Ways {
 
   uint32_t through(Id node, Id source, uint32_t way) {
     const Node& n = g_[node];
-    if (draft_.shapes[source].empty()) return 0;
+    if (state_.shapes[source].empty()) return 0;
     if (!is_movement(n.op) && n.op != Op::Reduce) return way;
-    const auto key = std::tuple(way, n.op, n.arg, draft_.shapes.id(source));
+    const auto key = std::tuple(way, n.op, n.arg, state_.shapes.id(source));
     return numbers_.try_emplace(key, static_cast<uint32_t>(numbers_.size() + 1)).first->second;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   std::vector<std::vector<uint32_t>> of_;  // by node, while it waits
   std::priority_queue<Id> waiting_;        // readers first
@@ -65,18 +65,18 @@ class Ways {
 
 }  // namespace
 
-bool limit_places(Draft& draft) {
+bool limit_places(SchedulerState& state) {
   bool stored_any = false;
-  Ways ways(draft);
-  KernelLowering lowering(draft);
-  for (size_t i = draft.live.size(); i-- > 0;) {
-    const Id id = draft.live[i];
-    const Op op = draft.graph[id].op;
-    if (draft.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::UserKernel)
+  Ways ways(state);
+  KernelLowering lowering(state);
+  for (size_t i = state.live.size(); i-- > 0;) {
+    const Id id = state.live[i];
+    const Op op = state.graph[id].op;
+    if (state.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::UserKernel)
       continue;
     if (!ways.are_many(id)) continue;
     for (Id repeated : lowering.computed_too_often(id, kMostPlaces)) {
-      draft.stored[repeated] = 1;
+      state.stored[repeated] = 1;
       stored_any = true;
     }
   }

@@ -21,9 +21,9 @@ constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
 
 class WorkLimiter {
  public:
-  explicit WorkLimiter(Draft& draft)
-      : draft_(draft),
-        g_(draft.graph),
+  explicit WorkLimiter(SchedulerState& state)
+      : state_(state),
+        g_(state.graph),
         most_(g_.size(), 0),
         base_(g_.size(), kNoId),
         behind_(g_.size(), 0),
@@ -31,7 +31,7 @@ class WorkLimiter {
         epoch_of_(g_.size(), 0) {}
 
   bool run() {
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       if (g_[id].op == Op::Buffer || g_[id].op == Op::UserKernel || g_[id].op == Op::Copy) continue;
       estimate(id);
       if (most_[id] <= kMostInstructions) continue;
@@ -52,7 +52,7 @@ class WorkLimiter {
     Id base = kNoId;
     bool has_one = true;
     for (Id s : g_.sources(id)) {
-      if (draft_.stored[s] != 0) continue;
+      if (state_.stored[s] != 0) continue;
       sum += most_[s];
       if (most_[s] < kWorthStoring) {
         own += most_[s];
@@ -81,7 +81,7 @@ class WorkLimiter {
     uint32_t work = 0;
     for (size_t next = 0; next < region_.size() && work <= enough; ++next) {
       const Id at = region_[next];
-      ++draft_.visits;
+      ++state_.visits;
       work += instructions_of(g_, g_[at]);
       for (Id s : g_.sources(at)) reach(s);
     }
@@ -89,7 +89,7 @@ class WorkLimiter {
   }
 
   void reach(Id id) {
-    if (draft_.stored[id] != 0 || epoch_of_[id] == epoch_) return;
+    if (state_.stored[id] != 0 || epoch_of_[id] == epoch_) return;
     epoch_of_[id] = epoch_;
     region_.push_back(id);
   }
@@ -100,8 +100,8 @@ class WorkLimiter {
       needed_[*id] = is_needed_from(*id, end) ? end : kNoId;
     for (Id id : part)
       if (needed_[id] == end && is_worth_storing(id, end)) {
-        draft_.stored[id] = 1;
-        draft_.ends_kernel[id] = 1;
+        state_.stored[id] = 1;
+        state_.ends_kernel[id] = 1;
         stored_any_ = true;
       }
   }
@@ -111,8 +111,8 @@ class WorkLimiter {
     work_below(end, UINT32_MAX);
     for (size_t next = 0; next < region_.size(); ++next)
       if (most_[region_[next]] >= kWorthStoring)
-        for (Id c : draft_.consumers.of(region_[next])) {
-          ++draft_.visits;
+        for (Id c : state_.consumers.of(region_[next])) {
+          ++state_.visits;
           if (c < end) reach(c);
         }
     std::vector<Id> part = region_;
@@ -123,19 +123,19 @@ class WorkLimiter {
 
   /// By `end` or what comes after it, through views or not.
   bool is_needed_from(Id id, Id end) const {
-    return std::ranges::any_of(draft_.consumers.of(id), [&](Id c) {
-      return c >= end || (is_movement(g_[c].op) && draft_.stored[c] == 0 && needed_[c] == end);
+    return std::ranges::any_of(state_.consumers.of(id), [&](Id c) {
+      return c >= end || (is_movement(g_[c].op) && state_.stored[c] == 0 && needed_[c] == end);
     });
   }
 
   bool is_worth_storing(Id id, Id end) {
     const Op op = g_[id].op;
-    return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[id] == 0 && !draft_.is_for_rows(id) &&
-           draft_.counts[id] <= draft_.counts[end] &&
+    return (is_alu(op) || op == Op::Reduce) && state_.of_rows[id] == 0 && !state_.is_for_rows(id) &&
+           state_.counts[id] <= state_.counts[end] &&
            work_below(id, kWorthStoring) >= kWorthStoring;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   std::vector<uint32_t> most_;    // by id: no less than the instructions of what it computes
   std::vector<Id> base_;          // by id: the node from which its work was estimated
@@ -158,8 +158,8 @@ uint32_t instructions_of(const Graph& g, const Node& n) {
                                                    : cost.instructions;
 }
 
-bool limit_work(Draft& draft) {
-  return WorkLimiter(draft).run();
+bool limit_work(SchedulerState& state) {
+  return WorkLimiter(state).run();
 }
 
 }  // namespace plugrad::schedule

@@ -7,49 +7,49 @@
 namespace plugrad::schedule {
 namespace {
 
-void check_devices(const Draft& draft, Id id) {
-  if (draft.graph[id].op == Op::Copy) return;
-  for (Id s : draft.graph.sources(id)) {
-    const uint32_t have = draft.devices[s], want = draft.devices[id];
+void check_devices(const SchedulerState& state, Id id) {
+  if (state.graph[id].op == Op::Copy) return;
+  for (Id s : state.graph.sources(id)) {
+    const uint32_t have = state.devices[s], want = state.devices[id];
     require(have == 0 || have == want,
             "[{}] sources are on devices number {} and {}; move one with to(device)",
-            op_info(draft.graph[id].op).name, want, have);
+            op_info(state.graph[id].op).name, want, have);
   }
 }
 
 /// Values without a device are computed where the first that reads them is; roots on the default
 /// device.
-void place_constants(Draft& draft) {
-  for (Id root : draft.roots)
-    if (draft.devices[root] == 0) draft.devices[root] = draft.default_device;
-  for (size_t i = draft.live.size(); i-- > 0;) {
-    const Id id = draft.live[i];
-    if (draft.devices[id] == 0) draft.devices[id] = draft.default_device;
-    if (draft.graph[id].op == Op::Copy) continue;
-    for (Id s : draft.graph.sources(id))
-      if (draft.devices[s] == 0) draft.devices[s] = draft.devices[id];
+void place_constants(SchedulerState& state) {
+  for (Id root : state.roots)
+    if (state.devices[root] == 0) state.devices[root] = state.default_device;
+  for (size_t i = state.live.size(); i-- > 0;) {
+    const Id id = state.live[i];
+    if (state.devices[id] == 0) state.devices[id] = state.default_device;
+    if (state.graph[id].op == Op::Copy) continue;
+    for (Id s : state.graph.sources(id))
+      if (state.devices[s] == 0) state.devices[s] = state.devices[id];
   }
 }
 
 /// Numbers alone are neither constant nor do they vary.
-void find_constant(Draft& draft) {
-  draft.constant.assign(draft.graph.size(), 0);
-  if (draft.options.constants.empty()) return;
-  std::vector<uint8_t> varies(draft.graph.size());
-  for (const Id input : draft.inputs)
+void find_constant(SchedulerState& state) {
+  state.constant.assign(state.graph.size(), 0);
+  if (state.options.constants.empty()) return;
+  std::vector<uint8_t> varies(state.graph.size());
+  for (const Id input : state.inputs)
     if (input != kNoId) varies[input] = 1;
-  for (const uint32_t number : draft.options.constants) {
-    const Id input = draft.inputs[number];
+  for (const uint32_t number : state.options.constants) {
+    const Id input = state.inputs[number];
     if (input == kNoId) continue;
     varies[input] = 0;
-    draft.constant[input] = 1;
+    state.constant[input] = 1;
   }
-  for (const Id id : draft.live) {
-    const auto sources = draft.graph.sources(id);
-    if (draft.graph[id].op == Op::UserKernel || draft.limits.contains(id)) varies[id] = 1;
+  for (const Id id : state.live) {
+    const auto sources = state.graph.sources(id);
+    if (state.graph[id].op == Op::UserKernel || state.limits.contains(id)) varies[id] = 1;
     for (const Id s : sources) varies[id] |= varies[s];
-    for (const Id s : sources) draft.constant[id] |= draft.constant[s];
-    if (varies[id] != 0) draft.constant[id] = 0;
+    for (const Id s : sources) state.constant[id] |= state.constant[s];
+    if (varies[id] != 0) state.constant[id] = 0;
   }
 }
 
@@ -59,34 +59,34 @@ bool is_plain_view(Op op) {
   return op == Op::Reshape || op == Op::Permute || op == Op::Flip || op == Op::Shrink;
 }
 
-void link_consumers(Draft& draft) {
-  const Graph& g = draft.graph;
+void link_consumers(SchedulerState& state) {
+  const Graph& g = state.graph;
   Reachable reachable;
-  std::vector<Id> needed = draft.roots;
-  for (const auto& [node, limits] : draft.limits)
+  std::vector<Id> needed = state.roots;
+  for (const auto& [node, limits] : state.limits)
     for (const Limit& limit : limits)
       for (Id leaf : leaves_of_count(g, limit.count)) needed.push_back(leaf);
-  draft.live = reachable.from(g, needed);
-  draft.counts.assign(g.size(), 0);
-  draft.devices.assign(g.size(), 0);
-  draft.requested.resize(g.size(), 0);
-  auto& begin = draft.consumers.begin;
+  state.live = reachable.from(g, needed);
+  state.counts.assign(g.size(), 0);
+  state.devices.assign(g.size(), 0);
+  state.requested.resize(g.size(), 0);
+  auto& begin = state.consumers.begin;
   begin.assign(g.size() + 1, 0);
   Devices devices(g);
-  for (Id id : draft.live) {
-    draft.counts[id] = element_count(draft.shapes[id]);
-    draft.devices[id] = devices[id];
-    check_devices(draft, id);
+  for (Id id : state.live) {
+    state.counts[id] = element_count(state.shapes[id]);
+    state.devices[id] = devices[id];
+    check_devices(state, id);
     for (Id s : g.sources(id)) ++begin[s + 1];
   }
   for (size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
-  draft.consumers.ids.assign(begin.back(), kNoId);
+  state.consumers.ids.assign(begin.back(), kNoId);
   std::vector<uint32_t> at(begin.begin(), begin.end() - 1);
-  for (Id id : draft.live)
-    for (Id s : g.sources(id)) draft.consumers.ids[at[s]++] = id;
-  place_constants(draft);
-  find_constant(draft);
-  find_indexed(draft);
+  for (Id id : state.live)
+    for (Id s : g.sources(id)) state.consumers.ids[at[s]++] = id;
+  place_constants(state);
+  find_constant(state);
+  find_indexed(state);
 }
 
 }  // namespace plugrad::schedule

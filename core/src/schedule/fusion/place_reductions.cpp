@@ -20,22 +20,22 @@ constexpr int64_t kLargeReduction = 32768;
 
 class Placement {
  public:
-  explicit Placement(Draft& draft)
-      : draft_(draft),
-        g_(draft.graph),
-        largest_leaf_(draft.graph.size(), 0),
-        carries_(draft.graph.size(), 0),
-        end_of_(draft.graph.size(), kNoId) {}
+  explicit Placement(SchedulerState& state)
+      : state_(state),
+        g_(state.graph),
+        largest_leaf_(state.graph.size(), 0),
+        carries_(state.graph.size(), 0),
+        end_of_(state.graph.size(), kNoId) {}
 
   void run() {
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       int64_t leaf = 0;
       for (Id s : g_.sources(id))
-        leaf = std::max(leaf, draft_.stored[s] != 0 ? draft_.counts[s] : largest_leaf_[s]);
+        leaf = std::max(leaf, state_.stored[s] != 0 ? state_.counts[s] : largest_leaf_[s]);
       largest_leaf_[id] = leaf;
-      if (g_[id].op != Op::Reduce || draft_.indexed[id] != 0) continue;
-      const int64_t reads = draft_.counts[g_[id].src[0]];
-      draft_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
+      if (g_[id].op != Op::Reduce || state_.indexed[id] != 0) continue;
+      const int64_t reads = state_.counts[g_[id].src[0]];
+      state_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
       if (carries_[id] == 0)
         store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
     }
@@ -44,18 +44,18 @@ class Placement {
  private:
   void store_end_of_flow(Id reduce) {
     reduce_ = reduce;
-    load_ = draft_.like_matmul[reduce] != 0 ? 2 : 1;
+    load_ = state_.like_matmul[reduce] != 0 ? 2 : 1;
     views_only_ = true;
     Id at = flow_from(reduce);
     // Views at the end only say how the readers see the value: it is stored in the order of its own
     // loops.
-    while (is_movement(g_[at].op) && draft_.stored[at] == 0 &&
-           2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
+    while (is_movement(g_[at].op) && state_.stored[at] == 0 &&
+           2 * state_.counts[at] > state_.counts[g_[at].src[0]])
       at = g_[at].src[0];
     // What is behind a variable size need not be computed then.
-    while (is_mask(at) && draft_.stored[at] == 0 && carries_[g_[at].src[1]] != 0)
+    while (is_mask(at) && state_.stored[at] == 0 && carries_[g_[at].src[1]] != 0)
       at = g_[at].src[1];
-    draft_.stored[at] = 1;
+    state_.stored[at] = 1;
   }
 
   /// Where the value of a Reduce goes. Light ones that meet go on together, unless another Reduce
@@ -64,14 +64,14 @@ class Placement {
     std::vector<Id> path;
     Id at = reduce;
     while (true) {
-      ++draft_.visits;
+      ++state_.visits;
       if (load_ == 1 && end_of_[at] != kNoId) {
         at = end_of_[at];
         break;
       }
       path.push_back(at);
       carries_[at] = std::max(carries_[at], load_);
-      if (draft_.stored[at] != 0) break;
+      if (state_.stored[at] != 0) break;
       const Id next = advance(at);
       if (next == kNoId || clashes(next)) break;
       views_only_ = views_only_ && (is_movement(g_[next].op) || g_[next].op == Op::Reduce);
@@ -79,7 +79,7 @@ class Placement {
       at = next;
     }
     const bool is_read_by_reduce =
-        std::ranges::any_of(draft_.consumers.of(at), [&](Id c) { return g_[c].op == Op::Reduce; });
+        std::ranges::any_of(state_.consumers.of(at), [&](Id c) { return g_[c].op == Op::Reduce; });
     for (size_t i = path.size(); load_ == 1 && !is_read_by_reduce && i-- > 0;) {
       if (g_[path[i]].op == Op::Reduce) break;
       end_of_[path[i]] = at;
@@ -87,7 +87,7 @@ class Placement {
     return at;
   }
 
-  bool is_mask(Id id) const { return std::ranges::binary_search(draft_.masks, id); }
+  bool is_mask(Id id) const { return std::ranges::binary_search(state_.masks, id); }
 
   /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is
   /// fast alone only.
@@ -95,7 +95,7 @@ class Placement {
 
   /// Where the value at `at` goes if it can flow on there, kNoId if not.
   Id advance(Id at) const {
-    const auto consumers = draft_.consumers.of(at);
+    const auto consumers = state_.consumers.of(at);
     if (consumers.empty()) return kNoId;
     const bool one = std::ranges::all_of(consumers, [&](Id c) { return c == consumers[0]; });
     if (!one) return meeting_point(at);
@@ -112,7 +112,7 @@ class Placement {
         break;
     }
     if (is_plain_view(g_[c].op) || g_[c].op == Op::Contiguous) return c;
-    if (draft_.counts[c] != draft_.counts[at]) return kNoId;
+    if (state_.counts[c] != state_.counts[at]) return kNoId;
     return load_ == 1 || !meets_light_reduction(c, at) ? c : kNoId;
   }
 
@@ -120,8 +120,8 @@ class Placement {
   /// in the loops of a matmul is better computed by who reads both.
   bool meets_light_reduction(Id node, Id from) const {
     return std::ranges::any_of(g_.sources(node), [&](Id s) {
-      return s != from && draft_.stored[s] == 0 && !is_repeated(s) &&
-             !light_reductions_below(draft_, s).empty();
+      return s != from && state_.stored[s] == 0 && !is_repeated(s) &&
+             !light_reductions_below(state_, s).empty();
     });
   }
 
@@ -135,8 +135,8 @@ class Placement {
 
   /// Whether the loops of the Reduce can stand inside those of the Reduce `outer`.
   bool nests_in(Id outer) const {
-    const int64_t work = draft_.counts[g_[reduce_].src[0]], outputs = draft_.counts[outer];
-    const int64_t threads = draft_.options.threads;
+    const int64_t work = state_.counts[g_[reduce_].src[0]], outputs = state_.counts[outer];
+    const int64_t threads = state_.options.threads;
     if (threads > 1 && outputs < 4 * threads && work >= kLargeReduction) return false;
     if (load_ == 1) return true;
     const auto is_sum = [&](Id r) { return static_cast<Op>(g_.arg_list(r)[0]) == Op::Add; };
@@ -147,8 +147,8 @@ class Placement {
   /// convolution.
   bool reaches_sum(Id view) const {
     while (is_plain_view(g_[view].op) || g_[view].op == Op::Pad) {
-      const auto consumers = draft_.consumers.of(view);
-      if (consumers.size() != 1 || draft_.stored[view] != 0) return false;
+      const auto consumers = state_.consumers.of(view);
+      if (consumers.size() != 1 || state_.stored[view] != 0) return false;
       view = consumers[0];
     }
     return g_[view].op == Op::Reduce && nests_in(view);
@@ -158,8 +158,8 @@ class Placement {
   Id meeting_point(Id at) const {
     std::vector<Id> front;  // a heap with the earliest node on top
     const auto add_consumers = [&](Id id) {
-      for (Id c : draft_.consumers.of(id)) {
-        draft_.visits += front.size();
+      for (Id c : state_.consumers.of(id)) {
+        state_.visits += front.size();
         if (std::ranges::find(front, c) != front.end()) continue;
         if (front.size() == kMostPartedNodes) return false;
         front.push_back(c);
@@ -170,9 +170,9 @@ class Placement {
     if (!add_consumers(at)) return kNoId;
     for (size_t looked_at = 0; looked_at < kMostPartedNodes; ++looked_at) {
       const Id first = front.front();
-      if (!is_alu(g_[first].op) || draft_.counts[first] != draft_.counts[at]) return kNoId;
+      if (!is_alu(g_[first].op) || state_.counts[first] != state_.counts[at]) return kNoId;
       if (front.size() == 1) return first;
-      if (draft_.stored[first] != 0) return kNoId;
+      if (state_.stored[first] != 0) return kNoId;
       std::ranges::pop_heap(front, std::greater<>());
       front.pop_back();
       if (!add_consumers(first)) return kNoId;
@@ -180,7 +180,7 @@ class Placement {
     return kNoId;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
   std::vector<uint8_t>
@@ -193,8 +193,8 @@ class Placement {
 
 }  // namespace
 
-void place_reductions(Draft& draft) {
-  Placement(draft).run();
+void place_reductions(SchedulerState& state) {
+  Placement(state).run();
 }
 
 }  // namespace plugrad::schedule

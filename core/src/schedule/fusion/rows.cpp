@@ -24,7 +24,7 @@ using Runs = std::vector<uint64_t>;
 /// How the kernel of `reader` reads a value that it would compute itself.
 class Reading {
  public:
-  Reading(Draft& draft, Id reader) : draft_(draft), g_(draft.graph), reader_(reader) {}
+  Reading(SchedulerState& state, Id reader) : state_(state), g_(state.graph), reader_(reader) {}
 
   /// Along what each reading of `value` runs; none where it is not known.
   std::vector<Runs> of(Id value) {
@@ -36,18 +36,18 @@ class Reading {
     std::vector<Runs> readings;
     for (size_t next = 0; next < found_.size(); ++next) {
       if (next == kMostVisits) return {};
-      ++draft_.visits;
+      ++state_.visits;
       const auto [id, at] = found_[next];
       if (id == value)
         readings.push_back(at);
-      else if (id == reader_ || draft_.stored[id] == 0)
+      else if (id == reader_ || state_.stored[id] == 0)
         enter(id, at, value);
     }
     return readings;
   }
 
  private:
-  std::span<const int64_t> shape_of(Id id) const { return draft_.shapes[id]; }
+  std::span<const int64_t> shape_of(Id id) const { return state_.shapes[id]; }
 
   void visit(Id id, Runs runs) {
     std::pair<Id, Runs> entry(id, std::move(runs));
@@ -104,7 +104,7 @@ class Reading {
     return out;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   Id reader_;
   std::vector<std::pair<Id, Runs>> found_;
@@ -113,9 +113,9 @@ class Reading {
 
 /// The elements of a row of `value`, where its readings run along the reader's outermost loops, all
 /// of them up to one, and for the rest along loops of a Reduce; 0 where not.
-int64_t row_length(Draft& draft, Id reader, Id value) {
-  const auto shape = draft.shapes[reader], own = draft.shapes[value];
-  const std::vector<Runs> readings = Reading(draft, reader).of(value);
+int64_t row_length(SchedulerState& state, Id reader, Id value) {
+  const auto shape = state.shapes[reader], own = state.shapes[value];
+  const std::vector<Runs> readings = Reading(state, reader).of(value);
   if (readings.empty()) return 0;
   int64_t rows = 1, length = 1, outer = 1;
   size_t inner_axes = 0;
@@ -136,18 +136,18 @@ int64_t row_length(Draft& draft, Id reader, Id value) {
 }
 
 /// The one kernel that reads the value; kNoId for several, or for what is no kernel of loops.
-Id only_reader(const Draft& draft, const Demand& demand, Id node) {
+Id only_reader(const SchedulerState& state, const Demand& demand, Id node) {
   Id reader = kNoId;
-  for (Id c : draft.consumers.of(node)) {
-    ++draft.visits;
-    const Id by = draft.stored[c] != 0 ? c : demand.kernel[c];
+  for (Id c : state.consumers.of(node)) {
+    ++state.visits;
+    const Id by = state.stored[c] != 0 ? c : demand.kernel[c];
     if (reader != kNoId && by != reader) return kNoId;
     reader = by;
   }
   if (reader == kNoId || reader == Demand::kMany) return kNoId;
-  const Op op = draft.graph[reader].op;
+  const Op op = state.graph[reader].op;
   const bool loops = op != Op::Copy && op != Op::UserKernel && op != Op::Buffer;
-  return loops && draft.devices[reader] == draft.devices[node] ? reader : kNoId;
+  return loops && state.devices[reader] == state.devices[node] ? reader : kNoId;
 }
 
 /// What the reductions of a value's kernel are.
@@ -156,24 +156,24 @@ struct Reductions {
   int64_t elements = 0;      // that the longest runs over
 };
 
-Reductions reductions_of(const Draft& draft, Id node) {
+Reductions reductions_of(const SchedulerState& state, Id node) {
   Reductions out;
-  Reachable& reachable = draft.reachable;
-  const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
-  for (Id id : reachable.from(draft.graph, std::span(&node, 1), is_read)) {
-    ++draft.visits;
-    if (is_read(id) || draft.graph[id].op != Op::Reduce) continue;
-    out.like_matmul = out.like_matmul || draft.like_matmul[id] != 0;
-    out.elements = std::max(out.elements, draft.counts[draft.graph[id].src[0]]);
+  Reachable& reachable = state.reachable;
+  const auto is_read = [&](Id id) { return id != node && state.stored[id] != 0; };
+  for (Id id : reachable.from(state.graph, std::span(&node, 1), is_read)) {
+    ++state.visits;
+    if (is_read(id) || state.graph[id].op != Op::Reduce) continue;
+    out.like_matmul = out.like_matmul || state.like_matmul[id] != 0;
+    out.elements = std::max(out.elements, state.counts[state.graph[id].src[0]]);
   }
   return out;
 }
 
 /// Whether the kernel of a reader has a reduction like a matmul. What kernels take in while rows
 /// are looked for adds none.
-bool has_product(const Draft& draft, Demand& demand, Id reader) {
+bool has_product(const SchedulerState& state, Demand& demand, Id reader) {
   std::optional<bool>& known = demand.has_product[reader];
-  if (!known) known = reductions_of(draft, reader).like_matmul;
+  if (!known) known = reductions_of(state, reader).like_matmul;
   return *known;
 }
 
@@ -181,15 +181,15 @@ bool has_product(const Draft& draft, Demand& demand, Id reader) {
 /// stored values below it that nothing but this kernel reads. Undone unless it is kept.
 class RowBlock {
  public:
-  RowBlock(Draft& draft, Demand& demand, Id reader)
-      : draft_(draft), demand_(demand), reader_(reader) {}
+  RowBlock(SchedulerState& state, Demand& demand, Id reader)
+      : state_(state), demand_(demand), reader_(reader) {}
   RowBlock(const RowBlock&) = delete;
   RowBlock& operator=(const RowBlock&) = delete;
   ~RowBlock() {
     if (kept_) return;
     for (Id id : taken_) {
       set_stored(id, true);
-      demand_.update(draft_, id);
+      demand_.update(state_, id);
     }
   }
 
@@ -198,16 +198,16 @@ class RowBlock {
     std::set<Id, std::greater<>> waiting;  // consumers first
     std::set<Id> operands;  // of products, which would compute them for each of their terms
     const auto add_sources = [&](Id id) {
-      const auto sources = draft_.graph.sources(id);
+      const auto sources = state_.graph.sources(id);
       waiting.insert(sources.begin(), sources.end());
-      if (draft_.like_matmul[id] != 0 || operands.contains(id))
+      if (state_.like_matmul[id] != 0 || operands.contains(id))
         operands.insert(sources.begin(), sources.end());
     };
     for (add_sources(node); !waiting.empty();) {
       const Id id = *waiting.begin();
       waiting.erase(waiting.begin());
-      demand_.update(draft_, id);
-      if (draft_.stored[id] != 0) {
+      demand_.update(state_, id);
+      if (state_.stored[id] != 0) {
         if (operands.contains(id) || !may_take(id)) continue;
         take(id);
       }
@@ -219,16 +219,16 @@ class RowBlock {
   /// reader multiplies them by; and nothing too long. Other products are faster alone.
   bool pays(Id node) const {
     // A kernel of its own computes the part alone that a variable size asks for.
-    const auto is_limited = [&](Id id) { return draft_.limits.contains(id); };
+    const auto is_limited = [&](Id id) { return state_.limits.contains(id); };
     if (is_limited(reader_) || std::ranges::any_of(taken_, is_limited)) return false;
-    if (longest_ <= 1 || row_bytes_ * kFewestRows > draft_.options.scratch_bytes) return false;
+    if (longest_ <= 1 || row_bytes_ * kFewestRows > state_.options.scratch_bytes) return false;
     const std::vector<Id> products = products_below(node);
     const int64_t beside = elements_read(reader_);
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
       // Windows would be computed again for each place that they cover.
-      const bool is_matmul = draft_.graph.arg_list(product).size() == 2;  // over one axis
+      const bool is_matmul = state_.graph.arg_list(product).size() == 2;  // over one axis
       return is_matmul &&
-             draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
+             state_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
     });
   }
   void keep() { kept_ = true; }
@@ -238,33 +238,33 @@ class RowBlock {
   static constexpr int64_t kMuchMore = 4;
 
   bool may_take(Id id) {
-    const Op op = draft_.graph[id].op;
-    if (draft_.requested[id] != 0 || (!is_alu(op) && op != Op::Reduce && !is_movement(op)))
+    const Op op = state_.graph[id].op;
+    if (state_.requested[id] != 0 || (!is_alu(op) && op != Op::Reduce && !is_movement(op)))
       return false;
-    return only_reader(draft_, demand_, id) == reader_ && row_length(draft_, reader_, id) != 0;
+    return only_reader(state_, demand_, id) == reader_ && row_length(state_, reader_, id) != 0;
   }
 
   void take(Id id) {
     taken_.push_back(id);
     set_stored(id, false);
-    const auto length = static_cast<uint64_t>(row_length(draft_, reader_, id));
+    const auto length = static_cast<uint64_t>(row_length(state_, reader_, id));
     longest_ = std::max(longest_, length);
-    row_bytes_ = std::max(row_bytes_, length * size_of(strong(draft_.graph[id].dtype)));
-    demand_.update(draft_, id);
+    row_bytes_ = std::max(row_bytes_, length * size_of(strong(state_.graph[id].dtype)));
+    demand_.update(state_, id);
   }
 
   void set_stored(Id id, bool stored) {
-    draft_.stored[id] = stored;
-    draft_.of_rows[id] = !stored;
+    state_.stored[id] = stored;
+    state_.of_rows[id] = !stored;
   }
 
   std::vector<Id> products_below(Id node) const {
     std::vector<Id> found;
-    Reachable& reachable = draft_.reachable;
-    const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
-    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_read)) {
-      ++draft_.visits;
-      if (!is_read(id) && draft_.graph[id].op == Op::Reduce && draft_.like_matmul[id] != 0)
+    Reachable& reachable = state_.reachable;
+    const auto is_read = [&](Id id) { return state_.stored[id] != 0; };
+    for (Id id : reachable.from(state_.graph, std::span(&node, 1), is_read)) {
+      ++state_.visits;
+      if (!is_read(id) && state_.graph[id].op == Op::Reduce && state_.like_matmul[id] != 0)
         found.push_back(id);
     }
     return found;
@@ -273,19 +273,19 @@ class RowBlock {
   /// Without what the rows are made of.
   int64_t elements_read(Id node) const {
     int64_t elements = 0;
-    Reachable& reachable = draft_.reachable;
+    Reachable& reachable = state_.reachable;
     const auto is_source = [&](Id id) {
       return id != node &&
-             (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
+             (state_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
     };
-    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source)) {
-      ++draft_.visits;
-      if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];
+    for (Id id : reachable.from(state_.graph, std::span(&node, 1), is_source)) {
+      ++state_.visits;
+      if (id != node && state_.stored[id] != 0) elements += state_.counts[id];
     }
     return elements;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Demand& demand_;
   Id reader_;
   std::vector<Id> taken_;
@@ -295,35 +295,35 @@ class RowBlock {
 
 }  // namespace
 
-bool computes_once(Draft& draft, Demand& demand, Id node) {
-  if (draft.requested[node] != 0) return false;
-  const Op op = draft.graph[node].op;
+bool computes_once(SchedulerState& state, Demand& demand, Id node) {
+  if (state.requested[node] != 0) return false;
+  const Op op = state.graph[node].op;
   if (!is_alu(op) && op != Op::Reduce && !is_movement(op)) return false;
-  const Id reader = only_reader(draft, demand, node);
+  const Id reader = only_reader(state, demand, node);
   if (reader == kNoId) return false;
-  const Reductions own = reductions_of(draft, node);
-  if (own.elements == 0 || own.like_matmul || has_product(draft, demand, reader)) return false;
-  const int64_t rows = draft.counts[node];
-  if (own.elements >= kFewRowsWork && rows < 4 * int64_t{draft.options.threads}) return false;
-  return row_length(draft, reader, node) == 1;
+  const Reductions own = reductions_of(state, node);
+  if (own.elements == 0 || own.like_matmul || has_product(state, demand, reader)) return false;
+  const int64_t rows = state.counts[node];
+  if (own.elements >= kFewRowsWork && rows < 4 * int64_t{state.options.threads}) return false;
+  return row_length(state, reader, node) == 1;
 }
 
-bool computes_in_blocks(Draft& draft, Demand& demand, Id node) {
-  if (draft.options.scratch_bytes == 0 || draft.requested[node] != 0) return false;
-  if (!is_alu(draft.graph[node].op) && draft.graph[node].op != Op::Reduce) return false;
-  const Id reader = only_reader(draft, demand, node);
-  if (reader == kNoId || !has_product(draft, demand, reader)) return false;
-  const int64_t length = row_length(draft, reader, node);
+bool computes_in_blocks(SchedulerState& state, Demand& demand, Id node) {
+  if (state.options.scratch_bytes == 0 || state.requested[node] != 0) return false;
+  if (!is_alu(state.graph[node].op) && state.graph[node].op != Op::Reduce) return false;
+  const Id reader = only_reader(state, demand, node);
+  if (reader == kNoId || !has_product(state, demand, reader)) return false;
+  const int64_t length = row_length(state, reader, node);
   if (length == 0) return false;
   // Enough rows for the threads, and columns that read them again.
-  const int64_t rows = draft.counts[node] / length;
-  if (rows < kRowsOfBlock * int64_t{draft.options.threads} || rows == draft.counts[reader])
+  const int64_t rows = state.counts[node] / length;
+  if (rows < kRowsOfBlock * int64_t{state.options.threads} || rows == state.counts[reader])
     return false;
-  RowBlock block(draft, demand, reader);
+  RowBlock block(state, demand, reader);
   block.take_all(node);
   if (!block.pays(node)) return false;
   block.keep();
-  draft.in_blocks[reader] = 1;
+  state.in_blocks[reader] = 1;
   return true;
 }
 

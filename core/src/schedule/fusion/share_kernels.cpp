@@ -8,9 +8,9 @@
 #include <queue>
 
 #include "ir/user.h"
-#include "schedule/draft.h"
 #include "schedule/fusion/cost.h"
 #include "schedule/fusion/kernel_order.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -59,15 +59,15 @@ struct Kernel {
 
 class Sharing {
  public:
-  explicit Sharing(Draft& draft)
-      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
+  explicit Sharing(SchedulerState& state)
+      : state_(state), g_(state.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
 
   void run() {
     find_loops();
-    for (Id id : draft_.live)
+    for (Id id : state_.live)
       if (is_computed(id) && !joins_launch(id)) add_kernel(id);
-    if (draft_.options.share_kernels) {
-      KernelOrder order(kernels_.size(), draft_.visits);
+    if (state_.options.share_kernels) {
+      KernelOrder order(kernels_.size(), state_.visits);
       for (uint32_t k = 0; k < kernels_.size(); ++k) place(k, order);
     }
     emit();
@@ -77,19 +77,19 @@ class Sharing {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   bool is_computed(Id id) const {
-    return draft_.stored[id] != 0 && draft_.counts[id] != 0 && g_[id].op != Op::Buffer;
+    return state_.stored[id] != 0 && state_.counts[id] != 0 && g_[id].op != Op::Buffer;
   }
   bool is_leaf(Id id, Id root) const {
-    return id != root && draft_.stored[id] != 0 && draft_.devices[id] == draft_.devices[root];
+    return id != root && state_.stored[id] != 0 && state_.devices[id] == state_.devices[root];
   }
 
   void find_loops() {
     loops_.resize(g_.size());
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       Dims sizes;
-      for (int64_t s : draft_.shapes[id])
+      for (int64_t s : state_.shapes[id])
         if (s != 1) sizes.push_back(s);
-      loops_[id] = draft_.graph.list(sizes);
+      loops_[id] = state_.graph.list(sizes);
     }
   }
 
@@ -116,7 +116,7 @@ class Sharing {
       collect(id, k);
     // Rows wait for one store's loops alone; and terms stored by an index, which nothing in the
     // kernel could read, are no faster beside others.
-    k.alone = k.alone || draft_.in_blocks[id] != 0 || draft_.indexed[id] != 0;
+    k.alone = k.alone || state_.in_blocks[id] != 0 || state_.indexed[id] != 0;
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }
@@ -132,7 +132,7 @@ class Sharing {
     while (!stack.empty()) {
       const auto [id, aligned, inside] = stack.back();
       stack.pop_back();
-      ++draft_.visits;
+      ++state_.visits;
       if (is_leaf(id, root)) {
         k.leaves.push_back({id, aligned});
         continue;
@@ -142,12 +142,12 @@ class Sharing {
       k.instructions += instructions_of(g_, g_[id]);
       if (op == Op::Reduce) {
         k.reduces = true;
-        const auto source = draft_.shapes[g_[id].src[0]];
+        const auto source = state_.shapes[g_[id].src[0]];
         Dims sizes;
         for (int64_t axis : g_.arg_list(id).subspan(1))
           sizes.push_back(source[static_cast<size_t>(axis)]);
         if (!inside) k.inner.add(sizes, false);
-        k.inner.heavy = k.inner.heavy || draft_.like_matmul[id] != 0;
+        k.inner.heavy = k.inner.heavy || state_.like_matmul[id] != 0;
       }
       const bool below = inside || op == Op::Reduce;
       const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
@@ -187,7 +187,7 @@ class Sharing {
     for (const Leaf& leaf : kernels_[k].leaves)
       if (leaf.aligned && writer_of(leaf) != kNone) found.push_back(writer_of(leaf));
     for (const Leaf& leaf : kernels_[k].leaves) {
-      if (draft_.counts[leaf.node] < draft_.counts[kernels_[k].members[0]]) continue;
+      if (state_.counts[leaf.node] < state_.counts[kernels_[k].members[0]]) continue;
       const auto at = readers_.find({kernels_[k].loops, leaf.node});
       if (at != readers_.end()) found.push_back(at->second);
     }
@@ -196,19 +196,19 @@ class Sharing {
 
   bool may_join(uint32_t k, uint32_t into) const {
     const Kernel &a = kernels_[into], &b = kernels_[k];
-    draft_.visits += b.leaves.size();
+    state_.visits += b.leaves.size();
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.instructions + b.instructions > kMostInstructions) return false;
-    if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
-    if (draft_.constant[a.members[0]] != draft_.constant[b.members[0]]) return false;
+    if (state_.devices[a.members[0]] != state_.devices[b.members[0]]) return false;
+    if (state_.constant[a.members[0]] != state_.constant[b.members[0]]) return false;
     const size_t leaves = a.leaves.size() + b.leaves.size();
-    if (leaves + a.members.size() + 1 > draft_.options.max_params) return false;
+    if (leaves + a.members.size() + 1 > state_.options.max_params) return false;
     if ((a.reduces || b.reduces) && leaves > kMostLeavesOfReductions) return false;
     bool reads_it = false;
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);
       if (from == kNone) continue;
-      if (from == into && (!leaf.aligned || draft_.ends_kernel[leaf.node] != 0)) return false;
+      if (from == into && (!leaf.aligned || state_.ends_kernel[leaf.node] != 0)) return false;
       reads_it = reads_it || from == into;
     }
     if (!a.inner.any && !b.inner.any) return true;
@@ -223,11 +223,11 @@ class Sharing {
   }
 
   bool is_worth_an_epilogue(const Kernel& product, const Kernel& end) const {
-    const int64_t count = draft_.counts[end.members[0]];
+    const int64_t count = state_.counts[end.members[0]];
     if (count < kWorthAnEpilogue) return false;
     return element_count(product.inner.sizes) <= kOneGo ||
            std::ranges::all_of(end.leaves, [&](const Leaf& leaf) {
-             return draft_.counts[leaf.node] < count || is_member(product, leaf.node);
+             return state_.counts[leaf.node] < count || is_member(product, leaf.node);
            });
   }
 
@@ -260,9 +260,9 @@ class Sharing {
         if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
     for (const Kernel& k : kernels_)
       for (Id member : k.members)
-        if (!k.merged && g_[member].op != Op::UserKernel && draft_.requested[member] == 0 &&
+        if (!k.merged && g_[member].op != Op::UserKernel && state_.requested[member] == 0 &&
             read[member] == 0)
-          draft_.stored[member] = 0;
+          state_.stored[member] = 0;
   }
 
   /// The kernels in an order in which each comes after those it reads, otherwise as the graph has
@@ -288,14 +288,14 @@ class Sharing {
       ready.pop();
       std::vector<Id> outputs;
       for (Id member : kernels_[k].members)
-        if (draft_.stored[member] != 0) outputs.push_back(member);
-      if (!outputs.empty()) draft_.kernels.push_back(std::move(outputs));
+        if (state_.stored[member] != 0) outputs.push_back(member);
+      if (!outputs.empty()) state_.kernels.push_back(std::move(outputs));
       for (uint32_t r : readers[k])
         if (--waiting[r] == 0) ready.push(r);
     }
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   std::vector<Kernel> kernels_;                   // by first member, ascending
   std::vector<uint32_t> kernel_of_;               // by stored node
@@ -309,8 +309,8 @@ class Sharing {
 
 }  // namespace
 
-void share_kernels(Draft& draft) {
-  Sharing(draft).run();
+void share_kernels(SchedulerState& state) {
+  Sharing(state).run();
 }
 
 }  // namespace plugrad::schedule

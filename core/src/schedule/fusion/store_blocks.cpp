@@ -23,14 +23,14 @@ constexpr int64_t kFewBytes = 65536;
 
 class Blocks {
  public:
-  explicit Blocks(Draft& draft)
-      : draft_(draft), g_(draft.graph), regions_(draft), signatures_(draft.graph.size(), 0) {}
+  explicit Blocks(SchedulerState& state)
+      : state_(state), g_(state.graph), regions_(state), signatures_(state.graph.size(), 0) {}
 
   bool run() {
     bool stored_any = false;
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       const Op op = g_[id].op;
-      if (draft_.stored[id] != 0 && (is_alu(op) || op == Op::Contiguous || op == Op::Reduce))
+      if (state_.stored[id] != 0 && (is_alu(op) || op == Op::Contiguous || op == Op::Reduce))
         stored_any = store_in(id) || stored_any;
     }
     return stored_any;
@@ -38,16 +38,16 @@ class Blocks {
 
  private:
   bool store_in(Id root) {
-    const auto is_read = [&](Id id) { return id != root && draft_.stored[id] != 0; };
+    const auto is_read = [&](Id id) { return id != root && state_.stored[id] != 0; };
     const std::vector<Id> nodes = reachable_.from(g_, std::span(&root, 1), is_read);
-    draft_.visits += nodes.size();
+    state_.visits += nodes.size();
     const auto operations = std::ranges::count_if(nodes, [&](Id id) { return is_alu(g_[id].op); });
     if (static_cast<size_t>(operations) <= kLongKernel) return false;
     find_tops(nodes, root);
     bool stored_any = false;
     for (const auto& [signature, tops] : tops_)
       if (pays(tops, root)) {
-        for (Id top : tops) draft_.stored[top] = 1;
+        for (Id top : tops) state_.stored[top] = 1;
         stored_any = true;
       }
     return stored_any;
@@ -63,17 +63,17 @@ class Blocks {
       return found != count_.end() && found->second >= kManyBlocks;
     };
     for (Id id : nodes) {
-      if (!is_repeated(id) || std::ranges::any_of(draft_.consumers.of(id), is_repeated)) continue;
+      if (!is_repeated(id) || std::ranges::any_of(state_.consumers.of(id), is_repeated)) continue;
       Id top = id;
       while (is_movement(g_[top].op)) top = g_[top].src[0];
-      if (is_alu(g_[top].op) && draft_.stored[top] == 0) tops_[signatures_[top]].push_back(top);
+      if (is_alu(g_[top].op) && state_.stored[top] == 0) tops_[signatures_[top]].push_back(top);
     }
   }
 
   uint64_t signature(Id id, Id root) const {
     const Node& n = g_[id];
-    const bool is_read = id != root && draft_.stored[id] != 0;
-    uint64_t hash = mixed(static_cast<uint64_t>(is_read ? Op::Buffer : n.op), draft_.shapes.id(id));
+    const bool is_read = id != root && state_.stored[id] != 0;
+    uint64_t hash = mixed(static_cast<uint64_t>(is_read ? Op::Buffer : n.op), state_.shapes.id(id));
     hash = mixed(hash, static_cast<uint64_t>(n.dtype));
     if (is_read) return hash;
     hash = mixed(hash, n.arg);
@@ -89,12 +89,12 @@ class Blocks {
   bool pays(const std::vector<Id>& tops, Id root) {
     if (tops.size() < kManyBlocks || regions_.below(tops[0]).weight < kShortBlock) return false;
     const auto bytes = [&](Id id) {
-      return draft_.counts[id] * static_cast<int64_t>(size_of(g_[id].dtype));
+      return state_.counts[id] * static_cast<int64_t>(size_of(g_[id].dtype));
     };
     return static_cast<int64_t>(tops.size()) * bytes(tops[0]) <= std::max(kFewBytes, bytes(root));
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   RegionFinder regions_;
   Reachable reachable_;
@@ -105,8 +105,8 @@ class Blocks {
 
 }  // namespace
 
-bool store_repeated_blocks(Draft& draft) {
-  return Blocks(draft).run();
+bool store_repeated_blocks(SchedulerState& state) {
+  return Blocks(state).run();
 }
 
 }  // namespace plugrad::schedule

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
@@ -15,12 +15,12 @@ uint32_t weight_of(const Graph& g, const Node& n);
 
 /// The Reduces that the kernel of `node` computes, where all of them take few elements each, as
 /// pools do, and are no matmuls; none where not.
-std::vector<Id> light_reductions_below(const Draft& draft, Id node);
+std::vector<Id> light_reductions_below(const SchedulerState& state, Id node);
 
 class StoreCost {
  public:
-  explicit StoreCost(const Draft& draft)
-      : draft_(draft), mark_(draft.graph.size(), 0), reduced_(draft.graph.size(), 0) {}
+  explicit StoreCost(const SchedulerState& state)
+      : state_(state), mark_(state.graph.size(), 0), reduced_(state.graph.size(), 0) {}
 
   /// Whether `node` is better stored than computed in each kernel that reads it, with what is
   /// stored now.
@@ -38,7 +38,7 @@ class StoreCost {
   bool find_readers(Id node);
   double bytes(Id leaf) const;
 
-  const Draft& draft_;
+  const SchedulerState& state_;
   std::vector<uint32_t> mark_;
   uint32_t epoch_ = 0;
   std::vector<int64_t> reduced_;  // by id: elements of the largest Reduce on the way up

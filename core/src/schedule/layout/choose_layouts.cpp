@@ -24,14 +24,14 @@ constexpr int64_t kVectorsInBlock = 2;
 
 class LayoutChooser {
  public:
-  explicit LayoutChooser(Draft& draft)
-      : draft_(draft), innermost_(draft.graph.size(), kNoAxis), is_root_(draft.graph.size(), 0) {
-    for (Id root : draft.roots) is_root_[root] = 1;
+  explicit LayoutChooser(SchedulerState& state)
+      : state_(state), innermost_(state.graph.size(), kNoAxis), is_root_(state.graph.size(), 0) {
+    for (Id root : state.roots) is_root_[root] = 1;
   }
 
   void run() {
     find_nests();
-    if (draft_.options.layout_seed != 0) return draw_lots();
+    if (state_.options.layout_seed != 0) return draw_lots();
     find_classes();
     for (int round = 0; round < kRounds; ++round) {
       bool changed = false;
@@ -41,7 +41,7 @@ class LayoutChooser {
     for (const LoopNest& nest : nests_) order_reductions(nest);
     if (!has_room()) return;
     for (const LoopNest& nest : nests_)  // codegen lays out what blocks of rows read
-      if (draft_.in_blocks[nest.output] == 0) pack_operands(nest);
+      if (state_.in_blocks[nest.output] == 0) pack_operands(nest);
   }
 
  private:
@@ -52,23 +52,23 @@ class LayoutChooser {
     int64_t elements = 0;
   };
 
-  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+  std::span<const int64_t> shape(Id node) { return state_.shapes[node]; }
 
   void find_nests() {
-    for (Id id : draft_.live) {
-      if (draft_.stored[id] == 0) continue;
+    for (Id id : state_.live) {
+      if (state_.stored[id] == 0) continue;
       innermost_[id] = last_axis(id);
-      const Op op = draft_.graph[id].op;
-      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || draft_.counts[id] == 0)
+      const Op op = state_.graph[id].op;
+      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || state_.counts[id] == 0)
         continue;
-      nests_.push_back(loop_nest(draft_, id));
-      add_tiles(nests_.back(), draft_.options.machine, draft_.options.lanes);
+      nests_.push_back(loop_nest(state_, id));
+      add_tiles(nests_.back(), state_.options.machine, state_.options.lanes);
       if (is_free(id)) make_class_of_axes(id);
     }
   }
 
   void draw_lots() {
-    std::mt19937 lots(draft_.options.layout_seed);
+    std::mt19937 lots(state_.options.layout_seed);
     const auto shuffled = [&](size_t size) {
       Dims order(size);
       std::iota(order.begin(), order.end(), 0);
@@ -76,16 +76,16 @@ class LayoutChooser {
       return order;
     };
     for (const LoopNest& nest : nests_) {
-      if (is_free(nest.output)) draft_.order[nest.output] = shuffled(shape(nest.output).size());
+      if (is_free(nest.output)) state_.order[nest.output] = shuffled(shape(nest.output).size());
       for (const Loop& loop : nest.loops)
         if (loop.reduces)
-          draft_.loop_order[loop.owner] = shuffled(draft_.graph.arg_list(loop.owner).size() - 1);
+          state_.loop_order[loop.owner] = shuffled(state_.graph.arg_list(loop.owner).size() - 1);
       for (const Reading& r : nest.readings) {
-        if (draft_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
-        draft_.stored[r.view] = 1;
-        draft_.order[r.view] = shuffled(shape(r.view).size());
-        const int64_t last = shape(r.view)[static_cast<size_t>(draft_.order[r.view].back())];
-        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) draft_.blocks[r.view] = 2;
+        if (state_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
+        state_.stored[r.view] = 1;
+        state_.order[r.view] = shuffled(shape(r.view).size());
+        const int64_t last = shape(r.view)[static_cast<size_t>(state_.order[r.view].back())];
+        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) state_.blocks[r.view] = 2;
       }
     }
   }
@@ -100,11 +100,11 @@ class LayoutChooser {
   /// Whether nobody outside the plan's kernels sees how the value lies.
   bool is_free(Id id) const {
     const auto raw = [&](Id c) {
-      ++draft_.visits;
-      const Op op = draft_.graph[c].op;
+      ++state_.visits;
+      const Op op = state_.graph[c].op;
       return op == Op::Copy || op == Op::UserKernel;
     };
-    return is_root_[id] == 0 && std::ranges::none_of(draft_.consumers.of(id), raw);
+    return is_root_[id] == 0 && std::ranges::none_of(state_.consumers.of(id), raw);
   }
 
   /// Every axis but the first, which threads share, of values of three axes or more that are not of
@@ -146,7 +146,7 @@ class LayoutChooser {
     for (const AxisKey& key : movable_) {
       Class& c = classes_[root_of(key)];
       c.movable.push_back(key);
-      c.elements += draft_.counts[key.first];
+      c.elements += state_.counts[key.first];
     }
     for (auto& [root, c] : classes_) find_nests_of(c);
   }
@@ -166,15 +166,15 @@ class LayoutChooser {
   }
 
   LayoutCost cost_of(const LoopNest& nest) const {
-    draft_.visits += nest.readings.size();
+    state_.visits += nest.readings.size();
     const bool packs =
         std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
     return {nest,
             innermost_,
-            draft_.options.machine,
-            draft_.options.lanes,
+            state_.options.machine,
+            state_.options.lanes,
             packs,
-            draft_.options.cache_bytes};
+            state_.options.cache_bytes};
   }
 
   std::vector<double> costs(std::span<const uint32_t> nests) const {
@@ -233,7 +233,7 @@ class LayoutChooser {
     Dims order = row_major(node);
     std::erase(order, int64_t{axis});
     order.push_back(axis);
-    draft_.order[node] = order;
+    state_.order[node] = order;
   }
 
   void order_reductions(const LoopNest& nest) {
@@ -242,12 +242,12 @@ class LayoutChooser {
     for (LoopSet around : nest.bodies) {
       const size_t inner = cost.inner_loop(around, lane);
       if (inner == nest.loops.size()) continue;
-      const auto list = draft_.graph.arg_list(nest.loops[inner].owner).subspan(1);
+      const auto list = state_.graph.arg_list(nest.loops[inner].owner).subspan(1);
       Dims order(list.size());
       std::iota(order.begin(), order.end(), 0);
       std::ranges::stable_partition(
           order, [&](int64_t i) { return list[static_cast<size_t>(i)] != nest.loops[inner].axis; });
-      if (!std::ranges::is_sorted(order)) draft_.loop_order[nest.loops[inner].owner] = order;
+      if (!std::ranges::is_sorted(order)) state_.loop_order[nest.loops[inner].owner] = order;
     }
   }
 
@@ -256,11 +256,11 @@ class LayoutChooser {
     const size_t lane = cost.best_loop();
     if (lane == nest.loops.size()) return;
     for (const Reading& r : nest.readings) {
-      if (draft_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
-        draft_.stored[r.view] = 1;
-        draft_.order[r.view] = packed_order(nest, r, lane);
+      if (state_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
+        state_.stored[r.view] = 1;
+        state_.order[r.view] = packed_order(nest, r, lane);
         if (r.is_constant && stores_along(nest, lane)) cut_into_blocks(r.view);
-      } else if (draft_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
+      } else if (state_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
         widen(r);
       }
     }
@@ -275,14 +275,14 @@ class LayoutChooser {
   /// As wide as a register tile, so that a tile reads its weights one after the other. Otherwise
   /// they lie a row's length apart, and the kernel copies them for each tile in every run.
   void cut_into_blocks(Id node) {
-    const int64_t block = kVectorsInBlock * int64_t{draft_.options.lanes};
-    const int64_t size = shape(node)[static_cast<size_t>(draft_.order[node].back())];
-    if (size > block && size % block == 0) draft_.blocks[node] = block;
+    const int64_t block = kVectorsInBlock * int64_t{state_.options.lanes};
+    const int64_t size = shape(node)[static_cast<size_t>(state_.order[node].back())];
+    if (size > block && size % block == 0) state_.blocks[node] = block;
   }
 
   void widen(const Reading& r) {
-    draft_.stored[r.widened] = 1;
-    draft_.order[r.widened] = widened_order(r, draft_.order);
+    state_.stored[r.widened] = 1;
+    state_.order[r.widened] = widened_order(r, state_.order);
   }
 
   /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.
@@ -290,7 +290,7 @@ class LayoutChooser {
     return std::ranges::all_of(nests_, [&](const LoopNest& nest) {
       std::set<Id> values;
       for (const Reading& r : nest.readings) values.insert(r.node);
-      return 2 * values.size() + 2 <= draft_.options.max_params;
+      return 2 * values.size() + 2 <= state_.options.max_params;
     });
   }
 
@@ -310,15 +310,15 @@ class LayoutChooser {
 
   int64_t place_of_loop(const LoopNest& nest, size_t number) {
     const Loop& loop = nest.loops[number];
-    const auto order = draft_.loop_order.find(loop.owner);
-    if (!loop.reduces || order == draft_.loop_order.end()) return static_cast<int64_t>(number);
-    const auto list = draft_.graph.arg_list(loop.owner).subspan(1);
+    const auto order = state_.loop_order.find(loop.owner);
+    if (!loop.reduces || order == state_.loop_order.end()) return static_cast<int64_t>(number);
+    const auto list = state_.graph.arg_list(loop.owner).subspan(1);
     const auto position = std::ranges::find(list, int64_t{loop.axis}) - list.begin();
     const auto rank = std::ranges::find(order->second, position) - order->second.begin();
     return static_cast<int64_t>(nest.loops.size()) + rank;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Innermost innermost_;
   std::vector<uint8_t> is_root_;  // by id
   std::vector<LoopNest> nests_;
@@ -330,8 +330,8 @@ class LayoutChooser {
 
 }  // namespace
 
-void choose_layouts(Draft& draft) {
-  if (draft.options.lanes > 1 || draft.options.layout_seed != 0) LayoutChooser(draft).run();
+void choose_layouts(SchedulerState& state) {
+  if (state.options.lanes > 1 || state.options.layout_seed != 0) LayoutChooser(state).run();
 }
 
 }  // namespace plugrad::schedule

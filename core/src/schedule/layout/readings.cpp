@@ -12,7 +12,7 @@ using Axes = std::vector<AxisIndex>;
 
 class Walk {
  public:
-  Walk(Draft& draft, LoopNest& nest) : draft_(draft), g_(draft.graph), nest_(nest) {}
+  Walk(SchedulerState& state, LoopNest& nest) : state_(state), g_(state.graph), nest_(nest) {}
 
   void run() {
     const auto sizes = shape(nest_.output);
@@ -40,7 +40,7 @@ class Walk {
     Axes widened_axes = {};
   };
 
-  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+  std::span<const int64_t> shape(Id node) { return state_.shapes[node]; }
 
   AxisIndex loop(Id owner, uint32_t axis, int64_t size) {
     if (size == 1) return {};
@@ -51,14 +51,14 @@ class Walk {
   }
 
   void visit(const Place& at) {
-    ++draft_.visits;
+    ++state_.visits;
     const Node& n = g_[at.node];
-    const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
+    const bool leaf = at.node != nest_.output && state_.stored[at.node] != 0;
     if (leaf) {
       nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
                                 at.view == kNoId ? at.axes : at.view_axes, at.around,
-                                draft_.counts[at.node], at.widened, at.widened_axes,
-                                draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
+                                state_.counts[at.node], at.widened, at.widened_axes,
+                                state_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
     for (Id s : g_.sources(n)) {
@@ -89,7 +89,7 @@ class Walk {
     if (op == Op::Flip || op == Op::Pad || op == Op::Shrink)
       for (size_t i = 0; i < from.size(); ++i)
         if (moved(i)) below.axes[i].plain = false;
-    if (draft_.counts[at.node] == draft_.counts[below.node]) continue_view(at, below);
+    if (state_.counts[at.node] == state_.counts[below.node]) continue_view(at, below);
   }
 
   /// A cast counts as a view: who stores a copy of it stores what was cast, once.
@@ -183,7 +183,7 @@ class Walk {
     return seen_.insert(std::move(key)).second;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   LoopNest& nest_;
   LoopSet around_ = 0;
@@ -195,9 +195,9 @@ class Walk {
 
 }  // namespace
 
-LoopNest loop_nest(Draft& draft, Id output) {
+LoopNest loop_nest(SchedulerState& state, Id output) {
   LoopNest nest{output, {}, {}, {}};
-  Walk(draft, nest).run();
+  Walk(state, nest).run();
   return nest;
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
@@ -53,7 +53,7 @@ struct LoopNest {
 
 /// The loops of the kernel that computes the stored value `output` alone. No readings where it has
 /// more loops than a LoopSet holds.
-LoopNest loop_nest(Draft& draft, Id output);
+LoopNest loop_nest(SchedulerState& state, Id output);
 
 /// The axes of `reading.widened`, outermost first, as the value itself has them in memory; `orders`
 /// are those of the values that are not row-major.

@@ -87,8 +87,8 @@ bool KernelLowering::differ_in_loops(const Place& a, const Place& b) {
 /// Whether all that reads the node in this kernel reads it where it is kept, as a part of that.
 bool KernelLowering::is_part_of_kept(Id node, const std::vector<Id>& kept) const {
   bool is_read = false;
-  for (Id by : draft_.consumers.of(node)) {
-    ++draft_.visits;
+  for (Id by : state_.consumers.of(node)) {
+    ++state_.visits;
     const bool is_read_from_memory = output(by) == nullptr && is_leaf(by);
     if (first_[by] == kNone || is_read_from_memory) continue;
     is_read = true;
@@ -124,7 +124,7 @@ std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
 /// own along a reduce loop, and serves all columns of the output.
 bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
   const Graph& g = *graph_;
-  if (draft_.in_blocks[outputs_[0].node] == 0) return false;
+  if (state_.in_blocks[outputs_[0].node] == 0) return false;
   const auto is_column = [&](Id loop) { return !open.depends(value, loop); };
   if (std::ranges::none_of(ranges_, is_column)) return false;
   Reachable reachable;
@@ -147,7 +147,7 @@ Id KernelLowering::mark_kept(Id sink) {
   int64_t number = 0;
   std::ranges::sort(touched_, std::greater{});
   for (Id node : touched_) {
-    const Op op = draft_.graph[node].op;
+    const Op op = state_.graph[node].op;
     if (is_leaf(node) || places_[first_[node]].number > kMostPlaces) continue;
     if (!kept.empty() && is_part_of_kept(node, kept)) {
       kept.push_back(node);

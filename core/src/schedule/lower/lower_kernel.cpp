@@ -34,7 +34,7 @@ bool adds_products(const Graph& g, Id sink) {
 
 void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier) {
   for (Id id : touched_) first_[id] = kNone;
-  first_.resize(draft_.graph.size(), kNone);
+  first_.resize(state_.graph.size(), kNone);
   touched_.clear();
   places_.clear();
   loops_.assign(1, Loops{0, 0, 0, {}});
@@ -48,7 +48,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   graph_ = &graph;
   indexing_ = std::make_unique<Indexing>(graph);
   simplify_ = [&](Id id) { return simplifier(id); };
-  device_ = draft_.devices[outputs[0]];
+  device_ = state_.devices[outputs[0]];
   make_output_loops(outputs[0]);
   for (Id node : outputs) {
     outputs_.push_back({node, kNoId, kNoId});
@@ -60,7 +60,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
 LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   auto ast = std::make_shared<KernelAst>();
   Graph& g = ast->graph;
-  Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
+  Simplifier simplifier(g, state_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
   begin(outputs, g, simplifier);
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
@@ -96,28 +96,28 @@ std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
       Place entered = places_[at];
       enter(entered);
       if (entered.value != kNoId) continue;  // padding
-      for (Id s : draft_.graph.sources(node)) reach(s, [&] { source_place(entered, s); });
+      for (Id s : state_.graph.sources(node)) reach(s, [&] { source_place(entered, s); });
     }
   }
   return found;
 }
 
 bool KernelLowering::is_storable(Id node) const {
-  const Op op = draft_.graph[node].op;
-  return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[node] == 0 && !draft_.is_for_rows(node);
+  const Op op = state_.graph[node].op;
+  return (is_alu(op) || op == Op::Reduce) && state_.of_rows[node] == 0 && !state_.is_for_rows(node);
 }
 
 /// The axes of a stored value, the outermost in memory first.
 Dims KernelLowering::axis_order(Id node) const {
-  if (const auto own = draft_.order.find(node); own != draft_.order.end()) return own->second;
-  Dims order(draft_.shapes[node].size());
+  if (const auto own = state_.order.find(node); own != state_.order.end()) return own->second;
+  Dims order(state_.shapes[node].size());
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
 /// One for each axis, the outermost in memory first.
 void KernelLowering::make_output_loops(Id output) {
-  const auto shape = draft_.shapes[output];
+  const auto shape = state_.shapes[output];
   std::vector<Id> by_axis(shape.size(), kNoId);
   for (int64_t axis : axis_order(output)) {
     const int64_t size = shape[static_cast<size_t>(axis)];
@@ -130,18 +130,18 @@ void KernelLowering::make_output_loops(Id output) {
 
 /// Where the element of a stored value lies.
 Id KernelLowering::element(Id node, std::span<const Id> index) {
-  const auto own = draft_.order.find(node);
-  const auto shape = draft_.shapes[node];
-  if (own == draft_.order.end()) return simplify_(indexing_->flatten(index, shape));
-  const auto block = draft_.blocks.find(node);
-  const int64_t size = block == draft_.blocks.end() ? 0 : block->second;
+  const auto own = state_.order.find(node);
+  const auto shape = state_.shapes[node];
+  if (own == state_.order.end()) return simplify_(indexing_->flatten(index, shape));
+  const auto block = state_.blocks.find(node);
+  const int64_t size = block == state_.blocks.end() ? 0 : block->second;
   return simplify_(indexing_->flatten(index, shape, own->second, size));
 }
 
 std::vector<Id> KernelLowering::output_index(Id output) {
   std::vector<Id> index;
   size_t next = 0;
-  for (int64_t size : draft_.shapes[output])
+  for (int64_t size : state_.shapes[output])
     index.push_back(size == 1 ? graph_->index(0) : ranges_[next++]);
   return index;
 }
@@ -158,15 +158,15 @@ Id KernelLowering::store(Id node) {
 /// Says of the places behind an output's limits that nobody needs them. A place is counted in
 /// elements from where the axis begins, so that axes which become one loop keep one limit.
 Id KernelLowering::with_limits(Id store, Id node) {
-  const auto limits = draft_.limits.find(node);
-  if (limits == draft_.limits.end()) return store;
+  const auto limits = state_.limits.find(node);
+  if (limits == state_.limits.end()) return store;
   Graph& g = *graph_;
   const std::vector<Id> index = output_index(node);
-  const auto shape = draft_.shapes[node];
+  const auto shape = state_.shapes[node];
   const Dims order = axis_order(node);
   Id gate = kNoId;
   for (const Limit& limit : limits->second) {
-    if (shape[limit.axis] == 1 || !may_read(leaves_of_count(draft_.graph, limit.count))) continue;
+    if (shape[limit.axis] == 1 || !may_read(leaves_of_count(state_.graph, limit.count))) continue;
     Id place = g.index(0);
     int64_t stride = 1;
     for (size_t i = order.size(); i-- > 0;) {
@@ -189,10 +189,10 @@ Id KernelLowering::with_limits(Id store, Id node) {
 bool KernelLowering::may_read(std::span<const Id> leaves) const {
   size_t count = params_.size();
   for (Id leaf : leaves) {
-    if (draft_.devices[leaf] != device_) return false;
+    if (state_.devices[leaf] != device_) return false;
     count += slots_.contains(leaf) ? 0 : 1;
   }
-  return count <= draft_.options.max_params;
+  return count <= state_.options.max_params;
 }
 
 /// Walks down from the root with a stack of places; a place is finished when its sources are.
@@ -212,7 +212,7 @@ Id KernelLowering::lower_value(Id root, ListId index) {
       entered.next = places_[at].next;
       places_[at] = entered;
       if (entered.value != kNoId) continue;
-      for (Id s : draft_.graph.sources(entered.node)) {
+      for (Id s : state_.graph.sources(entered.node)) {
         const uint32_t below = source_place(entered, s);
         if (places_[below].value == kNoId) stack_.push_back(below);
       }
@@ -226,9 +226,9 @@ Id KernelLowering::lower_value(Id root, ListId index) {
 }
 
 void KernelLowering::find_phases(const std::vector<Id>& outputs) {
-  const Graph& g = draft_.graph;
+  const Graph& g = state_.graph;
   phase_.resize(g.size(), 0);
-  Reachable& reachable = draft_.reachable;
+  Reachable& reachable = state_.reachable;
   const auto is_read = [&](Id id) { return output(id) == nullptr && is_leaf(id); };
   for (Id id : reachable.from(g, outputs, is_read)) {
     phase_[id] = 0;
@@ -276,11 +276,11 @@ uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
   if (gate != kNoId && is_one_element(index)) gate = kNoId;
   loops = loops_around(index, gate, loops);
   for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-    ++draft_.visits;
+    ++state_.visits;
     const Place& p = places_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
-  ++draft_.visits;
+  ++state_.visits;
   const bool is_first = first_[node] == kNone;
   if (is_first) touched_.push_back(node);
   const uint32_t number = is_first ? 1 : places_[first_[node]].number + 1;
@@ -294,14 +294,14 @@ uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
 }
 
 uint32_t KernelLowering::source_place(const Place& at, Id source) {
-  const bool scalar = draft_.shapes[source].empty();
+  const bool scalar = state_.shapes[source].empty();
   return place(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate, at.inner_loops);
 }
 
 /// Read from memory rather than computed here.
 bool KernelLowering::is_leaf(Id node) const {
-  if (draft_.graph[node].op == Op::Const) return true;
-  if (draft_.stored[node] == 0 || draft_.devices[node] != device_) return false;
+  if (state_.graph[node].op == Op::Const) return true;
+  if (state_.stored[node] == 0 || state_.devices[node] != device_) return false;
   const Output* here = output(node);
   return here == nullptr || here->value != kNoId;
 }
@@ -320,15 +320,15 @@ void KernelLowering::enter(Place& at) {
     at.value = load(at);
     return;
   }
-  const Op op = draft_.graph[at.node].op;
+  const Op op = state_.graph[at.node].op;
   if (is_movement(op)) enter_movement(at);
   if (op == Op::Reduce) enter_reduce(at);
 }
 
 void KernelLowering::enter_movement(Place& at) {
-  const Graph& tensors = draft_.graph;
+  const Graph& tensors = state_.graph;
   const auto list = tensors.arg_list(at.node);
-  const auto to = draft_.shapes[at.node], from = draft_.shapes[tensors[at.node].src[0]];
+  const auto to = state_.shapes[at.node], from = state_.shapes[tensors[at.node].src[0]];
   std::vector<Id> index = index_of(at.index), inner = index;
   switch (tensors[at.node].op) {
     case Op::Reshape:
@@ -366,7 +366,7 @@ void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
   const Id valid = at.valid == kNoId ? kNoId : simplify_(at.valid);
   const bool known = valid != kNoId && is_const(*graph_, valid);
   if (known && const_int(*graph_, valid) == 0) {
-    at.value = graph_->constant(draft_.graph[at.node].dtype, int64_t{0});
+    at.value = graph_->constant(state_.graph[at.node].dtype, int64_t{0});
     return;
   }
   at.valid = known ? kNoId : valid;
@@ -376,13 +376,13 @@ void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
 }
 
 void KernelLowering::enter_reduce(Place& at) {
-  const auto list = draft_.graph.arg_list(at.node);
-  const auto from = draft_.shapes[draft_.graph[at.node].src[0]];
+  const auto list = state_.graph.arg_list(at.node);
+  const auto from = state_.shapes[state_.graph[at.node].src[0]];
   Dims sizes;
   for (int64_t axis : list.subspan(1)) sizes.push_back(from[static_cast<size_t>(axis)]);
   Dims order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  if (const auto own = draft_.loop_order.find(at.node); own != draft_.loop_order.end())
+  if (const auto own = state_.loop_order.find(at.node); own != state_.loop_order.end())
     order = own->second;
   at.inner_loops = loops_for(at.loops, sizes, order, phase_[at.node]);
   std::vector<Id> index = index_of(at.index);
@@ -394,7 +394,7 @@ void KernelLowering::enter_reduce(Place& at) {
 uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims& order,
                                    uint32_t phase) {
   const ListId key = graph_->list(sizes);
-  draft_.visits += loops_.size();
+  state_.visits += loops_.size();
   for (uint32_t i = 1; i < loops_.size(); ++i)
     if (loops_[i].outer == outer && loops_[i].sizes == key && loops_[i].phase == phase) return i;
   Loops loops{outer, key, phase, std::vector<Id>(sizes.size())};
@@ -406,10 +406,10 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims
 }
 
 Id KernelLowering::finish(const Place& at) {
-  const Node& n = draft_.graph[at.node];
-  is_exact_ = is_exact_ || draft_.exact[at.node] != 0;
+  const Node& n = state_.graph[at.node];
+  is_exact_ = is_exact_ || state_.exact[at.node] != 0;
   std::vector<Id> src;
-  for (Id s : draft_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
+  for (Id s : state_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
   if (n.op == Op::Pad) return padded(at, src[0]);
   if (n.op == Op::Reduce) return reduced(at, src[0]);
   if (n.op == Op::Iota) return graph_->cast(index_of(at.index)[0], n.dtype);
@@ -418,7 +418,7 @@ Id KernelLowering::finish(const Place& at) {
 }
 
 Id KernelLowering::load(const Place& at) {
-  const Node& n = draft_.graph[at.node];
+  const Node& n = state_.graph[at.node];
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
   const std::vector<Id> index = index_of(at.index);
   const Id flat = element(at.node, index);
@@ -457,7 +457,7 @@ Id KernelLowering::padded(const Place& at, Id value) {
 
 Id KernelLowering::reduced(const Place& at, Id value) {
   Graph& g = *graph_;
-  const Op op = static_cast<Op>(draft_.graph.arg_list(at.node)[0]);
+  const Op op = static_cast<Op>(state_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;
   // Sums of small floats would lose too much, a maximum is one of them; a bool has no sum.
   const bool rounds = is_float(dtype) && size_of(dtype) < 4 && op != Op::Max;
@@ -466,7 +466,7 @@ Id KernelLowering::reduced(const Place& at, Id value) {
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;
   src.insert(src.end(), ranges.begin(), ranges.end());
-  const bool is_indexed = draft_.indexed[at.node] != 0;
+  const bool is_indexed = state_.indexed[at.node] != 0;
   const ListId list = is_indexed ? g.list({static_cast<int64_t>(op), kIndexed})
                                  : g.list({static_cast<int64_t>(op)});
   const Node inner = g[value];
@@ -483,8 +483,8 @@ Id KernelLowering::reduced(const Place& at, Id value) {
 Id KernelLowering::param(Id node) {
   const uint32_t slot = slot_of(node);
   const uint32_t access = slot < outputs_.size() ? PGR_PARAM_WRITE : PGR_PARAM_READ;
-  return make_param(*graph_, draft_.graph[node].dtype,
-                    {slot, draft_.counts[node], access | PGR_PARAM_NO_ALIAS});
+  return make_param(*graph_, state_.graph[node].dtype,
+                    {slot, state_.counts[node], access | PGR_PARAM_NO_ALIAS});
 }
 
 ListId KernelLowering::index_list(std::span<const Id> index) {

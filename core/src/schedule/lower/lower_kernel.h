@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "schedule/draft.h"
 #include "schedule/lower/indexing.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad {
 class RangeSets;
@@ -16,7 +16,7 @@ class Simplifier;
 
 namespace plugrad::schedule {
 
-/// A kernel and the stored nodes of the draft behind its params, in param order.
+/// A kernel and the stored nodes of the scheduler state behind its params, in param order.
 struct LoweredKernel {
   std::shared_ptr<KernelAst> ast;
   std::vector<Id> params;
@@ -25,7 +25,7 @@ struct LoweredKernel {
 /// Lowers kernels one after the other; keeps its working memory between them.
 class KernelLowering {
  public:
-  explicit KernelLowering(Draft& draft) : draft_(draft) {}
+  explicit KernelLowering(SchedulerState& state) : state_(state) {}
 
   /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1
   /// only.
@@ -107,7 +107,7 @@ class KernelLowering {
   ListId index_list(std::span<const Id> index);
   std::vector<Id> index_of(ListId list) const;
 
-  Draft& draft_;
+  SchedulerState& state_;
   std::vector<Output> outputs_;
   std::vector<Id> ranges_;  // the loops of the outputs
   uint32_t device_ = 0;
@@ -115,13 +115,14 @@ class KernelLowering {
   Graph* graph_ = nullptr;
   std::unique_ptr<Indexing> indexing_;
   std::function<Id(Id)> simplify_;
-  std::vector<uint32_t> first_;  // by draft node: its places
+  std::vector<uint32_t> first_;  // by node of the tensor graph: its places
   std::vector<Id> touched_;
   std::vector<Place> places_;
   std::vector<uint32_t> stack_;
   std::vector<Loops> loops_;
-  std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
-  std::vector<uint64_t> runs_;   // by node of the kernel
+  std::vector<uint32_t>
+      phase_;  // by node of the tensor graph, in this kernel: Reduces on the longest way down
+  std::vector<uint64_t> runs_;  // by node of the kernel
   std::vector<Id> params_;
   std::unordered_map<Id, uint32_t> slots_;  // by node: its place in params_
   bool is_exact_ = false;

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "schedule/draft.h"
 #include "schedule/memory/free_blocks.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -84,8 +84,8 @@ class Places {
 template <class Arena>
 class Placement {
  public:
-  explicit Placement(Draft& draft)
-      : plan_(draft.plan), most_(draft.options.max_buffer_bytes), visits_(draft.visits) {}
+  explicit Placement(SchedulerState& state)
+      : plan_(state.plan), most_(state.options.max_buffer_bytes), visits_(state.visits) {}
 
   template <class OffsetFor, class Put>
   void place(const Life& life, OffsetFor offset_for, Put put) {
@@ -118,12 +118,12 @@ class Placement {
 /// Large values first: what is placed early fits best, and the small ones fill the gaps. On
 /// training steps this stays within a tenth of the most that lives at once. Looks at all places for
 /// each.
-void place_by_size(Draft& draft, std::vector<Life>& lives) {
+void place_by_size(SchedulerState& state, std::vector<Life>& lives) {
   std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
-  Placement<Places> placement(draft);
+  Placement<Places> placement(state);
   size_t placed = 0;
   for (const Life& life : lives) {
-    draft.visits += placed++;
+    state.visits += placed++;
     placement.place(
         life, [&](const Places& places) { return places.offset_for(life); },
         [&](Places& places, uint64_t offset) { places.put(life, offset); });
@@ -132,15 +132,15 @@ void place_by_size(Draft& draft, std::vector<Life>& lives) {
 
 /// In the order of the steps, as an allocator would. On an unrolled LSTM of 963 and 7,703 values
 /// this stays within 2% of the most that lives at once, on networks of 100 within 30%.
-void place_by_time(Draft& draft, const std::vector<Life>& lives) {
-  Placement<FreeBlocks> placement(draft);
+void place_by_time(SchedulerState& state, const std::vector<Life>& lives) {
+  Placement<FreeBlocks> placement(state);
   std::vector<const Life*> by_end;
   for (const Life& life : lives) by_end.push_back(&life);
   std::ranges::stable_sort(by_end, {}, &Life::last);
   size_t ended = 0;
   for (const Life& life : lives) {
     for (; ended < by_end.size() && by_end[ended]->last < life.first; ++ended) {
-      const PlannedBuffer& old = draft.plan.buffers[by_end[ended]->buffer];
+      const PlannedBuffer& old = state.plan.buffers[by_end[ended]->buffer];
       placement.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);
     }
     placement.place(
@@ -151,14 +151,14 @@ void place_by_time(Draft& draft, const std::vector<Life>& lives) {
 
 }  // namespace
 
-void plan_memory(Draft& draft) {
-  std::vector<Life> lives = lives_of(draft.plan);
-  if (!draft.options.plan_memory)
+void plan_memory(SchedulerState& state) {
+  std::vector<Life> lives = lives_of(state.plan);
+  if (!state.options.plan_memory)
     for (Life& life : lives) life.first = 0, life.last = UINT32_MAX;
   if (lives.size() <= kFewLives)
-    place_by_size(draft, lives);
+    place_by_size(state, lives);
   else
-    place_by_time(draft, lives);
+    place_by_time(state, lives);
 }
 
 }  // namespace plugrad::schedule

@@ -39,7 +39,7 @@ struct ConstantBuffer {
 class Materialiser;
 
 /// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
-struct Draft {
+struct SchedulerState {
   // What was asked for.
   const Graph& source;
   std::span<const Id> source_roots, source_inputs;
@@ -101,38 +101,38 @@ struct Draft {
   /// never has memory.
   bool is_for_rows(Id id) const { return computed[id] != counts[id]; }
 
-  Draft(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
-        uint32_t device, const Options& opts)
+  SchedulerState(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
+                 uint32_t device, const Options& opts)
       : source(from),
         source_roots(root_ids),
         source_inputs(input_ids),
         default_device(device),
         options(opts) {}
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
+  SchedulerState(const SchedulerState&) = delete;
+  SchedulerState& operator=(const SchedulerState&) = delete;
 };
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
 /// Runs the stages before `end`.
-void run_until(Draft& draft, std::string_view end);
+void run_until(SchedulerState& state, std::string_view end);
 
 // The stages, in order (pipeline.cpp).
-void simplify_tensors(Draft& draft);
-/// A part of it: `new_id` says which node of the draft each node of the source became.
-void find_limits(Draft& draft, std::span<const Id> new_id);
+void simplify_tensors(SchedulerState& state);
+/// A part of it: `new_id` says which node of the scheduler state each node of the source became.
+void find_limits(SchedulerState& state, std::span<const Id> new_id);
 /// The Buffers that a count of a Limit is made of.
 std::vector<Id> leaves_of_count(const Graph& graph, Id count);
-void link_consumers(Draft& draft);
-void store_required(Draft& draft);
-void materialise(Draft& draft);
-void fuse_rows(Draft& draft);
-void store_blocks(Draft& draft);
-void limit_all(Draft& draft);
-void find_exact(Draft& draft);
-void choose_layouts(Draft& draft);
-void share_kernels(Draft& draft);
-void assemble(Draft& draft);
-void plan_memory(Draft& draft);
+void link_consumers(SchedulerState& state);
+void store_required(SchedulerState& state);
+void materialise(SchedulerState& state);
+void fuse_rows(SchedulerState& state);
+void store_blocks(SchedulerState& state);
+void limit_all(SchedulerState& state);
+void find_exact(SchedulerState& state);
+void choose_layouts(SchedulerState& state);
+void share_kernels(SchedulerState& state);
+void assemble(SchedulerState& state);
+void plan_memory(SchedulerState& state);
 
 /// A reshape, permutation, flip or shrink: reads each element of its source at most once.
 bool is_plain_view(Op op);
