@@ -19,7 +19,7 @@ constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
      "each value has its use list, element count and device"},
     {"store required", store_required, Form::TensorGraph,
      "outputs, both ends of copies and outputs of user kernels are materialised"},
-    {"place reductions", place_reductions, Form::TensorGraph,
+    {"choose fusion roots", choose_fusion_roots, Form::TensorGraph,
      "fusion roots: of each reduction the last value that it can be fused with is materialised"},
     {"materialise", materialise, Form::TensorGraph,
      "values that cost more to recompute than to store are materialised"},

@@ -83,6 +83,6 @@ bool store_repeated_blocks(SchedulerState& state);
 
 /// Decides for every Reduce where its value is stored: it flows on through what can share its
 /// loops. Sets state.like_matmul.
-void place_reductions(SchedulerState& state);
+void choose_fusion_roots(SchedulerState& state);
 
 }  // namespace plugrad::schedule

@@ -1,6 +1,6 @@
 // A choice, no rewrite.
 // Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one
-// value for each Reduce (place_reductions), and what costs more to compute again than to store.
+// value for each Reduce (choose_fusion_roots), and what costs more to compute again than to store.
 #include <algorithm>
 
 #include "schedule/fusion/cost.h"

@@ -18,9 +18,9 @@ constexpr int64_t kEnoughOutputs =
     1024;  // of a sum that takes the loops of a convolution into its own
 constexpr int64_t kLargeReduction = 32768;
 
-class Placement {
+class FusionRoots {
  public:
-  explicit Placement(SchedulerState& state)
+  explicit FusionRoots(SchedulerState& state)
       : state_(state),
         g_(state.graph),
         largest_leaf_(state.graph.size(), 0),
@@ -193,8 +193,8 @@ class Placement {
 
 }  // namespace
 
-void place_reductions(SchedulerState& state) {
-  Placement(state).run();
+void choose_fusion_roots(SchedulerState& state) {
+  FusionRoots(state).run();
 }
 
 }  // namespace plugrad::schedule
