@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
     {"simplify tensors", simplify_tensors, Form::TensorGraph,
      "views merge, uniform values and empty tensors fold, large reductions split"},
-    {"link consumers", link_consumers, Form::TensorGraph,
+    {"make use lists", make_use_lists, Form::TensorGraph,
      "each value has its use list, element count and device"},
     {"store required", store_required, Form::TensorGraph,
      "outputs, both ends of copies and outputs of user kernels are materialised"},

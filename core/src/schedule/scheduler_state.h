@@ -14,8 +14,8 @@ namespace plugrad::schedule {
 
 using Dims = std::vector<int64_t>;
 
-/// Consumers of every node among the live ones, as one array of ids and an offset a node.
-struct Consumers {
+/// UseLists of every node among the live ones, as one array of ids and an offset a node.
+struct UseLists {
   std::vector<uint32_t> begin;
   std::vector<Id> ids;
   std::span<const Id> of(Id id) const {
@@ -59,9 +59,9 @@ struct SchedulerState {
   std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable sizes
   std::vector<Id> masks;  // Wheres that put something harmless behind such a size, ascending
 
-  // link_consumers
+  // make_use_lists
   std::vector<Id> live;  // ascending
-  Consumers consumers;
+  UseLists consumers;
   std::vector<int64_t> counts;  // elements of each node
   std::vector<uint8_t>
       indexed;  // of Reduces: terms are found by an index (schedule/indexed_sums.h)
@@ -122,7 +122,7 @@ void simplify_tensors(SchedulerState& state);
 void find_limits(SchedulerState& state, std::span<const Id> new_id);
 /// The Buffers that a count of a Limit is made of.
 std::vector<Id> leaves_of_count(const Graph& graph, Id count);
-void link_consumers(SchedulerState& state);
+void make_use_lists(SchedulerState& state);
 void store_required(SchedulerState& state);
 void materialise(SchedulerState& state);
 void fuse_rows(SchedulerState& state);

@@ -59,7 +59,7 @@ bool is_plain_view(Op op) {
   return op == Op::Reshape || op == Op::Permute || op == Op::Flip || op == Op::Shrink;
 }
 
-void link_consumers(SchedulerState& state) {
+void make_use_lists(SchedulerState& state) {
   const Graph& g = state.graph;
   Reachable reachable;
   std::vector<Id> needed = state.roots;
