@@ -23,7 +23,7 @@ constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
      "fusion roots: of each reduction the last value that it can be fused with is materialised"},
     {"materialise", materialise, Form::TensorGraph,
      "values that cost more to recompute than to store are materialised"},
-    {"fuse rows", fuse_rows, Form::TensorGraph,
+    {"fuse row reductions", fuse_row_reductions, Form::TensorGraph,
      "row-reduction fusion: values of a row join the kernel of its reductions"},
     {"store repeated blocks", store_blocks, Form::TensorGraph,
      "values that blocks of rows would recompute are materialised"},

@@ -125,7 +125,7 @@ std::vector<Id> leaves_of_count(const Graph& graph, Id count);
 void make_use_lists(SchedulerState& state);
 void store_required(SchedulerState& state);
 void materialise(SchedulerState& state);
-void fuse_rows(SchedulerState& state);
+void fuse_row_reductions(SchedulerState& state);
 void store_blocks(SchedulerState& state);
 void limit_all(SchedulerState& state);
 void find_exact(SchedulerState& state);

@@ -56,7 +56,7 @@ class Materialiser {
   }
 
   /// Consumers first: what the kernel of a row's sum computes moves with it.
-  void fuse_rows() {
+  void fuse_row_reductions() {
     for (size_t i = state_.live.size(); i-- > 0;) {
       const Id id = state_.live[i];
       demand_.update(state_, id);
@@ -250,8 +250,8 @@ void materialise(SchedulerState& state) {
   state.materialiser->materialise();
 }
 
-void fuse_rows(SchedulerState& state) {
-  state.materialiser->fuse_rows();
+void fuse_row_reductions(SchedulerState& state) {
+  state.materialiser->fuse_row_reductions();
 }
 
 void store_blocks(SchedulerState& state) {
