@@ -11,8 +11,8 @@ namespace {
 
 // Computing again in several kernels: at most this much weight, reading at most so many values.
 constexpr uint32_t kCheapWeight = 16, kCheapLeaves = 3;
-// Computing again for every reading of an operand of matmul or convolution.
-constexpr float kManyReadings = 8, kVeryManyReadings = 32;
+// Computing again for every read of an operand of matmul or convolution.
+constexpr float kManyReads = 8, kVeryManyReads = 32;
 constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
 // A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
 // conditions.
@@ -123,7 +123,7 @@ class Materialiser {
   bool pays_as_operand(Id id) {
     const float ratio = demand_.ratio[id];
     const Op op = state_.graph[id].op;
-    if (ratio < kManyReadings || (op != Op::Pad && !is_alu(op))) return false;
+    if (ratio < kManyReads || (op != Op::Pad && !is_alu(op))) return false;
     if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
     if (is_scanned(id) && region.weight > kScannedWeight) return true;
@@ -135,7 +135,7 @@ class Materialiser {
     if (op == Op::Pad)
       return !is_left_out(id) && ratio * static_cast<float>(state_.counts[id]) >= kPaddingPays;
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
-    if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
+    if (ratio >= kVeryManyReads) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
   }
 

@@ -22,28 +22,29 @@ constexpr int64_t kFewRowsWork = 32768;  // elements from which on few rows are 
 using Runs = std::vector<uint64_t>;
 
 /// How the kernel of `reader` reads a value that it would compute itself.
-class Reading {
+class AccessPatterns {
  public:
-  Reading(SchedulerState& state, Id reader) : state_(state), g_(state.graph), reader_(reader) {}
+  AccessPatterns(SchedulerState& state, Id reader)
+      : state_(state), g_(state.graph), reader_(reader) {}
 
-  /// Along what each reading of `value` runs; none where it is not known.
+  /// Along what each read of `value` runs; none where it is not known.
   std::vector<Runs> of(Id value) {
     const auto shape = shape_of(reader_);
     if (shape.size() > 60) return {};
     Runs runs;
     for (size_t i = 0; i < shape.size(); ++i) runs.push_back(shape[i] == 1 ? 0 : uint64_t{1} << i);
     visit(reader_, std::move(runs));
-    std::vector<Runs> readings;
+    std::vector<Runs> patterns;
     for (size_t next = 0; next < found_.size(); ++next) {
       if (next == kMostVisits) return {};
       ++state_.visits;
       const auto [id, at] = found_[next];
       if (id == value)
-        readings.push_back(at);
+        patterns.push_back(at);
       else if (id == reader_ || state_.stored[id] == 0)
         enter(id, at, value);
     }
-    return readings;
+    return patterns;
   }
 
  private:
@@ -111,25 +112,25 @@ class Reading {
   std::set<std::pair<Id, Runs>> known_;
 };
 
-/// The elements of a row of `value`, where its readings run along the reader's outermost loops, all
+/// The elements of a row of `value`, where its patterns run along the reader's outermost loops, all
 /// of them up to one, and for the rest along loops of a Reduce; 0 where not.
 int64_t row_length(SchedulerState& state, Id reader, Id value) {
   const auto shape = state.shapes[reader], own = state.shapes[value];
-  const std::vector<Runs> readings = Reading(state, reader).of(value);
-  if (readings.empty()) return 0;
+  const std::vector<Runs> patterns = AccessPatterns(state, reader).of(value);
+  if (patterns.empty()) return 0;
   int64_t rows = 1, length = 1, outer = 1;
   size_t inner_axes = 0;
   for (size_t i = 0; i < own.size(); ++i) {
     const auto is_inner = [&](const Runs& at) { return at[i] == kInner; };
-    const bool inner = std::ranges::any_of(readings, is_inner);
-    for (const Runs& at : readings)
+    const bool inner = std::ranges::any_of(patterns, is_inner);
+    for (const Runs& at : patterns)
       if ((at[i] & kInner) != 0 ? at[i] != kInner : inner) return 0;
     (inner ? length : rows) *= own[i];
     if (inner && own[i] > 1) ++inner_axes;
   }
   if (inner_axes > 1) return 0;  // codegen keeps rows that one loop walks along
   uint64_t runs = 0;
-  for (const Runs& at : readings)
+  for (const Runs& at : patterns)
     for (uint64_t axis : at) runs |= axis & ~kInner;
   for (size_t i = 0; runs >> i != 0; ++i) outer *= shape[i];
   return outer == rows ? length : 0;

@@ -80,7 +80,7 @@ class LayoutChooser {
       for (const Loop& loop : nest.loops)
         if (loop.reduces)
           state_.loop_order[loop.owner] = shuffled(state_.graph.arg_list(loop.owner).size() - 1);
-      for (const Reading& r : nest.readings) {
+      for (const Access& r : nest.accesses) {
         if (state_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
         state_.stored[r.view] = 1;
         state_.order[r.view] = shuffled(shape(r.view).size());
@@ -132,7 +132,7 @@ class LayoutChooser {
 
   void find_classes() {
     for (const LoopNest& nest : nests_)
-      for (const Reading& r : nest.readings)
+      for (const Access& r : nest.accesses)
         for (uint32_t i = 0; i < r.axes.size(); ++i) {
           if (!r.axes[i].plain || r.axes[i].loops == 0) continue;
           const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
@@ -140,7 +140,7 @@ class LayoutChooser {
         }
     for (uint32_t n = 0; n < nests_.size(); ++n) {
       std::set<Id> values = {nests_[n].output};
-      for (const Reading& r : nests_[n].readings) values.insert(r.node);
+      for (const Access& r : nests_[n].accesses) values.insert(r.node);
       for (Id value : values) nests_of_[value].push_back(n);
     }
     for (const AxisKey& key : movable_) {
@@ -166,7 +166,7 @@ class LayoutChooser {
   }
 
   LayoutCost cost_of(const LoopNest& nest) const {
-    state_.visits += nest.readings.size();
+    state_.visits += nest.accesses.size();
     const bool packs =
         std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
     return {nest,
@@ -255,7 +255,7 @@ class LayoutChooser {
     const LayoutCost cost = cost_of(nest);
     const size_t lane = cost.best_loop();
     if (lane == nest.loops.size()) return;
-    for (const Reading& r : nest.readings) {
+    for (const Access& r : nest.accesses) {
       if (state_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
         state_.stored[r.view] = 1;
         state_.order[r.view] = packed_order(nest, r, lane);
@@ -280,7 +280,7 @@ class LayoutChooser {
     if (size > block && size % block == 0) state_.blocks[node] = block;
   }
 
-  void widen(const Reading& r) {
+  void widen(const Access& r) {
     state_.stored[r.widened] = 1;
     state_.order[r.widened] = widened_order(r, state_.order);
   }
@@ -289,13 +289,13 @@ class LayoutChooser {
   bool has_room() const {
     return std::ranges::all_of(nests_, [&](const LoopNest& nest) {
       std::set<Id> values;
-      for (const Reading& r : nest.readings) values.insert(r.node);
+      for (const Access& r : nest.accesses) values.insert(r.node);
       return 2 * values.size() + 2 <= state_.options.max_params;
     });
   }
 
   /// Axes in the order of the loops that run over them, the one of vectors innermost.
-  Dims packed_order(const LoopNest& nest, const Reading& r, size_t lane) {
+  Dims packed_order(const LoopNest& nest, const Access& r, size_t lane) {
     const auto place = [&](int64_t axis) -> int64_t {
       const LoopSet loops = r.view_axes[static_cast<size_t>(axis)].loops;
       if (loops == 0) return -1;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost/machine.h"
-#include "schedule/layout/readings.h"
+#include "schedule/layout/access_patterns.h"
 
 namespace plugrad::schedule {
 
@@ -35,10 +35,10 @@ class LayoutCost {
   /// loops run. The number of loops where nothing is summed there.
   size_t inner_loop(LoopSet around, size_t lane) const;
   /// Whether the value read is worth a copy in which its elements along loop `lane` are neighbours.
-  bool pays_packed(const Reading& reading, size_t lane) const;
+  bool pays_packed(const Access& access, size_t lane) const;
   /// Whether the value read is of a half type and worth a copy of floats, cast once: processors
   /// cast with the port that multiplies, and a number for all lanes in three steps.
-  bool pays_widened(const Reading& reading, size_t lane) const;
+  bool pays_widened(const Access& access, size_t lane) const;
 
  private:
   double total(size_t lane) const;
@@ -46,16 +46,16 @@ class LayoutCost {
   double body(LoopSet around, size_t lane) const;
   double starts(LoopSet around, size_t lane) const;
   double store(size_t lane) const;
-  double access(const Reading& reading, size_t lane) const;
-  double loads(const Reading& reading, size_t lane, bool gathers) const;
-  bool gathers(const Reading& reading, size_t lane) const;
+  double access_cost(const Access& access, size_t lane) const;
+  double loads(const Access& access, size_t lane, bool gathers) const;
+  bool gathers(const Access& access, size_t lane) const;
   /// Whether codegen packs what it reads along the lanes, as it does for the product of matrices.
-  bool is_panel(const Reading& reading, size_t lane) const;
+  bool is_panel(const Access& access, size_t lane) const;
   /// The loop of the vectors that are read: of a sum that does not depend on `lane` its own.
-  size_t lane_of(const Reading& reading, size_t lane) const;
-  double packed(const Reading& reading, size_t lane) const;
-  double elements_of(const Reading& reading) const;
-  bool is_read_often(const Reading& reading, double readings, bool is_matrix) const;
+  size_t lane_of(const Access& access, size_t lane) const;
+  double packed(const Access& access, size_t lane) const;
+  double elements_of(const Access& access) const;
+  bool is_read_often(const Access& access, double reads, bool is_matrix) const;
   double vectors(int64_t size) const;
 
   const LoopNest& nest_;

@@ -107,7 +107,7 @@ class InPlaceFinder {
         outputs_[form_of(plan.buffers[i])].emplace(*touched_[i].first, i);
   }
 
-  /// The output that is written next after the last reading, or at it.
+  /// The output that is written next after the last read, or at it.
   void find_output_for(uint32_t input) {
     const auto outputs = outputs_.find(form_of(plan_.buffers[input]));
     const Touched& reads = touched_[input];

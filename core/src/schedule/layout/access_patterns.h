@@ -19,7 +19,7 @@ struct AxisIndex {
 };
 
 /// One value read from memory.
-struct Reading {
+struct Access {
   Id node;
   Id view;  // the last node above it that has all of its elements and no more, maybe cast: what a
             // copy would store
@@ -44,19 +44,19 @@ struct Loop {
 struct LoopNest {
   Id output;
   std::vector<Loop> loops;
-  std::vector<Reading> readings;
+  std::vector<Access> accesses;
   std::vector<LoopSet> bodies;  // of the output and of each Reduce: the loops around one evaluation
   // By loop with vectors along it, and at last without vectors: what a register tile holds of each
   // loop (layout_cost.h). A vector counts as one.
   std::vector<std::vector<double>> tiles = {};
 };
 
-/// The loops of the kernel that computes the stored value `output` alone. No readings where it has
+/// The loops of the kernel that computes the stored value `output` alone. No reads where it has
 /// more loops than a LoopSet holds.
 LoopNest loop_nest(SchedulerState& state, Id output);
 
-/// The axes of `reading.widened`, outermost first, as the value itself has them in memory; `orders`
+/// The axes of `access.widened`, outermost first, as the value itself has them in memory; `orders`
 /// are those of the values that are not row-major.
-Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders);
+Dims widened_order(const Access& access, const std::map<Id, Dims>& orders);
 
 }  // namespace plugrad::schedule

@@ -1,4 +1,4 @@
-#include "schedule/layout/readings.h"
+#include "schedule/layout/access_patterns.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,15 +22,15 @@ class Walk {
     nest_.bodies.push_back(around_);
     stack_.push_back({nest_.output, axes, around_, kNoId, {}});
     while (!stack_.empty()) {
-      const Place at = std::move(stack_.back());
+      const Visit at = std::move(stack_.back());
       stack_.pop_back();
       visit(at);
     }
-    if (nest_.loops.size() > kMostLoops) nest_.readings.clear();
+    if (nest_.loops.size() > kMostLoops) nest_.accesses.clear();
   }
 
  private:
-  struct Place {
+  struct Visit {
     Id node;
     Axes axes;
     LoopSet around;
@@ -50,19 +50,19 @@ class Walk {
     return {LoopSet{1} << number, true, LoopSet{1} << number};
   }
 
-  void visit(const Place& at) {
+  void visit(const Visit& at) {
     ++state_.visits;
     const Node& n = g_[at.node];
     const bool leaf = at.node != nest_.output && state_.stored[at.node] != 0;
     if (leaf) {
-      nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
+      nest_.accesses.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
                                 at.view == kNoId ? at.axes : at.view_axes, at.around,
                                 state_.counts[at.node], at.widened, at.widened_axes,
                                 state_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
     for (Id s : g_.sources(n)) {
-      Place below{s, at.axes, at.around, kNoId, {}};
+      Visit below{s, at.axes, at.around, kNoId, {}};
       if (shape(s).empty()) below.axes.clear();
       if (is_movement(n.op)) enter_movement(at, below);
       if (n.op == Op::Cast) enter_cast(at, below);
@@ -71,7 +71,7 @@ class Walk {
     }
   }
 
-  void enter_movement(const Place& at, Place& below) {
+  void enter_movement(const Visit& at, Visit& below) {
     const Op op = g_[at.node].op;
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
@@ -93,7 +93,7 @@ class Walk {
   }
 
   /// A cast counts as a view: who stores a copy of it stores what was cast, once.
-  void enter_cast(const Place& at, Place& below) const {
+  void enter_cast(const Visit& at, Visit& below) const {
     continue_view(at, below);
     const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
     if (is_float(from) && is_float(to) && size_of(from) == 2 && size_of(to) > 2) {
@@ -102,7 +102,7 @@ class Walk {
     }
   }
 
-  static void continue_view(const Place& at, Place& below) {
+  static void continue_view(const Visit& at, Visit& below) {
     below.view = at.view == kNoId ? at.node : at.view;
     below.view_axes = at.view == kNoId ? at.axes : at.view_axes;
     below.widened = at.widened;
@@ -156,7 +156,7 @@ class Walk {
 
   /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
   /// is the same for all elements of the row, and of the sum over it.
-  void enter_reduce(const Place& at, Place& below) {
+  void enter_reduce(const Visit& at, Visit& below) {
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
     below.around = 0;
@@ -177,7 +177,7 @@ class Walk {
   }
 
   /// Places are told apart by what they read and how.
-  bool is_new(const Place& p) {
+  bool is_new(const Visit& p) {
     std::vector<uint64_t> key = {p.node, p.around, p.view};
     for (const AxisIndex& a : p.axes) key.push_back(a.loops * 2 + (a.plain ? 1 : 0));
     return seen_.insert(std::move(key)).second;
@@ -188,7 +188,7 @@ class Walk {
   LoopNest& nest_;
   LoopSet around_ = 0;
   bool reducing_ = false;
-  std::vector<Place> stack_;
+  std::vector<Visit> stack_;
   std::set<std::vector<uint64_t>> seen_;
   std::map<std::pair<Id, LoopSet>, Axes> loops_of_;
 };
@@ -201,16 +201,16 @@ LoopNest loop_nest(SchedulerState& state, Id output) {
   return nest;
 }
 
-Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders) {
-  Dims memory(reading.axes.size()), order(reading.widened_axes.size());
+Dims widened_order(const Access& access, const std::map<Id, Dims>& orders) {
+  Dims memory(access.axes.size()), order(access.widened_axes.size());
   std::iota(memory.begin(), memory.end(), 0);
   std::iota(order.begin(), order.end(), 0);
-  if (const auto known = orders.find(reading.node); known != orders.end()) memory = known->second;
+  if (const auto known = orders.find(access.node); known != orders.end()) memory = known->second;
   std::ranges::stable_sort(order, {}, [&](int64_t axis) -> int64_t {
-    const LoopSet loops = reading.widened_axes[static_cast<size_t>(axis)].loops;
+    const LoopSet loops = access.widened_axes[static_cast<size_t>(axis)].loops;
     if (loops == 0) return -1;
     const auto same = [&](int64_t own) {
-      return reading.axes[static_cast<size_t>(own)].loops == loops;
+      return access.axes[static_cast<size_t>(own)].loops == loops;
     };
     return std::ranges::find_if(memory, same) - memory.begin();
   });

@@ -1,5 +1,5 @@
 // Which loops of a kernel run along the axes of the values that it reads.
-#include "schedule/layout/readings.h"
+#include "schedule/layout/access_patterns.h"
 
 #include <bit>
 
@@ -26,11 +26,11 @@ struct Nest {
 }  // namespace
 
 // The next element along a joined axis is that of the last axis, which codegen cannot change.
-TEST(Readings, ALoopOverJoinedAxesTakesTheNeighboursOfTheLast) {
+TEST(AccessPatterns, ALoopOverJoinedAxesTakesTheNeighboursOfTheLast) {
   Tensors t;
   const Nest made(t, t.relu(t.reshape(t.buffer({4, 1, 8, 1}), {32})));
-  ASSERT_EQ(made.nest.readings.size(), 1u);
-  const auto& axes = made.nest.readings[0].axes;
+  ASSERT_EQ(made.nest.accesses.size(), 1u);
+  const auto& axes = made.nest.accesses[0].axes;
   EXPECT_EQ(axes[0].loops, 1u);
   EXPECT_EQ(axes[0].near, 0u);
   EXPECT_EQ(axes[2].loops, 1u);
@@ -38,18 +38,18 @@ TEST(Readings, ALoopOverJoinedAxesTakesTheNeighboursOfTheLast) {
 }
 
 // A sum may be taken in any order: its loop becomes one for each axis that it runs over.
-TEST(Readings, ASumOverJoinedAxesTakesTheNeighboursOfEach) {
+TEST(AccessPatterns, ASumOverJoinedAxesTakesTheNeighboursOfEach) {
   Tensors t;
   const Nest made(t, t.sum(t.reshape(t.buffer({6, 4, 8}), {2, 96}), {1}));
-  ASSERT_EQ(made.nest.readings.size(), 1u);
+  ASSERT_EQ(made.nest.accesses.size(), 1u);
   ASSERT_EQ(made.nest.loops.size(), 2u);
-  const auto& axes = made.nest.readings[0].axes;
+  const auto& axes = made.nest.accesses[0].axes;
   EXPECT_EQ(axes[0].loops, 3u);
   for (const auto& axis : axes) EXPECT_EQ(axis.near, 2u);
 }
 
 // The maximum of a row is the same for all terms of the sum over the row.
-TEST(Readings, ASumInsideASumIsTakenOnceForAllItsTerms) {
+TEST(AccessPatterns, ASumInsideASumIsTakenOnceForAllItsTerms) {
   Tensors t;
   const Id x = t.buffer({5, 7});
   const Nest made(t, t.sum(t.exp(t.sub(x, t.max(x, {1}))), {1}));
@@ -57,12 +57,12 @@ TEST(Readings, ASumInsideASumIsTakenOnceForAllItsTerms) {
   ASSERT_EQ(made.nest.bodies.size(), 3u);
   for (const schedule::LoopSet around : made.nest.bodies)
     EXPECT_LE(std::popcount(around), 2) << around;
-  for (const auto& reading : made.nest.readings) EXPECT_EQ(std::popcount(reading.around), 2);
+  for (const auto& access : made.nest.accesses) EXPECT_EQ(std::popcount(access.around), 2);
 }
 
 // Three quarters of the registers hold sums: 12 of 16, 24 of 32. Beside 12 sums, tiles of 2 vectors
 // and 6 rows load 8 values, those of a vector and 12 rows 13.
-TEST(Readings, ARegisterTileSharesWhatIsLoaded) {
+TEST(AccessPatterns, ARegisterTileSharesWhatIsLoaded) {
   Tensors t;
   Nest made(t, t.matmul(t.buffer({96, 64}), t.buffer({64, 96})));
   ASSERT_EQ(made.nest.loops.size(), 3u);
@@ -83,7 +83,7 @@ TEST(Readings, ARegisterTileSharesWhatIsLoaded) {
 
 // A row's maximum is taken once for the row where the elements of the row are innermost in the
 // output; where they are not, it is taken again for each of them.
-TEST(Readings, ASumOfRowsIsTakenOnceWhereRowsAreInnermost) {
+TEST(AccessPatterns, ASumOfRowsIsTakenOnceWhereRowsAreInnermost) {
   Tensors t;
   const Id x = t.buffer({4, 32, 32});
   Nest made(t, t.sub(x, t.max(x, {2})));
