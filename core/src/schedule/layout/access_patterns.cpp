@@ -36,8 +36,8 @@ class Walk {
     LoopSet around;
     Id view;  // above it only views that read each element once, and casts, from this one on
     Axes view_axes;
-    Id widened = kNoId;  // a cast of a half type, under which are only views
-    Axes widened_axes = {};
+    Id cast_copy = kNoId;  // a cast of a half type, under which are only views
+    Axes cast_copy_axes = {};
   };
 
   std::span<const int64_t> shape(Id node) { return state_.shapes[node]; }
@@ -57,7 +57,7 @@ class Walk {
     if (leaf) {
       nest_.accesses.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
                                 at.view == kNoId ? at.axes : at.view_axes, at.around,
-                                state_.counts[at.node], at.widened, at.widened_axes,
+                                state_.counts[at.node], at.cast_copy, at.cast_copy_axes,
                                 state_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
@@ -97,16 +97,16 @@ class Walk {
     continue_view(at, below);
     const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
     if (is_float(from) && is_float(to) && size_of(from) == 2 && size_of(to) > 2) {
-      below.widened = at.node;
-      below.widened_axes = at.axes;
+      below.cast_copy = at.node;
+      below.cast_copy_axes = at.axes;
     }
   }
 
   static void continue_view(const Visit& at, Visit& below) {
     below.view = at.view == kNoId ? at.node : at.view;
     below.view_axes = at.view == kNoId ? at.axes : at.view_axes;
-    below.widened = at.widened;
-    below.widened_axes = at.widened_axes;
+    below.cast_copy = at.cast_copy;
+    below.cast_copy_axes = at.cast_copy_axes;
   }
 
   /// The last axis before `end` that is not of size 1.
@@ -201,13 +201,13 @@ LoopNest loop_nest(SchedulerState& state, Id output) {
   return nest;
 }
 
-Dims widened_order(const Access& access, const std::map<Id, Dims>& orders) {
-  Dims memory(access.axes.size()), order(access.widened_axes.size());
+Dims cast_copy_order(const Access& access, const std::map<Id, Dims>& orders) {
+  Dims memory(access.axes.size()), order(access.cast_copy_axes.size());
   std::iota(memory.begin(), memory.end(), 0);
   std::iota(order.begin(), order.end(), 0);
   if (const auto known = orders.find(access.node); known != orders.end()) memory = known->second;
   std::ranges::stable_sort(order, {}, [&](int64_t axis) -> int64_t {
-    const LoopSet loops = access.widened_axes[static_cast<size_t>(axis)].loops;
+    const LoopSet loops = access.cast_copy_axes[static_cast<size_t>(axis)].loops;
     if (loops == 0) return -1;
     const auto same = [&](int64_t own) {
       return access.axes[static_cast<size_t>(own)].loops == loops;

@@ -28,8 +28,8 @@ struct Access {
   LoopSet around;                    // the loops that run around it
   int64_t elements;                  // of node
   // The node, of a half type, cast to a wider float, with all of its elements and no more; or none.
-  Id widened = kNoId;
-  std::vector<AxisIndex> widened_axes = {};
+  Id cast_copy = kNoId;
+  std::vector<AxisIndex> cast_copy_axes = {};
   bool is_constant = false;  // a copy of the view would be made once for many runs
 };
 
@@ -55,8 +55,8 @@ struct LoopNest {
 /// more loops than a LoopSet holds.
 LoopNest loop_nest(SchedulerState& state, Id output);
 
-/// The axes of `access.widened`, outermost first, as the value itself has them in memory; `orders`
+/// The axes of `access.cast_copy`, outermost first, as the value itself has them in memory; `orders`
 /// are those of the values that are not row-major.
-Dims widened_order(const Access& access, const std::map<Id, Dims>& orders);
+Dims cast_copy_order(const Access& access, const std::map<Id, Dims>& orders);
 
 }  // namespace plugrad::schedule

@@ -260,8 +260,8 @@ class LayoutChooser {
         state_.stored[r.view] = 1;
         state_.order[r.view] = packed_order(nest, r, lane);
         if (r.is_constant && stores_along(nest, lane)) cut_into_blocks(r.view);
-      } else if (state_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
-        widen(r);
+      } else if (state_.stored[r.view] == 0 && cost.pays_cast_copy(r, lane)) {
+        store_cast_copy(r);
       }
     }
   }
@@ -280,9 +280,9 @@ class LayoutChooser {
     if (size > block && size % block == 0) state_.blocks[node] = block;
   }
 
-  void widen(const Access& r) {
-    state_.stored[r.widened] = 1;
-    state_.order[r.widened] = widened_order(r, state_.order);
+  void store_cast_copy(const Access& r) {
+    state_.stored[r.cast_copy] = 1;
+    state_.order[r.cast_copy] = cast_copy_order(r, state_.order);
   }
 
   /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.

@@ -313,8 +313,8 @@ size_t LayoutCost::lane_of(const Access& access, size_t lane) const {
   return static_cast<size_t>(std::countr_zero(access.axes[inner].loops));
 }
 
-bool LayoutCost::pays_widened(const Access& access, size_t lane) const {
-  if (!packs_ || access.widened == kNoId) return false;
+bool LayoutCost::pays_cast_copy(const Access& access, size_t lane) const {
+  if (!packs_ || access.cast_copy == kNoId) return false;
   // A sum in which nothing depends on a loop around it is computed once for all of that loop.
   Access once = access;
   LoopSet used = 0;

@@ -38,7 +38,7 @@ class LayoutCost {
   bool pays_packed(const Access& access, size_t lane) const;
   /// Whether the value read is of a half type and worth a copy of floats, cast once: processors
   /// cast with the port that multiplies, and a number for all lanes in three steps.
-  bool pays_widened(const Access& access, size_t lane) const;
+  bool pays_cast_copy(const Access& access, size_t lane) const;
 
  private:
   double total(size_t lane) const;

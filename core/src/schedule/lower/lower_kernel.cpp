@@ -461,8 +461,8 @@ Id KernelLowering::reduced(const Place& at, Id value) {
   const DType dtype = g[value].dtype;
   // Sums of small floats would lose too much, a maximum is one of them; a bool has no sum.
   const bool rounds = is_float(dtype) && size_of(dtype) < 4 && op != Op::Max;
-  const DType wide = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
-  value = g.cast(value, wide);
+  const DType sum_dtype = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
+  value = g.cast(value, sum_dtype);
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;
   src.insert(src.end(), ranges.begin(), ranges.end());
@@ -475,8 +475,8 @@ Id KernelLowering::reduced(const Place& at, Id value) {
     src[0] = below[0];
     src.insert(src.end(), below.begin() + 1, below.end());
   }
-  const Id sum = g.add(Op::Reduce, wide, src, list);
-  if (dtype == DType::Bool) return g.binary(Op::CmpNe, sum, g.constant(wide, int64_t{0}));
+  const Id sum = g.add(Op::Reduce, sum_dtype, src, list);
+  if (dtype == DType::Bool) return g.binary(Op::CmpNe, sum, g.constant(sum_dtype, int64_t{0}));
   return g.cast(sum, dtype);
 }
 
