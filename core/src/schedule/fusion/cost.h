@@ -75,7 +75,7 @@ bool limit_work(SchedulerState& state);
 
 /// Stores values inside that a kernel would compute at too many indices. Returns whether anything
 /// was stored.
-bool limit_places(SchedulerState& state);
+bool limit_indices(SchedulerState& state);
 
 /// Stores expressions that a long kernel would compute of many values each, so that they become one
 /// kernel. Returns whether anything was stored.

@@ -50,7 +50,7 @@ class Materialiser {
 
   /// What is stored to keep kernels within limits may leave a Reduce to several kernels.
   void limit_all() {
-    while (limit_kernels(state_) | limit_work(state_) | limit_places(state_) |
+    while (limit_kernels(state_) | limit_work(state_) | limit_indices(state_) |
            store_shared_reductions()) {
     }
   }

@@ -36,7 +36,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   for (Id id : touched_) first_[id] = kNone;
   first_.resize(state_.graph.size(), kNone);
   touched_.clear();
-  places_.clear();
+  instances_.clear();
   loops_.assign(1, Loops{0, 0, 0, {}});
   runs_.clear();
   params_.clear();
@@ -65,38 +65,38 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
   for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
-  ast->sink = simplifier(mark_kept(g.add(Op::Sink, DType::Void, stores)));
+  ast->sink = simplifier(mark_local_buffers(g.add(Op::Sink, DType::Void, stores)));
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};
 }
 
-/// Readers have larger ids: in descending order a node is met when all its places are known.
+/// Readers have larger ids: in descending order a node is met when all its instances are known.
 std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
   Graph graph;
   Simplifier simplifier(graph);
   begin({output}, graph, simplifier);
   std::vector<Id> found;
   std::priority_queue<Id> waiting;
-  const auto reach = [&](Id node, auto&& make_place) {
+  const auto reach = [&](Id node, auto&& make_instance) {
     const bool is_new = first_[node] == kNone;
-    make_place();
+    make_instance();
     if (is_new) waiting.push(node);
   };
-  reach(output, [&] { place(output, index_list(output_index(output)), kNoId, 0); });
+  reach(output, [&] { instance(output, index_list(output_index(output)), kNoId, 0); });
   while (!waiting.empty()) {
     const Id node = waiting.top();
     waiting.pop();
     if (is_leaf(node)) continue;
-    if (is_storable(node) && places_[first_[node]].number > most) {
+    if (is_storable(node) && instances_[first_[node]].number > most) {
       found.push_back(node);
       continue;
     }
-    for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-      Place entered = places_[at];
+    for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
+      Instance entered = instances_[at];
       enter(entered);
       if (entered.value != kNoId) continue;  // padding
-      for (Id s : state_.graph.sources(node)) reach(s, [&] { source_place(entered, s); });
+      for (Id s : state_.graph.sources(node)) reach(s, [&] { source_instance(entered, s); });
     }
   }
   return found;
@@ -195,34 +195,34 @@ bool KernelLowering::may_read(std::span<const Id> leaves) const {
   return count <= state_.options.max_params;
 }
 
-/// Walks down from the root with a stack of places; a place is finished when its sources are.
+/// Walks down from the root with a stack of instances; an instance is finished when its sources are.
 Id KernelLowering::lower_value(Id root, ListId index) {
-  const uint32_t top = place(root, index, kNoId, 0);
+  const uint32_t top = instance(root, index, kNoId, 0);
   stack_.assign(1, top);
   while (!stack_.empty()) {
     const uint32_t at = stack_.back();
-    if (places_[at].value != kNoId) {
+    if (instances_[at].value != kNoId) {
       stack_.pop_back();
       continue;
     }
-    if (!places_[at].entered) {
-      Place entered = places_[at];
+    if (!instances_[at].entered) {
+      Instance entered = instances_[at];
       enter(entered);
       entered.entered = true;
-      entered.next = places_[at].next;
-      places_[at] = entered;
+      entered.next = instances_[at].next;
+      instances_[at] = entered;
       if (entered.value != kNoId) continue;
       for (Id s : state_.graph.sources(entered.node)) {
-        const uint32_t below = source_place(entered, s);
-        if (places_[below].value == kNoId) stack_.push_back(below);
+        const uint32_t below = source_instance(entered, s);
+        if (instances_[below].value == kNoId) stack_.push_back(below);
       }
       continue;
     }
-    const Place done = places_[at];
-    places_[at].value = finish(done);
+    const Instance done = instances_[at];
+    instances_[at].value = finish(done);
     stack_.pop_back();
   }
-  return places_[top].value;
+  return instances_[top].value;
 }
 
 void KernelLowering::find_phases(const std::vector<Id>& outputs) {
@@ -272,30 +272,31 @@ bool KernelLowering::is_one_element(ListId index) const {
   });
 }
 
-uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
+uint32_t KernelLowering::instance(Id node, ListId index, Id gate, uint32_t loops) {
   if (gate != kNoId && is_one_element(index)) gate = kNoId;
   loops = loops_around(index, gate, loops);
-  for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
+  for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
     ++state_.visits;
-    const Place& p = places_[at];
+    const Instance& p = instances_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
   ++state_.visits;
   const bool is_first = first_[node] == kNone;
   if (is_first) touched_.push_back(node);
-  const uint32_t number = is_first ? 1 : places_[first_[node]].number + 1;
-  places_.push_back({.node = node,
-                     .index = index,
-                     .gate = gate,
-                     .loops = loops,
-                     .next = first_[node],
-                     .number = number});
-  return first_[node] = static_cast<uint32_t>(places_.size() - 1);
+  const uint32_t number = is_first ? 1 : instances_[first_[node]].number + 1;
+  instances_.push_back({.node = node,
+                        .index = index,
+                        .gate = gate,
+                        .loops = loops,
+                        .next = first_[node],
+                        .number = number});
+  return first_[node] = static_cast<uint32_t>(instances_.size() - 1);
 }
 
-uint32_t KernelLowering::source_place(const Place& at, Id source) {
+uint32_t KernelLowering::source_instance(const Instance& at, Id source) {
   const bool scalar = state_.shapes[source].empty();
-  return place(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate, at.inner_loops);
+  return instance(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate,
+                  at.inner_loops);
 }
 
 /// Read from memory rather than computed here.
@@ -312,7 +313,7 @@ const KernelLowering::Output* KernelLowering::output(Id node) const {
   return nullptr;
 }
 
-void KernelLowering::enter(Place& at) {
+void KernelLowering::enter(Instance& at) {
   at.inner_index = at.index;
   at.inner_gate = at.gate;
   at.inner_loops = at.loops;
@@ -325,7 +326,7 @@ void KernelLowering::enter(Place& at) {
   if (op == Op::Reduce) enter_reduce(at);
 }
 
-void KernelLowering::enter_movement(Place& at) {
+void KernelLowering::enter_movement(Instance& at) {
   const Graph& tensors = state_.graph;
   const auto list = tensors.arg_list(at.node);
   const auto to = state_.shapes[at.node], from = state_.shapes[tensors[at.node].src[0]];
@@ -362,7 +363,7 @@ void KernelLowering::enter_movement(Place& at) {
 
 /// A place that is known to be inside or outside needs no condition: the condition of a place far
 /// up would otherwise take part in telling all those below it apart.
-void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
+void KernelLowering::enter_padding(Instance& at, std::span<Id> inner) {
   const Id valid = at.valid == kNoId ? kNoId : simplify_(at.valid);
   const bool known = valid != kNoId && is_const(*graph_, valid);
   if (known && const_int(*graph_, valid) == 0) {
@@ -375,7 +376,7 @@ void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
   at.inner_index = index_list(inner);
 }
 
-void KernelLowering::enter_reduce(Place& at) {
+void KernelLowering::enter_reduce(Instance& at) {
   const auto list = state_.graph.arg_list(at.node);
   const auto from = state_.shapes[state_.graph[at.node].src[0]];
   Dims sizes;
@@ -405,11 +406,12 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims
   return static_cast<uint32_t>(loops_.size() - 1);
 }
 
-Id KernelLowering::finish(const Place& at) {
+Id KernelLowering::finish(const Instance& at) {
   const Node& n = state_.graph[at.node];
   is_exact_ = is_exact_ || state_.exact[at.node] != 0;
   std::vector<Id> src;
-  for (Id s : state_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
+  for (Id s : state_.graph.sources(at.node))
+    src.push_back(instances_[source_instance(at, s)].value);
   if (n.op == Op::Pad) return padded(at, src[0]);
   if (n.op == Op::Reduce) return reduced(at, src[0]);
   if (n.op == Op::Iota) return graph_->cast(index_of(at.index)[0], n.dtype);
@@ -417,7 +419,7 @@ Id KernelLowering::finish(const Place& at) {
   return src[0];  // a view
 }
 
-Id KernelLowering::load(const Place& at) {
+Id KernelLowering::load(const Instance& at) {
   const Node& n = state_.graph[at.node];
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
   const std::vector<Id> index = index_of(at.index);
@@ -442,7 +444,7 @@ bool KernelLowering::zero_outside(Id value, Id gate) const {
   return n->op == Op::Load && n->src_count == 4 && g.sources(*n)[2] == gate;
 }
 
-Id KernelLowering::padded(const Place& at, Id value) {
+Id KernelLowering::padded(const Instance& at, Id value) {
   Graph& g = *graph_;
   if (at.valid == kNoId || zero_outside(value, at.inner_gate)) return value;
   if (g[value].op == Op::Reduce && static_cast<Op>(g.arg_list(value)[0]) == Op::Add) {
@@ -455,7 +457,7 @@ Id KernelLowering::padded(const Place& at, Id value) {
   return g.where(at.valid, value, g.constant(g[value].dtype, int64_t{0}));
 }
 
-Id KernelLowering::reduced(const Place& at, Id value) {
+Id KernelLowering::reduced(const Instance& at, Id value) {
   Graph& g = *graph_;
   const Op op = static_cast<Op>(state_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;

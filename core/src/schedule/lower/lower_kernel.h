@@ -37,13 +37,13 @@ class KernelLowering {
 
  private:
   // A node read at one index under one validity, inside one set of reduce loops.
-  struct Place {
+  struct Instance {
     Id node;
     ListId index;         // one index expression an axis
     Id gate;              // a condition outside of which the value does not matter; kNoId: none
     uint32_t loops;       // the reduce loops around it
-    uint32_t next;        // another place of the same node, or kNone
-    uint32_t number = 1;  // how many places of the node there are up to this one
+    uint32_t next;        // another instance of the same node, or kNone
+    uint32_t number = 1;  // how many instances of the node there are up to this one
     Id value = kNoId;     // what it became
     bool entered = false;
     // How the sources are read.
@@ -75,22 +75,22 @@ class KernelLowering {
   bool may_read(std::span<const Id> leaves) const;
   Id lower_value(Id root, ListId index);
   bool is_one_element(ListId index) const;
-  uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
-  uint32_t source_place(const Place& at, Id source);
-  void enter(Place& at);
-  void enter_movement(Place& at);
-  void enter_padding(Place& at, std::span<Id> inner);
-  void enter_reduce(Place& at);
-  Id finish(const Place& at);
-  Id load(const Place& at);
-  Id padded(const Place& at, Id value);
-  Id reduced(const Place& at, Id value);
+  uint32_t instance(Id node, ListId index, Id gate, uint32_t loops);
+  uint32_t source_instance(const Instance& at, Id source);
+  void enter(Instance& at);
+  void enter_movement(Instance& at);
+  void enter_padding(Instance& at, std::span<Id> inner);
+  void enter_reduce(Instance& at);
+  Id finish(const Instance& at);
+  Id load(const Instance& at);
+  Id padded(const Instance& at, Id value);
+  Id reduced(const Instance& at, Id value);
   bool zero_outside(Id value, Id gate) const;
-  bool differ_in_loops(const Place& a, const Place& b);
-  bool is_part_of_kept(Id node, const std::vector<Id>& kept) const;
+  bool differ_in_loops(const Instance& a, const Instance& b);
+  bool is_part_of_buffered(Id node, const std::vector<Id>& buffered) const;
   std::vector<std::vector<Id>> values_of(Id node);
   bool are_rows_of_operand(Id value, RangeSets& open);
-  Id mark_kept(Id sink);
+  Id mark_local_buffers(Id sink);
   bool is_leaf(Id node) const;
   bool is_storable(Id node) const;
   const Output* output(Id node) const;
@@ -115,9 +115,9 @@ class KernelLowering {
   Graph* graph_ = nullptr;
   std::unique_ptr<Indexing> indexing_;
   std::function<Id(Id)> simplify_;
-  std::vector<uint32_t> first_;  // by node of the tensor graph: its places
+  std::vector<uint32_t> first_;  // by node of the tensor graph: its instances
   std::vector<Id> touched_;
-  std::vector<Place> places_;
+  std::vector<Instance> instances_;
   std::vector<uint32_t> stack_;
   std::vector<Loops> loops_;
   std::vector<uint32_t>

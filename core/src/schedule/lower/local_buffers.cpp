@@ -14,11 +14,11 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr uint32_t kWorthKeeping = 12;  // instructions for one element: what keeping it takes
-constexpr uint32_t kMostPlaces = 32;    // of a node, which are compared with each other
+constexpr uint32_t kWorthABuffer = 12;   // instructions for one element: what keeping it takes
+constexpr uint32_t kMostInstances = 32;  // of a node, which are compared with each other
 
 // By what is computed for each element; a reduction is always worth it.
-bool is_worth_keeping(const Graph& g, RangeSets& open, Id value) {
+bool is_worth_a_buffer(const Graph& g, RangeSets& open, Id value) {
   uint32_t instructions = 0;
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&value, 1))) {
@@ -26,7 +26,7 @@ bool is_worth_keeping(const Graph& g, RangeSets& open, Id value) {
     if (g[id].op == Op::Reduce) return true;
     instructions += instructions_of(g, g[id]);
   }
-  return instructions >= kWorthKeeping;
+  return instructions >= kWorthABuffer;
 }
 
 // The ranges of indices, in the order in which they occur.
@@ -74,7 +74,7 @@ Id with_marks(Graph& g, Id sink, const std::map<Id, KeepMark>& marks) {
 }  // namespace
 
 /// Whether a node has the same value at both places but for the loops that it is read along.
-bool KernelLowering::differ_in_loops(const Place& a, const Place& b) {
+bool KernelLowering::differ_in_loops(const Instance& a, const Instance& b) {
   const std::vector<Id> from = index_of(a.index), to = index_of(b.index);
   const auto map = other_loops(*graph_, graph_->list(a.index), graph_->list(b.index));
   if (map.empty()) return false;
@@ -84,16 +84,16 @@ bool KernelLowering::differ_in_loops(const Place& a, const Place& b) {
   return std::ranges::equal(from, to, {}, moved);
 }
 
-/// Whether all that reads the node in this kernel reads it where it is kept, as a part of that.
-bool KernelLowering::is_part_of_kept(Id node, const std::vector<Id>& kept) const {
+/// Whether all that reads the node in this kernel reads it where it is buffered, as a part of that.
+bool KernelLowering::is_part_of_buffered(Id node, const std::vector<Id>& buffered) const {
   bool is_read = false;
   for (Id by : state_.consumers.of(node)) {
     ++state_.visits;
     const bool is_read_from_memory = output(by) == nullptr && is_leaf(by);
     if (first_[by] == kNone || is_read_from_memory) continue;
     is_read = true;
-    if (places_[first_[by]].number != places_[first_[node]].number ||
-        !std::ranges::binary_search(kept, by, std::greater{}))
+    if (instances_[first_[by]].number != instances_[first_[node]].number ||
+        !std::ranges::binary_search(buffered, by, std::greater{}))
       return false;
   }
   return is_read;
@@ -102,13 +102,13 @@ bool KernelLowering::is_part_of_kept(Id node, const std::vector<Id>& kept) const
 /// The node's values, by what they are but for the loops that they are read along.
 std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
   std::vector<std::vector<Id>> groups;
-  std::vector<uint32_t> first;  // of each group, a place
-  for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-    const Id value = places_[at].value;
+  std::vector<uint32_t> first;  // of each group, an instance
+  for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
+    const Id value = instances_[at].value;
     if (value == kNoId) continue;
     size_t group = 0;
-    while (group < first.size() && places_[first[group]].value != value &&
-           !differ_in_loops(places_[first[group]], places_[at]))
+    while (group < first.size() && instances_[first[group]].value != value &&
+           !differ_in_loops(instances_[first[group]], instances_[at]))
       ++group;
     if (group == first.size()) {
       first.push_back(at);
@@ -137,30 +137,30 @@ bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
 }
 
 /// The kernel with marks. Consumers come first: of values that are read at the same places the one
-/// nearest to the output is kept.
-Id KernelLowering::mark_kept(Id sink) {
+/// nearest to the output is buffered.
+Id KernelLowering::mark_local_buffers(Id sink) {
   if (outputs_.size() != 1) return sink;
   Graph& g = *graph_;
   RangeSets open(g);
-  std::vector<Id> kept;          // nodes, and those that are parts of them; descending
+  std::vector<Id> buffered;      // nodes, and those that are parts of them; descending
   std::map<Id, KeepMark> marks;  // by value
   int64_t number = 0;
   std::ranges::sort(touched_, std::greater{});
   for (Id node : touched_) {
     const Op op = state_.graph[node].op;
-    if (is_leaf(node) || places_[first_[node]].number > kMostPlaces) continue;
-    if (!kept.empty() && is_part_of_kept(node, kept)) {
-      kept.push_back(node);
+    if (is_leaf(node) || instances_[first_[node]].number > kMostInstances) continue;
+    if (!buffered.empty() && is_part_of_buffered(node, buffered)) {
+      buffered.push_back(node);
       continue;
     }
     if (!is_alu(op) && op != Op::Reduce) continue;
     for (const std::vector<Id>& values : values_of(node)) {
       const bool in_blocks = values.size() == 1 && are_rows_of_operand(values[0], open);
       if (values.size() == 1 && !in_blocks) continue;
-      if (!is_worth_keeping(g, open, values[0])) continue;
+      if (!is_worth_a_buffer(g, open, values[0])) continue;
       for (Id value : values) marks.emplace(value, KeepMark{number, in_blocks});
       ++number;
-      if (kept.empty() || kept.back() != node) kept.push_back(node);
+      if (buffered.empty() || buffered.back() != node) buffered.push_back(node);
     }
   }
   return marks.empty() ? sink : with_marks(g, sink, marks);

@@ -14,7 +14,7 @@ namespace {
 
 // A value is computed at so many indices by one kernel at most. What is looked at is then near
 // linear in the nodes, and a kernel is not much longer than the graph that it computes.
-constexpr size_t kMostPlaces = 32;
+constexpr size_t kMostIndices = 32;
 
 /// The ways of views from a kernel's output down to each of its nodes, as numbers. There may be
 /// fewer indices than ways, never more.
@@ -22,7 +22,7 @@ class Ways {
  public:
   explicit Ways(SchedulerState& state) : state_(state), g_(state.graph), of_(state.graph.size()) {}
 
-  /// Whether a node of the kernel of `output` is reached in more than kMostPlaces ways.
+  /// Whether a node of the kernel of `output` is reached in more than kMostIndices ways.
   bool are_many(Id output) {
     bool many = false;
     numbers_.clear();
@@ -33,7 +33,7 @@ class Ways {
       const std::vector<uint32_t> ways = std::move(of_[node]);
       of_[node].clear();
       state_.visits += ways.size();
-      many = many || ways.size() > kMostPlaces;
+      many = many || ways.size() > kMostIndices;
       if (many || (node != output && state_.stored[node] != 0)) continue;
       for (Id s : g_.sources(node))
         for (uint32_t way : ways) add(s, through(node, s, way));
@@ -65,7 +65,7 @@ class Ways {
 
 }  // namespace
 
-bool limit_places(SchedulerState& state) {
+bool limit_indices(SchedulerState& state) {
   bool stored_any = false;
   Ways ways(state);
   KernelLowering lowering(state);
@@ -75,7 +75,7 @@ bool limit_places(SchedulerState& state) {
     if (state.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::UserKernel)
       continue;
     if (!ways.are_many(id)) continue;
-    for (Id repeated : lowering.computed_too_often(id, kMostPlaces)) {
+    for (Id repeated : lowering.computed_too_often(id, kMostIndices)) {
       state.stored[repeated] = 1;
       stored_any = true;
     }
