@@ -103,8 +103,8 @@ class Recogniser {
         return (selects(n.src[0], r, reduced) && (varies(n.src[1]) & bit(r)) == 0) ||
                (selects(n.src[1], r, reduced) && (varies(n.src[0]) & bit(r)) == 0);
       case Op::CmpEq:
-        return (is_counter(n.src[0], r) && is_place(n.src[1], r, reduced)) ||
-               (is_counter(n.src[1], r) && is_place(n.src[0], r, reduced));
+        return (is_counter(n.src[0], r) && is_index(n.src[1], r, reduced)) ||
+               (is_counter(n.src[1], r) && is_index(n.src[0], r, reduced));
       default:
         return false;
     }
@@ -121,7 +121,7 @@ class Recogniser {
     return found;
   }
 
-  bool is_place(Id id, size_t r, Axes reduced) {
+  bool is_index(Id id, size_t r, Axes reduced) {
     const Axes along = varies(id);
     return (along & bit(r)) == 0 && (along & reduced) != 0 && !is_linear(id);
   }

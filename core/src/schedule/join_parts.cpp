@@ -38,10 +38,10 @@ struct Part {
   Id value;
 };
 
-/// Places that no part was found for, as disjoint spans in order.
-class Places {
+/// Disjoint spans of an axis, in order, that no part covers yet.
+class FreeSpans {
  public:
-  explicit Places(int64_t size) { free_.insert({0, size}); }
+  explicit FreeSpans(int64_t size) { free_.insert({0, size}); }
 
   template <class Use>
   void take(Span wanted, const Use& use) {
@@ -147,7 +147,7 @@ class Joiner {
     return g_[id].op == Op::Iota && static_cast<int64_t>(g_[id].arg) == size;
   }
 
-  /// The places for which a condition over the places of an axis holds, where they are one span.
+  /// The indices for which a condition over the indices of an axis holds, where they are one span.
   std::optional<Span> true_in(Id id, int64_t size, int depth) const {
     while (g_[id].op == Op::Reshape) id = g_[id].src[0];
     const Node& n = g_[id];
@@ -161,9 +161,9 @@ class Joiner {
     const bool counts_left = is_counter(n.src[0], size);
     const Id other = n.src[counts_left ? 1 : 0], counter = n.src[counts_left ? 0 : 1];
     if (!is_counter(counter, size) || !is_const(g_, other)) return std::nullopt;
-    const int64_t place = std::clamp<int64_t>(const_int(g_, other), -1, size);
-    Span span{place, place + 1};
-    if (n.op == Op::CmpLt) span = counts_left ? Span{0, place} : Span{place + 1, size};
+    const int64_t index = std::clamp<int64_t>(const_int(g_, other), -1, size);
+    Span span{index, index + 1};
+    if (n.op == Op::CmpLt) span = counts_left ? Span{0, index} : Span{index + 1, size};
     return both(span, {0, size});
   }
 
@@ -223,10 +223,10 @@ class Joiner {
 
   std::vector<Part> parts_of(const Chain& chain) {
     std::vector<Part> parts;
-    Places places(state_.shapes[chain.wheres[0]][chain.axis]);
+    FreeSpans free(state_.shapes[chain.wheres[0]][chain.axis]);
     const auto give = [&](Span wanted, Id value) {
-      places.take(wanted,
-                  [&](Span taken) { parts.push_back({taken, cut(new_id_[value], chain, taken)}); });
+      free.take(wanted,
+                [&](Span taken) { parts.push_back({taken, cut(new_id_[value], chain, taken)}); });
     };
     const int64_t size = state_.shapes[chain.wheres[0]][chain.axis];
     for (size_t i = 0; i < chain.wheres.size(); ++i) {

@@ -135,7 +135,7 @@ Id PartStacker::shrinks(const std::vector<Id>& parts) {
   const Id source = g_[parts[0]].src[0];
   if (std::ranges::all_of(parts, [&](Id part) { return g_[part].src[0] == source; })) {
     const Id evenly = slices(source, parts);
-    return evenly == kNoId ? at_places(source, parts) : evenly;
+    return evenly == kNoId ? at_indices(source, parts) : evenly;
   }
   const uint64_t bounds = g_[parts[0]].arg;
   std::vector<Id> below;
@@ -188,9 +188,9 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
 }
 
-/// Boxes of one source that lie anywhere along one axis: read at places that a Buffer holds.
-///   x[place]  =  sum over r of where(place == r, x[r], 0), which becomes a load
-Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
+/// Boxes of one source that lie anywhere along one axis: read at indices that a Buffer holds.
+///   x[index]  =  sum over r of where(index == r, x[r], 0), which becomes a load
+Id PartStacker::at_indices(Id source, const std::vector<Id>& parts) {
   const Dims first = list(parts[0]);
   size_t axis = first.size();
   for (Id part : parts)
@@ -233,9 +233,9 @@ Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
     const std::vector<Id> sources(g_.sources(id).begin(), g_.sources(id).end());
     return build_.elementwise(like, sources);
   };
-  Id place = along(constants(begins), 0);
-  if (length > 1) place = made(g_.binary(Op::Add, place, counter(axis + 1)));
-  const Id hit = made(g_.binary(Op::CmpEq, place, counter(all.size() - 1)));
+  Id index = along(constants(begins), 0);
+  if (length > 1) index = made(g_.binary(Op::Add, index, counter(axis + 1)));
+  const Id hit = made(g_.binary(Op::CmpEq, index, counter(all.size() - 1)));
   const Id value = build_.expand(build_.reshape(build_.permute(x, order), here), all);
   const Id chosen = made(g_.where(hit, value, g_.constant(g_[x].dtype, int64_t{0})));
   return build_.reshape(build_.reduce(Op::Add, chosen, {static_cast<int64_t>(all.size()) - 1}),

@@ -14,7 +14,7 @@ class PartStacker {
       : state_(state), g_(state.graph), build_(build) {}
 
   /// Equal for values that are computed by the same operations of the same shapes from the same
-  /// stored values, at any place in these and with any constants.
+  /// stored values, at any offset in these and with any constants.
   uint64_t signature(Id node);
 
   /// The parts, of one shape, along a new first axis; kNoId where that is not one computation over
@@ -28,7 +28,7 @@ class PartStacker {
   Id movement(const std::vector<Id>& parts);
   Id shrinks(const std::vector<Id>& parts);
   Id slices(Id source, const std::vector<Id>& parts);
-  Id at_places(Id source, const std::vector<Id>& parts);
+  Id at_indices(Id source, const std::vector<Id>& parts);
   Id elementwise(const std::vector<Id>& parts);
   bool is_read_whole(Id node) const;
   Dims list(Id node) const {

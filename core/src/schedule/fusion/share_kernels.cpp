@@ -68,7 +68,7 @@ class Sharing {
       if (is_computed(id) && !joins_launch(id)) add_kernel(id);
     if (state_.options.share_kernels) {
       KernelOrder order(kernels_.size(), state_.visits);
-      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k, order);
+      for (uint32_t k = 0; k < kernels_.size(); ++k) merge_or_append(k, order);
     }
     emit();
   }
@@ -169,7 +169,7 @@ class Sharing {
   uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
 
   /// Merges kernel `k` into an earlier one where that helps.
-  void place(uint32_t k, KernelOrder& order) {
+  void merge_or_append(uint32_t k, KernelOrder& order) {
     uint32_t mine = k;
     for (uint32_t into : candidates(k)) {
       if (!may_join(k, into) || !order.reads_too(into, read_by(k, into))) continue;

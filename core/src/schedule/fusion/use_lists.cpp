@@ -19,7 +19,7 @@ void check_devices(const SchedulerState& state, Id id) {
 
 /// Values without a device are computed where the first that reads them is; roots on the default
 /// device.
-void place_constants(SchedulerState& state) {
+void assign_devices(SchedulerState& state) {
   for (Id root : state.roots)
     if (state.devices[root] == 0) state.devices[root] = state.default_device;
   for (size_t i = state.live.size(); i-- > 0;) {
@@ -84,7 +84,7 @@ void make_use_lists(SchedulerState& state) {
   std::vector<uint32_t> at(begin.begin(), begin.end() - 1);
   for (Id id : state.live)
     for (Id s : g.sources(id)) state.consumers.ids[at[s]++] = id;
-  place_constants(state);
+  assign_devices(state);
   find_constant(state);
   find_indexed(state);
 }

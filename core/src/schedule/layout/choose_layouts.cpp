@@ -296,19 +296,19 @@ class LayoutChooser {
 
   /// Axes in the order of the loops that run over them, the one of vectors innermost.
   Dims packed_order(const LoopNest& nest, const Access& r, size_t lane) {
-    const auto place = [&](int64_t axis) -> int64_t {
+    const auto position = [&](int64_t axis) -> int64_t {
       const LoopSet loops = r.view_axes[static_cast<size_t>(axis)].loops;
       if (loops == 0) return -1;
       const auto number = static_cast<size_t>(std::countr_zero(loops));
-      return number == lane ? INT64_MAX : place_of_loop(nest, number);
+      return number == lane ? INT64_MAX : position_of_loop(nest, number);
     };
     Dims order(r.view_axes.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, place);
+    std::ranges::stable_sort(order, {}, position);
     return order;
   }
 
-  int64_t place_of_loop(const LoopNest& nest, size_t number) {
+  int64_t position_of_loop(const LoopNest& nest, size_t number) {
     const Loop& loop = nest.loops[number];
     const auto order = state_.loop_order.find(loop.owner);
     if (!loop.reduces || order == state_.loop_order.end()) return static_cast<int64_t>(number);

@@ -167,17 +167,18 @@ Id KernelLowering::with_limits(Id store, Id node) {
   Id gate = kNoId;
   for (const Limit& limit : limits->second) {
     if (shape[limit.axis] == 1 || !may_read(leaves_of_count(state_.graph, limit.count))) continue;
-    Id place = g.index(0);
+    Id position = g.index(0);
     int64_t stride = 1;
     for (size_t i = order.size(); i-- > 0;) {
       const auto axis = static_cast<size_t>(order[i]);
-      place = indexing_->add(place, indexing_->mul(index[axis], stride));
+      position = indexing_->add(position, indexing_->mul(index[axis], stride));
       if (axis == limit.axis) break;
       stride *= shape[axis];
     }
     const Id count = g.cast(lower_value(limit.count, g.list({})), DType::Index);
-    const Id hint = g.add(Op::Bounded, DType::Bool,
-                          {simplify_(place), simplify_(indexing_->mul(count, stride))}, g.list({}));
+    const Id hint =
+        g.add(Op::Bounded, DType::Bool,
+              {simplify_(position), simplify_(indexing_->mul(count, stride))}, g.list({}));
     gate = indexing_->both(gate, hint);
   }
   if (gate == kNoId) return store;

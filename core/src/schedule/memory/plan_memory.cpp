@@ -30,65 +30,65 @@ uint64_t rounded_size(const PlannedBuffer& buffer) {
 
 std::vector<Life> lives_of(const Plan& plan) {
   std::vector<Life> lives;
-  std::vector<uint32_t> place(plan.buffers.size(), UINT32_MAX);
+  std::vector<uint32_t> index(plan.buffers.size(), UINT32_MAX);
   for (uint32_t step = 0; step < plan.steps.size(); ++step)
     for (uint32_t b : plan.steps[step].buffers) {
       if (plan.buffers[b].kind != PlannedBuffer::Kind::Temporary) continue;
-      if (place[b] == UINT32_MAX) {
-        place[b] = static_cast<uint32_t>(lives.size());
+      if (index[b] == UINT32_MAX) {
+        index[b] = static_cast<uint32_t>(lives.size());
         lives.push_back({b, step, step, rounded_size(plan.buffers[b])});
       }
-      lives[place[b]].last = step;
+      lives[index[b]].last = step;
     }
   return lives;
 }
 
 /// What has a place in one arena, by offset.
-class Places {
+class ArenaBlocks {
  public:
   /// The smallest gap between values that live at the same time, else behind all of those.
   uint64_t offset_for(const Life& life) const {
     uint64_t free_from = 0, best = kNone, smallest = UINT64_MAX;
-    for (const Place& place : places_) {
-      if (place.last < life.first || life.last < place.first) continue;
-      const uint64_t gap = place.begin > free_from ? place.begin - free_from : 0;
+    for (const Block& block : blocks_) {
+      if (block.last < life.first || life.last < block.first) continue;
+      const uint64_t gap = block.begin > free_from ? block.begin - free_from : 0;
       if (gap >= life.size_bytes && gap < smallest) {
         best = free_from;
         smallest = gap;
       }
-      free_from = std::max(free_from, place.end);
+      free_from = std::max(free_from, block.end);
     }
     return best == kNone ? free_from : best;
   }
 
   void put(const Life& life, uint64_t offset) {
-    const Place place{offset, offset + life.size_bytes, life.first, life.last};
-    places_.insert(std::ranges::upper_bound(places_, offset, {}, &Place::begin), place);
-    end_ = std::max(end_, place.end);
+    const Block block{offset, offset + life.size_bytes, life.first, life.last};
+    blocks_.insert(std::ranges::upper_bound(blocks_, offset, {}, &Block::begin), block);
+    end_ = std::max(end_, block.end);
   }
 
   uint64_t end() const { return end_; }
 
  private:
   static constexpr uint64_t kNone = UINT64_MAX;
-  struct Place {
+  struct Block {
     uint64_t begin, end;
     uint32_t first, last;
   };
-  std::vector<Place> places_;
+  std::vector<Block> blocks_;
   uint64_t end_ = 0;
 };
 
 /// Puts values into the first arena of their device that has room, or into new ones. `Arena` says
 /// where a value would lie.
 template <class Arena>
-class Placement {
+class Arenas {
  public:
-  explicit Placement(SchedulerState& state)
+  explicit Arenas(SchedulerState& state)
       : plan_(state.plan), most_(state.options.max_buffer_bytes), visits_(state.visits) {}
 
   template <class OffsetFor, class Put>
-  void place(const Life& life, OffsetFor offset_for, Put put) {
+  void assign(const Life& life, OffsetFor offset_for, Put put) {
     PlannedBuffer& buffer = plan_.buffers[life.buffer];
     for (uint32_t i = 0;; ++i) {
       ++visits_;
@@ -118,22 +118,22 @@ class Placement {
 /// Large values first: what is placed early fits best, and the small ones fill the gaps. On
 /// training steps this stays within a tenth of the most that lives at once. Looks at all places for
 /// each.
-void place_by_size(SchedulerState& state, std::vector<Life>& lives) {
+void assign_by_size(SchedulerState& state, std::vector<Life>& lives) {
   std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
-  Placement<Places> placement(state);
+  Arenas<ArenaBlocks> arenas(state);
   size_t placed = 0;
   for (const Life& life : lives) {
     state.visits += placed++;
-    placement.place(
-        life, [&](const Places& places) { return places.offset_for(life); },
-        [&](Places& places, uint64_t offset) { places.put(life, offset); });
+    arenas.assign(
+        life, [&](const ArenaBlocks& blocks) { return blocks.offset_for(life); },
+        [&](ArenaBlocks& blocks, uint64_t offset) { blocks.put(life, offset); });
   }
 }
 
 /// In the order of the steps, as an allocator would. On an unrolled LSTM of 963 and 7,703 values
 /// this stays within 2% of the most that lives at once, on networks of 100 within 30%.
-void place_by_time(SchedulerState& state, const std::vector<Life>& lives) {
-  Placement<FreeBlocks> placement(state);
+void assign_by_time(SchedulerState& state, const std::vector<Life>& lives) {
+  Arenas<FreeBlocks> arenas(state);
   std::vector<const Life*> by_end;
   for (const Life& life : lives) by_end.push_back(&life);
   std::ranges::stable_sort(by_end, {}, &Life::last);
@@ -141,9 +141,9 @@ void place_by_time(SchedulerState& state, const std::vector<Life>& lives) {
   for (const Life& life : lives) {
     for (; ended < by_end.size() && by_end[ended]->last < life.first; ++ended) {
       const PlannedBuffer& old = state.plan.buffers[by_end[ended]->buffer];
-      placement.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);
+      arenas.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);
     }
-    placement.place(
+    arenas.assign(
         life, [&](const FreeBlocks& blocks) { return blocks.offset_for(life.size_bytes); },
         [&](FreeBlocks& blocks, uint64_t offset) { blocks.take(offset, life.size_bytes); });
   }
@@ -156,9 +156,9 @@ void plan_memory(SchedulerState& state) {
   if (!state.options.plan_memory)
     for (Life& life : lives) life.first = 0, life.last = UINT32_MAX;
   if (lives.size() <= kFewLives)
-    place_by_size(state, lives);
+    assign_by_size(state, lives);
   else
-    place_by_time(state, lives);
+    assign_by_time(state, lives);
 }
 
 }  // namespace plugrad::schedule
