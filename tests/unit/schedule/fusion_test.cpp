@@ -276,8 +276,8 @@ TEST(Fusion, Lookups) {
   Tensors t;
   const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
   const Id rows = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
-  const Id picked =
-      t.g.cast(t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), rows), DType::F32);
+  const Id picked = t.g.cast(
+      t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), numbers), DType::F32);
   EXPECT_EQ(kernels(t, {t.matmul(picked, table)}), 1u);
   EXPECT_EQ(kernels(t, {t.sum(picked, {0})}), 1u);
   EXPECT_EQ(kernels(t, {t.g.binary(Op::Add, t.iota(10), t.g.constant(DType::I32, int64_t{1}))}),
@@ -290,8 +290,8 @@ TEST(Fusion, Lookups) {
 TEST(Fusion, SparseCrossEntropy) {
   Tensors t;
   const Id logits = t.buffer({32, 10}), label = t.buffer({32, 1}, DType::I32);
-  const Id rows = t.expand(t.reshape(t.iota(10), {1, 10}), {32, 10});
-  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(label, {32, 10}), rows), DType::F32);
+  const Id classes = t.expand(t.reshape(t.iota(10), {1, 10}), {32, 10});
+  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(label, {32, 10}), classes), DType::F32);
   const Id losses = t.sum(t.mul(t.log_softmax(logits), picked), {1});
   EXPECT_EQ(kernels(t, {t.times(t.mean(losses, {0}), -1)}), 3u);
 }
