@@ -162,8 +162,8 @@ Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t befor
 Tensor avg_pool(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  const Tensor wide = x.cast(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
-  const Tensor sum = view_of(p, wide, 0).sum(p.kernel_axes());
+  const Tensor promoted = x.cast(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
+  const Tensor sum = view_of(p, promoted, 0).sum(p.kernel_axes());
   const DType result = tensor::real_dtype(x.dtype());
   const bool padded = p.own != Sides(p.own.size());
   if (p.all == p.own && (o.count_include_pad || !padded))

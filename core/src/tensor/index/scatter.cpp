@@ -106,21 +106,21 @@ Tensor average(const Tensor& sum, const Tensor& count) {
 /// Combines the values of each element, in the accumulation dtype.
 Tensor combine(const Hits& h, Combine how, bool include_self) {
   const DType dtype = h.x.dtype();
-  const DType wide =
+  const DType sum_dtype =
       is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : tensor::narrow_sum_dtype(dtype);
-  const Tensor x = h.x.cast(wide), values = h.values.cast(wide);
+  const Tensor x = h.x.cast(sum_dtype), values = h.values.cast(sum_dtype);
   const auto of_hits = [&](const Tensor& otherwise) {
     return plugrad::where(h.hit, values, otherwise);
   };
   if (how == Combine::Prod) {
-    const Tensor product = whole(h, of_hits(1).prod(-1, false, wide));
+    const Tensor product = whole(h, of_hits(1).prod(-1, false, sum_dtype));
     return include_self ? x * product : product;
   }
   if (how == Combine::Max) {
-    const Tensor top = whole(h, of_hits(lowest(wide)).max(-1));
+    const Tensor top = whole(h, of_hits(lowest(sum_dtype)).max(-1));
     return include_self ? x.maximum(top) : top;
   }
-  Tensor sum = whole(h, of_hits(0).sum(-1, false, wide));
+  Tensor sum = whole(h, of_hits(0).sum(-1, false, sum_dtype));
   if (include_self) sum = x + sum;
   if (how == Combine::Sum) return sum;
   const Tensor count = whole(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);

@@ -70,7 +70,7 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / reduced_count("mean", x, axes);
 }
 
-/// Variance and mean in the wide dtype. The derivative of the sum of squares with respect to the
+/// Variance and mean in the compute dtype. The derivative of the sum of squares with respect to the
 /// mean is 0, so first-order gradients skip the mean (`fixed`), which saves a pass over the
 /// elements. The last term has the value 0 and restores derivatives of higher order.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
@@ -101,7 +101,7 @@ Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
   return x.cast(dtype);
 }
 
-/// x in the wide dtype.
+/// x in the dtype of its sum.
 Tensor in_sum_dtype(const Tensor& x) {
   return x.cast(tensor::compute_dtype(x.dtype()));
 }

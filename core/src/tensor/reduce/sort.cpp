@@ -31,12 +31,12 @@ Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
 /// The key of x: u32, or u64 for dtypes of 64 bits.
 Tensor ascending_key(const Tensor& x) {
   const DType dtype = x.dtype();
-  const bool wide = size_of(dtype) == 8;
-  const DType bits = wide ? DType::U64 : DType::U32;
-  const int64_t sign = wide ? std::numeric_limits<int64_t>::min() : int64_t{1} << 31;
+  const bool has_64_bits = size_of(dtype) == 8;
+  const DType bits = has_64_bits ? DType::U64 : DType::U32;
+  const int64_t sign = has_64_bits ? std::numeric_limits<int64_t>::min() : int64_t{1} << 31;
   if (dtype == DType::Bool || is_unsigned(dtype)) return x.cast(bits);
-  if (is_integer(dtype)) return x.cast(wide ? DType::I64 : DType::I32).bitcast(bits) ^ sign;
-  if (wide) return float_key(x.bitcast(bits), sign, 0x7ff0000000000000);
+  if (is_integer(dtype)) return x.cast(has_64_bits ? DType::I64 : DType::I32).bitcast(bits) ^ sign;
+  if (has_64_bits) return float_key(x.bitcast(bits), sign, 0x7ff0000000000000);
   return float_key(x.cast(DType::F32).bitcast(bits), sign, 0x7f800000);
 }
 
