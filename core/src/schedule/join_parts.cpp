@@ -1,23 +1,22 @@
-// No local rewrite: it compares all parts of a chain.
-// A chain of Wheres that puts parts into ranges of an axis, as cat and assignments to slices record
-// it, becomes one computation for all parts that are computed alike.
+// Turns a chain of Wheres that selects parts by ranges of an axis, as cat and slice assignment
+// record it, into one computation for all parts with the same expression.
 //   before   where(i < 2, where(i < 1, pad(f(x[0])), pad(f(x[1]))), pad(f(x[2])))
 //   after    f(x)
-// Constants in which the parts differ become a Buffer of the plan. Each element is what it was.
-#include "schedule/join_parts.h"
-
+// Constants in which the parts differ become a Buffer of the plan. Values do not change. Not a
+// local rewrite: all parts of a chain are compared.
 #include <algorithm>
 #include <optional>
 #include <set>
 
+#include "schedule/simplify_tensors.h"
 #include "schedule/stack_parts.h"
 
 namespace plugrad::schedule {
 namespace {
 
-// So many parts are computed by one kernel that tells them apart.
+// Chains of at most so many parts stay: one kernel selects among them.
 constexpr size_t kFewParts = 16;
-// Where less than so many parts are alike on average, little is gained.
+// Average parts of one computation below which joining does not pay.
 constexpr size_t kFewAlike = 4;
 constexpr int kDeepestCondition = 8;
 
@@ -26,8 +25,7 @@ struct Span {
   auto operator<=>(const Span&) const = default;
 };
 
-/// The Where that has what is in `inside` along the axis from its source `part`, and everything
-/// else from source `rest`.
+/// A Where that selects source 1 for the indices `inside` of an axis, and source 2 elsewhere.
 struct Link {
   size_t axis;
   Span inside;
@@ -108,7 +106,7 @@ class Joiner {
     if (found.size() > kFewParts) chains_[top] = {first->axis, std::move(found)};
   }
 
-  /// The source of a Where that goes on with the chain.
+  /// The source of a Where that continues the chain.
   Id next_of(Id where, size_t axis) const {
     for (size_t s : {1, 2}) {
       const Id below = g_[where].src[s];
@@ -147,7 +145,7 @@ class Joiner {
     return g_[id].op == Op::Iota && static_cast<int64_t>(g_[id].arg) == size;
   }
 
-  /// The indices for which a condition over the indices of an axis holds, where they are one span.
+  /// The indices of an axis for which the condition holds; none unless they are one span.
   std::optional<Span> true_in(Id id, int64_t size, int depth) const {
     while (g_[id].op == Op::Reshape) id = g_[id].src[0];
     const Node& n = g_[id];
@@ -198,7 +196,7 @@ class Joiner {
     state_.requested[new_id_[id]] = 1;
   }
 
-  /// The rows of a buffer, joined, are that buffer: the result is a copy of it, as of a constant.
+  /// Joined rows of a buffer are the buffer itself: the root becomes a copy of it.
   void keep_root(Id root) {
     if (new_id_[root] == root) return;
     Id base = new_id_[root];
@@ -259,7 +257,7 @@ class Joiner {
     return build_.shrink(value, bounds);
   }
 
-  /// Neighbours that are computed alike become one part each.
+  /// Joins adjacent parts with the same expression.
   std::vector<Part> joined_runs(const std::vector<Part>& parts, size_t axis) {
     std::vector<Part> runs;
     for (size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
@@ -312,8 +310,8 @@ class Joiner {
   PartStacker stacker_;
   std::vector<Id> new_id_;
   std::vector<uint32_t> readers_;
-  std::vector<uint8_t> inner_;  // of a chain that was found
-  std::map<Id, Chain> chains_;  // by their last Where
+  std::vector<uint8_t> inner_;  // whether a chain contains the node
+  std::map<Id, Chain> chains_;  // by the outermost Where
 };
 
 }  // namespace

@@ -1,6 +1,4 @@
 // The scheduler as a table of stages.
-#include "schedule/pipeline.h"
-
 #include <array>
 
 #include "ir/text/printer.h"
@@ -29,7 +27,7 @@ constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
      "values that blocks of rows would recompute are materialised"},
     {"limit kernels", limit_all, Form::TensorGraph,
      "values are materialised where a kernel exceeds its limits of work, size or operands"},
-    {"find exact", find_exact, Form::TensorGraph,
+    {"find bitwise comparable", find_bitwise_comparable, Form::TensorGraph,
      "values that several kernels must compute alike to the last bit are marked"},
     {"choose layouts", choose_layouts, Form::TensorGraph,
      "stored values get an order of elements, operands may be packed"},

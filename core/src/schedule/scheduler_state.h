@@ -1,4 +1,4 @@
-// What the stages of the scheduler work on: one tensor graph on its way to a plan.
+// The state of the scheduler's stages: one tensor graph on its way to a plan.
 #pragma once
 
 #include <map>
@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "ir/facts.h"
+#include "ir/structural_hash.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::schedule {
 
 using Dims = std::vector<int64_t>;
 
-/// UseLists of every node among the live ones, as one array of ids and an offset a node.
+/// The consumers of each live node: one array of ids, and an offset for each node.
 struct UseLists {
   std::vector<uint32_t> begin;
   std::vector<Id> ids;
@@ -23,14 +24,14 @@ struct UseLists {
   }
 };
 
-/// Only the first `count` places along the axis of a value are ever looked at; an i32 of shape ().
+/// Only the first `count` indices of an axis of a value are read; `count` is an i32 of shape ().
 struct Limit {
   size_t axis;
   Id count;
   bool operator==(const Limit&) const = default;
 };
 
-/// A Buffer of `graph` whose elements are known: each as a Const node has it in its arg.
+/// A Buffer of `graph` with constant elements, in the encoding of a Const node's arg.
 struct ConstantBuffer {
   Id node;
   std::vector<uint64_t> bits;
@@ -40,7 +41,7 @@ class Materialiser;
 
 /// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
 struct SchedulerState {
-  // What was asked for.
+  // Input.
   const Graph& source;
   std::span<const Id> source_roots, source_inputs;
   uint32_t default_device = 0;
@@ -49,56 +50,58 @@ struct SchedulerState {
   // simplify_tensors
   Graph graph;
   Shapes shapes{graph};
-  std::vector<Id> roots;           // of `graph`: nodes that are stored, or Buffers
+  std::vector<Id> roots;           // of `graph`: stored nodes, or Buffers
   std::vector<Id> inputs;          // of `graph`, by input number; kNoId where no root needs it
   std::vector<uint8_t> requested;  // a root, or made contiguous
   std::vector<ConstantBuffer> constants;
   uint32_t joined_on = 0;  // device of the parts being joined, for their constants
 
   // find_limits
-  std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable sizes
-  std::vector<Id> masks;  // Wheres that put something harmless behind such a size, ascending
+  std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable size
+  // ascending: Wheres that replace elements beyond a variable size by a neutral value
+  std::vector<Id> masks;
 
   // make_use_lists
   std::vector<Id> live;  // ascending
   UseLists consumers;
-  std::vector<int64_t> counts;  // elements of each node
-  std::vector<uint8_t>
-      indexed;  // of Reduces: terms are found by an index (schedule/indexed_sums.h)
-  std::vector<int64_t> computed;  // elements that are computed: what only such Reduces look at,
-                                  // once for all rows
-  std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
+  std::vector<int64_t> counts;   // elements of each node
+  std::vector<uint8_t> indexed;  // of Reduces: terms are stored by an index (indexed_sums.cpp)
+  // computed elements of each node; a value that only indexed Reduces read is computed once for all
+  // rows
+  std::vector<int64_t> computed;
+  std::vector<uint32_t> devices;  // of each node; for constants, the device of the first consumer
   std::vector<uint8_t> constant;  // depends on Options::constants, and on no other input
 
-  // materialisation: store_required to find_exact
-  std::shared_ptr<Materialiser> materialiser;  // what these stages share
-  std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
-  std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
+  // materialisation: store_required to find_bitwise_comparable
+  std::shared_ptr<Materialiser> materialiser;  // shared by these stages
+  std::vector<uint8_t> stored;       // materialised: a Buffer, or the result of a kernel or copy
+  std::vector<uint8_t> like_matmul;  // of Reduces: reads its operands repeatedly, as a matmul does
   std::vector<uint8_t>
-      of_rows;  // not stored, and yet computed once: outside of its reader's inner loops
-  std::vector<uint8_t> in_blocks;    // its kernel makes rows of an operand itself, a few at a time
-  std::vector<uint8_t> exact;        // computed by several kernels that must agree on the last bit
-  std::vector<uint8_t> ends_kernel;  // its kernel is as long as it may be: not merged with readers
+      of_rows;  // not stored, but computed once, outside the inner loops of its reader
+  std::vector<uint8_t> in_blocks;  // its kernel computes blocks of rows of an operand
+  // several kernels compute it and must agree
+  std::vector<uint8_t> bitwise_comparable;
+  std::vector<uint8_t> ends_kernel;  // its kernel is at the limit of work: readers do not join it
 
   // choose_layouts
-  std::map<Id, Dims> order;  // of stored values that are not row-major: their axes, outermost first
-  // Of those, the ones whose innermost axis is cut into blocks of so many elements: the blocks are
-  // the outermost axis, and each is the innermost of all its own.
+  std::map<Id, Dims> order;  // of stored values that are not row-major: axes, outermost first
+  // Of those, values whose innermost axis is cut into blocks of so many elements. The block number
+  // is the outermost axis, the index inside the block the innermost.
   std::map<Id, int64_t> blocks;
-  std::map<Id, Dims> loop_order;  // of Reduces: numbers of their axes, the outermost loop first
+  std::map<Id, Dims> loop_order;  // of Reduces: indices of their axes, outermost loop first
 
   // share_kernels
-  std::vector<std::vector<Id>> kernels;  // in the order of execution: the values that each stores
+  std::vector<std::vector<Id>> kernels;  // in execution order: the values that each kernel stores
 
-  mutable uint64_t visits = 0;  // of nodes below others, counted by whoever walks there
-  mutable Reachable reachable;  // working memory of walks below single nodes
+  mutable uint64_t visits = 0;  // node visits of walks below single nodes
+  mutable Reachable reachable;  // memory of walks below single nodes
 
   // assemble
-  std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer when none
+  std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer: none
   Plan plan;
 
-  /// Whether the value is only a condition or a choice of terms that are stored by an index: it
-  /// never has memory.
+  /// Whether only indexed Reduces read the value, as a condition or choice of terms: it is never
+  /// stored.
   bool is_for_rows(Id id) const { return computed[id] != counts[id]; }
 
   SchedulerState(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
@@ -116,23 +119,43 @@ inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 /// Runs the stages before `end`.
 void run_until(SchedulerState& state, std::string_view end);
 
-// The stages, in order (pipeline.cpp).
+// The stages, in order (pipeline.cpp), and their parts.
 void simplify_tensors(SchedulerState& state);
-/// A part of it: `new_id` says which node of the scheduler state each node of the source became.
+/// `new_id`: the node of `graph` for each node of `source`.
 void find_limits(SchedulerState& state, std::span<const Id> new_id);
-/// The Buffers that a count of a Limit is made of.
+/// The Buffers that the count of a Limit is computed from.
 std::vector<Id> leaves_of_count(const Graph& graph, Id count);
 void make_use_lists(SchedulerState& state);
+/// Fills `indexed` and `computed`.
+void find_indexed(SchedulerState& state);
 void store_required(SchedulerState& state);
 void materialise(SchedulerState& state);
 void fuse_row_reductions(SchedulerState& state);
 void store_blocks(SchedulerState& state);
 void limit_all(SchedulerState& state);
-void find_exact(SchedulerState& state);
+void find_bitwise_comparable(SchedulerState& state);
 void choose_layouts(SchedulerState& state);
 void share_kernels(SchedulerState& state);
 void assemble(SchedulerState& state);
+/// By step: its kernel; null for steps without one.
+using StepKernels = std::span<std::shared_ptr<KernelAst>>;
+void find_in_place(SchedulerState& state, StepKernels kernels);
+void join_programs(SchedulerState& state, StepKernels kernels);
 void plan_memory(SchedulerState& state);
+
+/// Kernels with equal hashes are one program.
+NodeHash hash_of(const KernelAst& ast);
+inline uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+/// A copy in `to` of node `id` of `from`, with sources in `to`.
+inline Id copied_node(Graph& to, const Graph& from, Id id, std::span<const Id> sources) {
+  const Node& n = from[id];
+  const bool has_list = op_info(n.op).arg == ArgKind::List;
+  return to.add(n.op, n.dtype, sources, has_list ? to.list(from.arg_list(id)) : n.arg);
+}
 
 /// A reshape, permutation, flip or shrink: reads each element of its source at most once.
 bool is_plain_view(Op op);

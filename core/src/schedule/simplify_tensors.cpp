@@ -1,15 +1,11 @@
-// A copy, no rewrite in place: nodes of another graph are made in simplest form.
-// Copies what the roots need into the scheduler state's own graph, in its simplest form: views merge, Detach
-// and needless Contiguous and Copy vanish, uniform values are computed once, empty tensors become
-// constants.
+// Copies the nodes that the roots need into the scheduler's graph, in simplest form: views merge,
+// Detach and needless Contiguous and Copy vanish, uniform values become scalars, empty tensors
+// become constants, large reductions are split.
+#include "schedule/simplify_tensors.h"
+
 #include <algorithm>
 
 #include "base/check.h"
-#include "schedule/indexed_sums.h"
-#include "schedule/join_parts.h"
-#include "schedule/scheduler_state.h"
-#include "schedule/split_reduction.h"
-#include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -84,9 +80,9 @@ class Copier {
   }
 
  private:
-  /// Sources first, the shallower source of a commutative op before the other: the terms of a sum
-  /// over the steps of a recurrence come in the order of the steps, each right before it is added,
-  /// whatever the order of their hashes. Kernels of equal steps are then made alike.
+  /// Sources first, and of a commutative op the shallower source first: the terms of a sum over the
+  /// iterations of a recurrence come in the order of the iterations, whatever their hashes. Equal
+  /// iterations then give equal kernels.
   std::vector<Id> depth_first() const {
     const Graph& g = state_.source;
     const std::vector<uint32_t> depth = depths();
@@ -122,8 +118,7 @@ class Copier {
     return depth;
   }
 
-  /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its
-  /// source's.
+  /// Requests the value that `x` reshapes in row-major memory.
   Id request(Id x) {
     Graph& g = state_.graph;
     while (g[x].op == Op::Reshape) x = g[x].src[0];
@@ -141,8 +136,7 @@ class Copier {
     return state_.graph.add(Op::Buffer, state_.source[id].dtype, {}, state_.graph.list(list(id)));
   }
 
-  /// What is computed is stored where it is; a view, or a value with an identity, needs memory of
-  /// its own.
+  /// Computed values are stored in place; a view, or a value with an identity, needs a copy.
   Id contiguous(Id x, uint64_t identity) {
     Graph& g = state_.graph;
     if (identity != 0) return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
@@ -159,7 +153,7 @@ class Copier {
     return g.add(Op::Contiguous, g[x].dtype, {x});
   }
 
-  /// A copy to where the value already is, or of constants, is the value.
+  /// A copy to the device of the value, or of a constant, is the value itself.
   Id device_copy(Id x, uint64_t device) {
     Graph& g = state_.graph;
     const uint32_t from = devices_[x];
@@ -172,7 +166,7 @@ class Copier {
                           Dims(dims.begin(), dims.end()));
   }
 
-  /// Its sources are in memory in row-major order, whatever their shape.
+  /// Sources of user kernels are row-major in memory.
   Id user_kernel(Id id, std::vector<Id> src) {
     Graph& g = state_.graph;
     for (Id& s : src) {
@@ -235,9 +229,8 @@ class Copier {
     return total;
   }
 
-  /// How many of the terms one kernel adds up. Matrix products that read the same operand in the
-  /// forward pass meet in its gradient; each alone has all registers for its tile and its operands
-  /// packed.
+  /// Terms that one kernel adds. Matrix products that share an operand meet in its gradient; each
+  /// gets a kernel of its own, with all registers for its tile and with packed operands.
   size_t terms_together(const std::vector<Id>& terms, const Dims& op_and_axes) {
     const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
     const bool products = std::ranges::all_of(
@@ -259,7 +252,7 @@ class Copier {
     return split.result;
   }
 
-  /// What terms that are stored by an index add up to is stored in the dtype of the sum.
+  /// Terms that are stored by an index are added in the dtype of the sum.
   Id indexed(Op op, Id x, const Dims& axes) {
     const DType dtype = state_.graph[x].dtype;
     if (!is_float(dtype) || size_of(dtype) >= 4) return build_.reduce(op, x, axes);

@@ -8,13 +8,8 @@
 namespace plugrad::schedule {
 namespace {
 
-// Longer expressions stay as they are: the walk down is recursive.
+// Recursion limit; deeper expressions are not stacked.
 constexpr uint32_t kDeepest = 200;
-
-uint64_t mixed(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-  return hash ^ (hash >> 29);
-}
 
 Dims with_front(int64_t first, std::span<const int64_t> rest) {
   Dims out = {first};
@@ -24,7 +19,7 @@ Dims with_front(int64_t first, std::span<const int64_t> rest) {
 
 }  // namespace
 
-/// Whether the value has memory of its own, or is a sum: it is read, not computed again.
+/// Whether the value is stored, or a reduction.
 bool PartStacker::is_read_whole(Id node) const {
   const Op op = g_[node].op;
   if (node < state_.requested.size() && state_.requested[node] != 0) return true;
@@ -81,7 +76,7 @@ Id PartStacker::stack_different(const std::vector<Id>& parts) {
   return is_movement(first.op) ? movement(parts) : elementwise(parts);
 }
 
-/// Half types wait as f32, which holds all their numbers.
+/// Half types are stored as f32, which holds all of their values.
 Id PartStacker::constants(const std::vector<Id>& parts) {
   const DType dtype = g_[parts[0]].dtype;
   if (dtype == DType::Index || dtype == DType::WeakFloat) return kNoId;
@@ -150,7 +145,7 @@ Id PartStacker::shrinks(const std::vector<Id>& parts) {
       x, with_front(0, with_front(static_cast<int64_t>(parts.size()), list(parts[0]))));
 }
 
-/// Boxes of one source that lie at even distances along one axis, and do not overlap.
+/// Slices of one source at constant distance along one axis, without overlap.
 Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   const auto count = static_cast<int64_t>(parts.size());
   Dims bounds = list(parts[0]);
@@ -174,7 +169,7 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   bounds[2 * axis + 1] = std::min(begin + count * stride, size);
   Id x = build_.shrink(source, bounds);
   Dims shape = build_.shape(x), pads(2 * shape.size(), 0);
-  pads[2 * axis + 1] = count * stride - shape[axis];  // behind the last, where the source ends
+  pads[2 * axis + 1] = count * stride - shape[axis];  // beyond the source, for the last slice
   x = build_.pad(x, pads);
   shape[axis] = stride;
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), count);
@@ -188,8 +183,9 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
 }
 
-/// Boxes of one source that lie anywhere along one axis: read at indices that a Buffer holds.
-///   x[index]  =  sum over r of where(index == r, x[r], 0), which becomes a load
+/// Slices of one source at any offsets along one axis, read at indices from a Buffer. The sum
+/// becomes one load.
+///   x[index]  =  sum over r of where(index == r, x[r], 0)
 Id PartStacker::at_indices(Id source, const std::vector<Id>& parts) {
   const Dims first = list(parts[0]);
   size_t axis = first.size();

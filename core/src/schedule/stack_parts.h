@@ -1,4 +1,4 @@
-// Many values that are computed alike, as one value with an axis more.
+// Turns many values with the same expression into one value with an additional axis.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ class PartStacker {
   PartStacker(SchedulerState& state, TensorBuilder& build)
       : state_(state), g_(state.graph), build_(build) {}
 
-  /// Equal for values that are computed by the same operations of the same shapes from the same
-  /// stored values, at any offset in these and with any constants.
+  /// Equal for values with the same operations and shapes over the same stored values, whatever
+  /// their offsets in these and their constants.
   uint64_t signature(Id node);
 
-  /// The parts, of one shape, along a new first axis; kNoId where that is not one computation over
-  /// what they read.
+  /// The parts, which have one shape, along a new first axis; kNoId where they are not one
+  /// computation.
   Id stack(const std::vector<Id>& parts);
 
  private:

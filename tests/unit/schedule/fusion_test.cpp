@@ -275,7 +275,7 @@ TEST(Fusion, SharedWeightsOfAttention) {
 TEST(Fusion, Lookups) {
   Tensors t;
   const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
-  const Id rows = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
+  const Id numbers = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
   const Id picked = t.g.cast(
       t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), numbers), DType::F32);
   EXPECT_EQ(kernels(t, {t.matmul(picked, table)}), 1u);

@@ -47,7 +47,7 @@ void Demand::update(const SchedulerState& state, Id node) {
   for (Id c : state.consumers.of(node)) {
     ++state.visits;
     const bool ends = state.stored[c] != 0, reduces = state.graph[c].op == Op::Reduce;
-    const bool once = reduces || state.graph[c].op == Op::Pad;  // the padding needs no evaluation
+    const bool once = reduces || state.graph[c].op == Op::Pad;  // padding needs no evaluation
     const float grows = once ? 1.0f : static_cast<float>(state.computed[c]) / own;
     ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
     operand[node] |= reduces ? state.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);

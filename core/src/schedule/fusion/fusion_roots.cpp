@@ -1,9 +1,9 @@
-// A choice, no rewrite.
-// Where the value of each Reduce is stored. It flows on through elementwise ops and views that read
-// each of its elements once, because those can be computed in its own loops:
+// Chooses the fusion root of each Reduce: the last value that it can be fused with, which is
+// stored. The value of a Reduce flows through elementwise ops and views that read each element
+// once, because they can run in its loops:
 //   matmul -> + bias -> relu -> [store]       sum -> * 1/n -> [store] -> expand …
-// It stops at a view that repeats elements, at paths that part and do not meet again, and mostly at
-// another Reduce.
+// The flow ends at a view that repeats elements, where paths part and do not meet again, and at
+// most other Reduces.
 #include <algorithm>
 #include <functional>
 
@@ -13,9 +13,10 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr size_t kMostPartedNodes = 64;  // at once, and in all, where parted paths may meet
+// nodes, at once and in all, for paths that part and may meet
+constexpr size_t kMostPartedNodes = 64;
 constexpr int64_t kEnoughOutputs =
-    1024;  // of a sum that takes the loops of a convolution into its own
+    1024;  // outputs of a sum into which the loops of a convolution may nest
 constexpr int64_t kLargeReduction = 32768;
 
 class FusionRoots {
@@ -37,7 +38,7 @@ class FusionRoots {
       const int64_t reads = state_.counts[g_[id].src[0]];
       state_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
       if (carries_[id] == 0)
-        store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
+        store_end_of_flow(id);  // otherwise the flow of an inner Reduce passed through
     }
   }
 
@@ -47,19 +48,19 @@ class FusionRoots {
     load_ = state_.like_matmul[reduce] != 0 ? 2 : 1;
     views_only_ = true;
     Id at = flow_from(reduce);
-    // Views at the end only say how the readers see the value: it is stored in the order of its own
+    // Trailing views only change how readers index the value: it is stored in the order of its
     // loops.
     while (is_movement(g_[at].op) && state_.stored[at] == 0 &&
            2 * state_.counts[at] > state_.counts[g_[at].src[0]])
       at = g_[at].src[0];
-    // What is behind a variable size need not be computed then.
+    // Elements beyond a variable size need no value then.
     while (is_mask(at) && state_.stored[at] == 0 && carries_[g_[at].src[1]] != 0)
       at = g_[at].src[1];
     state_.stored[at] = 1;
   }
 
-  /// Where the value of a Reduce goes. Light ones that meet go on together, unless another Reduce
-  /// is in the way: then it counts which of them comes.
+  /// Follows the value of a Reduce. Light Reduces that meet continue together, unless another
+  /// Reduce lies ahead: whether it can be joined depends on the Reduce that arrives.
   Id flow_from(Id reduce) {
     std::vector<Id> path;
     Id at = reduce;
@@ -89,11 +90,11 @@ class FusionRoots {
 
   bool is_mask(Id id) const { return std::ranges::binary_search(state_.masks, id); }
 
-  /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is
-  /// fast alone only.
+  /// Whether another Reduce flows through `next` and one of the two is a matmul, which is only fast
+  /// alone.
   bool clashes(Id next) const { return carries_[next] != 0 && carries_[next] + load_ > 2; }
 
-  /// Where the value at `at` goes if it can flow on there, kNoId if not.
+  /// The node into which the value at `at` can flow; kNoId for none.
   Id advance(Id at) const {
     const auto consumers = state_.consumers.of(at);
     if (consumers.empty()) return kNoId;
@@ -116,8 +117,8 @@ class FusionRoots {
     return load_ == 1 || !meets_light_reduction(c, at) ? c : kNoId;
   }
 
-  /// Whether a source of `node` other than `from` is a pool's result, say: what is read once more
-  /// in the loops of a matmul is better computed by who reads both.
+  /// Whether another source of `node` is e.g. a pooling result: reading it in the loops of a matmul
+  /// costs more than a kernel that reads both.
   bool meets_light_reduction(Id node, Id from) const {
     return std::ranges::any_of(g_.sources(node), [&](Id s) {
       return s != from && state_.stored[s] == 0 && !is_repeated(s) &&
@@ -125,15 +126,15 @@ class FusionRoots {
     });
   }
 
-  /// Whether only views lie between `id` and one that repeats elements, below which a Reduce is
-  /// stored, though maybe not yet: its place in the graph may be after the matmul's.
+  /// Whether only views lie between `id` and a view that repeats elements. The Reduce below that is
+  /// stored, possibly later: it may have a larger id than the matmul.
   bool is_repeated(Id id) const {
     for (; is_movement(g_[id].op); id = g_[id].src[0])
       if (g_[id].op == Op::Expand) return true;
     return false;
   }
 
-  /// Whether the loops of the Reduce can stand inside those of the Reduce `outer`.
+  /// Whether the loops of the Reduce may nest in those of the Reduce `outer`.
   bool nests_in(Id outer) const {
     const int64_t work = state_.counts[g_[reduce_].src[0]], outputs = state_.counts[outer];
     const int64_t threads = state_.options.threads;
@@ -143,8 +144,8 @@ class FusionRoots {
     return views_only_ && is_sum(reduce_) && is_sum(outer) && outputs >= kEnoughOutputs;
   }
 
-  /// Whether only views lie between `view` and a sum that the Reduce nests in: the gradient of a
-  /// convolution.
+  /// Whether only views lie between `view` and a sum that the Reduce nests in, as in the gradient
+  /// of a convolution.
   bool reaches_sum(Id view) const {
     while (is_plain_view(g_[view].op) || g_[view].op == Op::Pad) {
       const auto consumers = state_.consumers.of(view);
@@ -154,7 +155,8 @@ class FusionRoots {
     return g_[view].op == Op::Reduce && nests_in(view);
   }
 
-  /// The elementwise op in which all paths from `at` meet again, on which only elementwise ops lie.
+  /// The elementwise op in which all paths from `at` meet again, if only elementwise ops lie on
+  /// them.
   Id meeting_point(Id at) const {
     std::vector<Id> front;  // a heap with the earliest node on top
     const auto add_consumers = [&](Id id) {
@@ -184,11 +186,11 @@ class FusionRoots {
   const Graph& g_;
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
   std::vector<uint8_t>
-      carries_;             // by node that a Reduce flows through: 1, or 2 for one like matmul
-  std::vector<Id> end_of_;  // by node that a light Reduce flows through, behind other Reduces
-  Id reduce_ = kNoId;       // whose value flows
-  uint8_t load_ = 1;        // what it adds to carries_
-  bool views_only_ = true;  // since it left
+      carries_;             // by node with a Reduce flowing through: 1, or 2 for one like a matmul
+  std::vector<Id> end_of_;  // by node with a light Reduce flowing through, after other Reduces
+  Id reduce_ = kNoId;       // the Reduce that flows
+  uint8_t load_ = 1;        // its contribution to carries_
+  bool views_only_ = true;  // on its path so far
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A choice, no rewrite.
-// A value that its readers see through different views is computed at different indices: twice at
-// each step of a recurrence x[1:] = f(x[:-1]), 2^n times after n steps, where it has no memory.
+// Stores values that one kernel would compute at too many indices. A value that its readers see
+// through different views is computed at different indices: twice in each iteration of a recurrence
+// x[1:] = f(x[:-1]), 2^n times after n iterations.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -12,17 +12,17 @@
 namespace plugrad::schedule {
 namespace {
 
-// A value is computed at so many indices by one kernel at most. What is looked at is then near
-// linear in the nodes, and a kernel is not much longer than the graph that it computes.
+// Indices at which one kernel may compute a value. Bounds the walk to near linear time, and the
+// length of a kernel to a multiple of the graph's.
 constexpr size_t kMostIndices = 32;
 
-/// The ways of views from a kernel's output down to each of its nodes, as numbers. There may be
-/// fewer indices than ways, never more.
+/// Numbers the paths of views from a kernel's output down to each of its nodes: an upper bound of
+/// the indices.
 class Ways {
  public:
   explicit Ways(SchedulerState& state) : state_(state), g_(state.graph), of_(state.graph.size()) {}
 
-  /// Whether a node of the kernel of `output` is reached in more than kMostIndices ways.
+  /// Whether more than kMostIndices paths lead to a node of the kernel of `output`.
   bool are_many(Id output) {
     bool many = false;
     numbers_.clear();
@@ -58,8 +58,8 @@ class Ways {
 
   SchedulerState& state_;
   const Graph& g_;
-  std::vector<std::vector<uint32_t>> of_;  // by node, while it waits
-  std::priority_queue<Id> waiting_;        // readers first
+  std::vector<std::vector<uint32_t>> of_;  // by node, while it is queued
+  std::priority_queue<Id> waiting_;        // consumers first
   std::map<std::tuple<uint32_t, Op, uint64_t, ListId>, uint32_t> numbers_;
 };
 

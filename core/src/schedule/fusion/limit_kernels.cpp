@@ -1,5 +1,4 @@
-// A choice, no rewrite.
-// Keeps kernels within the number of buffers that one may take.
+// Stores values so that every kernel keeps to the limit on its buffers.
 #include <algorithm>
 
 #include "schedule/fusion/cost.h"
@@ -26,8 +25,8 @@ class Limiter {
     stored_any_ = true;
   }
 
-  /// Collects what the value of `id` reads; false when that is too much. It is what the source
-  /// reads that reads most, and some values more, mostly.
+  /// Collects the stored values that `id` reads; false if there are too many. In most cases they
+  /// are those of one source and a few more, so that nodes share sets.
   bool fits(Id id) {
     Id largest = kNoId;
     for (Id s : state_.graph.sources(id))
@@ -51,7 +50,7 @@ class Limiter {
 
   const std::vector<Id>& set(Id id) const { return sets_[set_of_[id]]; }
 
-  /// What the sources of `id` read and `largest` among them does not.
+  /// The stored values that sources other than `largest` read in addition.
   std::vector<Id> read_beside(Id id, Id largest) const {
     std::vector<Id> more;
     const auto add = [&](Id leaf) {
@@ -64,7 +63,7 @@ class Limiter {
       if (state_.stored[s] != 0)
         add(s);
       else if (s != largest)
-        std::ranges::for_each(set(s), add);  // none of constants
+        std::ranges::for_each(set(s), add);  // empty for constants
     }
     return more;
   }
@@ -92,7 +91,7 @@ class Limiter {
     refresh(id);
   }
 
-  /// The views between `id` and what was just stored read only that now.
+  /// Updates the views between `id` and the value just stored.
   void refresh(Id id) {
     for (Id s : state_.graph.sources(id)) {
       std::vector<Id> views;
@@ -109,8 +108,8 @@ class Limiter {
 
   SchedulerState& state_;
   std::vector<uint32_t> set_of_;              // by id: index into sets_, 0 is empty
-  std::vector<std::vector<Id>> sets_ = {{}};  // sorted leaves
-  std::vector<uint8_t> is_shared_ = {1};      // by set: of a node that others may read
+  std::vector<std::vector<Id>> sets_ = {{}};  // sorted
+  std::vector<uint8_t> is_shared_ = {1};      // by set: whether several nodes may have it
   bool stored_any_ = false;
 };
 

@@ -1,9 +1,8 @@
-// A cut, no rewrite.
-// Cuts kernels that would compute too much for one element: a compiler's time grows faster than a
-// kernel does. The nodes up to one place in the order of the graph are a kernel's, and every value
-// among them that is needed behind that place is stored, unless it is cheap:
-//   y = sin(y * w) + x, n times, and its gradient -> kernels of some steps each, reading the
-//   values that the steps before stored
+// Cuts kernels that would compute too much for one element: compile time grows faster than a kernel
+// does. A kernel gets the nodes up to one position in the order of the graph; values among them
+// that later nodes need are stored unless they are cheap.
+//   before   y = sin(y * w) + x, n times, and its gradient, in one kernel
+//   after    kernels of some iterations each, which read the values stored by those before
 // Equal parts are cut equally, so that few kernels are compiled.
 #include <algorithm>
 
@@ -12,11 +11,12 @@
 namespace plugrad::schedule {
 namespace {
 
-// Instructions that a value is worth which is written, read back and kept in the cache: 12 bytes,
-// at four operations a byte (StoreCost).
+// Instructions that cost as much as to write a value, read it and keep it in the cache: 12 bytes at
+// four operations a byte (StoreCost).
 constexpr uint32_t kWorthStoring = 48;
 
-// A kernel has at most 128 ranges (codegen/analysis/access.h), of which up to 16 are its own.
+// Instructions of a reduce loop: a kernel has at most 128 ranges (codegen/analysis/access.h), up to
+// 16 of them for its output.
 constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
 
 class WorkLimiter {
@@ -44,9 +44,9 @@ class WorkLimiter {
   }
 
  private:
-  /// No less than the work of the node. Where all of its sources but cheap ones follow from one
-  /// node that was counted, they compute nothing but what that node does and what came after it;
-  /// otherwise what two sources need counts twice.
+  /// Sets an upper bound of the node's work. If all sources that are not cheap follow from one
+  /// counted node, they compute only that node and later ones; otherwise nodes that two sources
+  /// need count twice.
   void estimate(Id id) {
     uint64_t own = instructions_of(g_, g_[id]), sum = own;
     Id base = kNoId;
@@ -73,7 +73,7 @@ class WorkLimiter {
     base_[id] = id;
   }
 
-  /// The instructions of what is computed for `id`; counts until there are more than `enough`.
+  /// Instructions to compute `id`; stops counting above `enough`.
   uint32_t work_below(Id id, uint32_t enough) {
     ++epoch_;
     region_.assign(1, id);
@@ -121,7 +121,7 @@ class WorkLimiter {
     return part;
   }
 
-  /// By `end` or what comes after it, through views or not.
+  /// By `end` or a later node, directly or through views.
   bool is_needed_from(Id id, Id end) const {
     return std::ranges::any_of(state_.consumers.of(id), [&](Id c) {
       return c >= end || (is_movement(g_[c].op) && state_.stored[c] == 0 && needed_[c] == end);
@@ -137,11 +137,11 @@ class WorkLimiter {
 
   SchedulerState& state_;
   const Graph& g_;
-  std::vector<uint32_t> most_;    // by id: no less than the instructions of what it computes
+  std::vector<uint32_t> most_;    // by id: upper bound of its instructions
   std::vector<Id> base_;          // by id: the node from which its work was estimated
-  std::vector<uint64_t> behind_;  // by id: the work of all nodes up to it, cheap sources included
+  std::vector<uint64_t> behind_;  // by id: work of all nodes up to it, with cheap sources
   uint64_t total_ = 0;
-  std::vector<Id> needed_;  // by id: where it was cut last, if the node is needed behind that
+  std::vector<Id> needed_;  // by id: the last cut after which the node is needed
   std::vector<uint32_t> epoch_of_;
   uint32_t epoch_ = 0;
   std::vector<Id> region_;

@@ -1,6 +1,6 @@
-// A choice, no rewrite.
-// Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one
-// value for each Reduce (choose_fusion_roots), and what costs more to compute again than to store.
+// Chooses the values that get memory (materialisation): roots, contiguous values, both ends of
+// copies, one value for each Reduce (fusion_roots.cpp), and values that cost more to recompute than
+// to store.
 #include <algorithm>
 
 #include "schedule/fusion/cost.h"
@@ -9,22 +9,23 @@
 namespace plugrad::schedule {
 namespace {
 
-// Computing again in several kernels: at most this much weight, reading at most so many values.
+// Recomputation in several kernels: limits on the weight and on the stored values read.
 constexpr uint32_t kCheapWeight = 16, kCheapLeaves = 3;
-// Computing again for every read of an operand of matmul or convolution.
+// Recomputation for every read of an operand of a matmul or convolution: reads of each element, and
+// limits on the weight.
 constexpr float kManyReads = 8, kVeryManyReads = 32;
 constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
-// A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
-// conditions.
+// Total reads from which a padded operand is stored with its padding: the loops of its kernel then
+// need no conditions.
 constexpr float kPaddingPays = 1 << 20;
-constexpr uint32_t kScannedWeight = 4;  // read by the blocks of a scan, whose lanes are its readers
-constexpr float kFewTimes = 4;  // that a light Reduce may be computed by each kernel that reads it
+constexpr uint32_t kScannedWeight = 4;  // weight of a value that all lanes of a scan read
+constexpr float kFewTimes = 4;  // evaluations of an element of a light Reduce that may be repeated
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kRounds = 4;
 
 }  // namespace
 
-/// What the stages of materialisation share. Each stage is one function.
+/// The state of the stages of materialisation; each stage is one function.
 class Materialiser {
  public:
   explicit Materialiser(SchedulerState& state)
@@ -48,14 +49,14 @@ class Materialiser {
     }
   }
 
-  /// What is stored to keep kernels within limits may leave a Reduce to several kernels.
+  /// Storing a value to keep to a limit may leave a Reduce in several kernels.
   void limit_all() {
     while (limit_kernels(state_) | limit_work(state_) | limit_indices(state_) |
            store_shared_reductions()) {
     }
   }
 
-  /// Consumers first: what the kernel of a row's sum computes moves with it.
+  /// Consumers first: nodes that the kernel of a row's sum computes move with the sum.
   void fuse_row_reductions() {
     for (size_t i = state_.live.size(); i-- > 0;) {
       const Id id = state_.live[i];
@@ -70,9 +71,9 @@ class Materialiser {
     }
   }
 
-  /// A maximum and where it is are found by kernels that both compute what they compare: equal to
-  /// the last bit only if neither rounds a multiply-add once that the other rounds twice.
-  void find_exact() {
+  /// Finds values that two kernels compute to compare them, e.g. a maximum and its index. Results
+  /// are bitwise comparable only if both kernels contract the same multiply-adds.
+  void find_bitwise_comparable() {
     const Graph& g = state_.graph;
     for (Id id : state_.live) {
       if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
@@ -80,7 +81,7 @@ class Materialiser {
       for (Id side : g.sources(id)) {
         while (is_movement(g[side].op) && state_.stored[side] == 0) side = g[side].src[0];
         if (state_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
-          state_.exact[side] = 1;
+          state_.bitwise_comparable[side] = 1;
       }
     }
   }
@@ -92,7 +93,8 @@ class Materialiser {
            state_.requested[id] != 0 || state_.indexed[id] != 0;
   }
 
-  /// A pool's counts of equal maxima, say: four elements that the kernels read anyway.
+  /// E.g. the counts of equal maxima of pooling: sums of four elements that the kernels read
+  /// anyway.
   void repeat_light_reductions() {
     for (size_t i = state_.live.size(); i-- > 0;) {
       const Id id = state_.live[i];
@@ -106,7 +108,7 @@ class Materialiser {
     }
   }
 
-  /// Consumers first, so that storing one value changes what those below it cost.
+  /// Consumers first: storing a value changes the cost of the values below it.
   bool store_operands() {
     bool changed = false;
     for (size_t i = state_.live.size(); i-- > 0;) {
@@ -128,7 +130,8 @@ class Materialiser {
     const Region region = regions_.below(id);
     if (is_scanned(id) && region.weight > kScannedWeight) return true;
     if (state_.constant[id] != 0 && is_alu(op) && region.weight > kTrivialWeight) return true;
-    const bool is_mask = state_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
+    // A mask depends on indices only: loops compute parts of it.
+    const bool is_mask = state_.graph[id].dtype == DType::Bool;
     if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
       return false;
     if (demand_.operand[id] == 0) return is_alu(op) && region.weight > kCheapWeight;
@@ -139,7 +142,7 @@ class Materialiser {
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
   }
 
-  /// Whether a reader chooses the value by places alone, as scans do, not by data.
+  /// Whether a consumer selects the value by index alone, as scans do, and not by data.
   bool is_scanned(Id id) {
     const Graph& g = state_.graph;
     return std::ranges::any_of(state_.consumers.of(id), [&](Id by) {
@@ -151,7 +154,7 @@ class Materialiser {
     });
   }
 
-  /// Whether nothing of the padding is in a sum: loops then run over the rest alone.
+  /// Whether sums skip the padding: loops then only run over the rest.
   bool is_left_out(Id id) const {
     const Graph& g = state_.graph;
     return std::ranges::all_of(state_.consumers.of(id), [&](Id by) {
@@ -165,8 +168,8 @@ class Materialiser {
     });
   }
 
-  /// Whether a place is the one looked for, for all places: more than both sides hold, and a sum of
-  /// what it picks becomes one load. What it compares may be stored.
+  /// Whether the value compares data with a counter: it has more elements than either side, and a
+  /// sum that it selects for becomes one load. Its operands may be stored.
   bool compares_with_counter(Id id) const {
     const Graph& g = state_.graph;
     if (!is_compare(g[id].op)) return false;
@@ -176,7 +179,7 @@ class Materialiser {
     });
   }
 
-  /// Sources first: what is stored makes those above it cheap.
+  /// Sources first: a stored value makes the values above it cheap.
   bool store_shared() {
     bool changed = false;
     for (Id id : state_.live) {
@@ -207,7 +210,7 @@ class Materialiser {
     return changed;
   }
 
-  /// Whether the kernel that computes `root` adds to a product that it computes.
+  /// Whether the kernel of `root` adds to a product that it computes.
   bool may_contract(Id root) const {
     const Graph& g = state_.graph;
     Reachable& reachable = state_.reachable;
@@ -232,7 +235,7 @@ class Materialiser {
   Demand demand_;
   RegionFinder regions_;
   StoreCost cost_;
-  std::vector<uint8_t> repeated_;  // Reduces that every kernel computes that reads them
+  std::vector<uint8_t> repeated_;  // Reduces recomputed by every kernel that reads them
 };
 
 void store_required(SchedulerState& state) {
@@ -240,7 +243,7 @@ void store_required(SchedulerState& state) {
   state.like_matmul.assign(state.graph.size(), 0);
   state.of_rows.assign(state.graph.size(), 0);
   state.in_blocks.assign(state.graph.size(), 0);
-  state.exact.assign(state.graph.size(), 0);
+  state.bitwise_comparable.assign(state.graph.size(), 0);
   state.ends_kernel.assign(state.graph.size(), 0);
   state.materialiser = std::make_shared<Materialiser>(state);
   state.materialiser->store_required();
@@ -262,8 +265,8 @@ void limit_all(SchedulerState& state) {
   state.materialiser->limit_all();
 }
 
-void find_exact(SchedulerState& state) {
-  state.materialiser->find_exact();
+void find_bitwise_comparable(SchedulerState& state) {
+  state.materialiser->find_bitwise_comparable();
   state.materialiser.reset();
 }
 

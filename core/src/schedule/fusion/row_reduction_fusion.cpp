@@ -1,9 +1,7 @@
-// An analysis, no rewrite.
-// What the rows of a value have in common is computed in the kernel that reads the row again, while
-// the row is in the cache: softmax's maximum and sum, layernorm's mean and variance. Where a
-// product of matrices reads rows that are made by another one, as attention does, both are one
-// kernel that takes the rows in blocks: the scores of a block wait in scratch, and are never
-// stored.
+// Fuses reductions of rows into the kernel that reads the row again, while the row is in the cache:
+// maximum and sum of softmax, mean and variance of layernorm. If a matmul reads rows that another
+// matmul makes, as in attention, one kernel takes the rows in blocks: the scores of a block stay in
+// local memory and are never stored.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -13,21 +11,21 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr uint64_t kInner = uint64_t{1} << 63;  // runs along loops of a Reduce
+constexpr uint64_t kInner = uint64_t{1} << 63;  // index along loops of a Reduce
 constexpr size_t kMostVisits = 400;
-constexpr int64_t kRowsOfBlock = 16;     // about
-constexpr int64_t kFewRowsWork = 32768;  // elements from which on few rows are better split
+constexpr int64_t kRowsOfBlock = 16;     // rows; the least count for each thread
+constexpr int64_t kFewRowsWork = 32768;  // elements; few rows of more elements are better split
 
-/// By axis of a node, the axes of the reader's output along which its index runs, as bits.
+/// By axis of a node: bits of the axes of the reader's output that its index depends on.
 using Runs = std::vector<uint64_t>;
 
-/// How the kernel of `reader` reads a value that it would compute itself.
+/// The access patterns of the kernel of `reader` for a value that it would compute itself.
 class AccessPatterns {
  public:
   AccessPatterns(SchedulerState& state, Id reader)
       : state_(state), g_(state.graph), reader_(reader) {}
 
-  /// Along what each read of `value` runs; none where it is not known.
+  /// The pattern of each read of `value`; none where unknown.
   std::vector<Runs> of(Id value) {
     const auto shape = shape_of(reader_);
     if (shape.size() > 60) return {};
@@ -57,7 +55,7 @@ class AccessPatterns {
 
   void enter(Id id, const Runs& at, Id value) {
     for (Id s : g_.sources(id)) {
-      if (s < value) continue;  // sources come first, so that it cannot need the value
+      if (s < value) continue;  // sources have smaller ids: it cannot depend on `value`
       if (shape_of(s).empty())
         visit(s, {});
       else
@@ -83,7 +81,7 @@ class AccessPatterns {
     return out;
   }
 
-  /// Axes that are taken apart or joined together run along all that their group does.
+  /// Axes that a reshape splits or merges depend on all axes of their group.
   static Runs reshaped(const Runs& at, std::span<const int64_t> to, std::span<const int64_t> from) {
     Runs out(from.size(), 0);
     size_t i = 0, j = 0;
@@ -112,8 +110,8 @@ class AccessPatterns {
   std::set<std::pair<Id, Runs>> known_;
 };
 
-/// The elements of a row of `value`, where its patterns run along the reader's outermost loops, all
-/// of them up to one, and for the rest along loops of a Reduce; 0 where not.
+/// Elements of a row of `value`, if its reads depend on the reader's outermost loops, on all of
+/// them up to one, and otherwise on loops of Reduces; 0 if not.
 int64_t row_length(SchedulerState& state, Id reader, Id value) {
   const auto shape = state.shapes[reader], own = state.shapes[value];
   const std::vector<Runs> patterns = AccessPatterns(state, reader).of(value);
@@ -128,7 +126,7 @@ int64_t row_length(SchedulerState& state, Id reader, Id value) {
     (inner ? length : rows) *= own[i];
     if (inner && own[i] > 1) ++inner_axes;
   }
-  if (inner_axes > 1) return 0;  // codegen keeps rows that one loop walks along
+  if (inner_axes > 1) return 0;  // codegen buffers rows that one loop covers
   uint64_t runs = 0;
   for (const Runs& at : patterns)
     for (uint64_t axis : at) runs |= axis & ~kInner;
@@ -136,7 +134,7 @@ int64_t row_length(SchedulerState& state, Id reader, Id value) {
   return outer == rows ? length : 0;
 }
 
-/// The one kernel that reads the value; kNoId for several, or for what is no kernel of loops.
+/// The one kernel that reads the value; kNoId if there are several or it has no loops.
 Id only_reader(const SchedulerState& state, const Demand& demand, Id node) {
   Id reader = kNoId;
   for (Id c : state.consumers.of(node)) {
@@ -151,10 +149,10 @@ Id only_reader(const SchedulerState& state, const Demand& demand, Id node) {
   return loops && state.devices[reader] == state.devices[node] ? reader : kNoId;
 }
 
-/// What the reductions of a value's kernel are.
+/// The reductions in the kernel of a value.
 struct Reductions {
-  bool like_matmul = false;  // fast alone only
-  int64_t elements = 0;      // that the longest runs over
+  bool like_matmul = false;  // only fast alone
+  int64_t elements = 0;      // of the longest one
 };
 
 Reductions reductions_of(const SchedulerState& state, Id node) {
@@ -170,16 +168,16 @@ Reductions reductions_of(const SchedulerState& state, Id node) {
   return out;
 }
 
-/// Whether the kernel of a reader has a reduction like a matmul. What kernels take in while rows
-/// are looked for adds none.
+/// Whether the kernel of `reader` has a reduction like a matmul. Nodes that kernels take over
+/// during this stage add none.
 bool has_product(const SchedulerState& state, Demand& demand, Id reader) {
   std::optional<bool>& known = demand.has_product[reader];
   if (!known) known = reductions_of(state, reader).like_matmul;
   return *known;
 }
 
-/// What the kernel of `node` would read and do, and what of it is rows: the value itself and the
-/// stored values below it that nothing but this kernel reads. Undone unless it is kept.
+/// A tentative blocked-rows kernel: the value and the stored values below it that only this kernel
+/// reads become rows. The destructor undoes it unless keep() was called.
 class RowBlock {
  public:
   RowBlock(SchedulerState& state, Demand& demand, Id reader)
@@ -197,7 +195,7 @@ class RowBlock {
   void take_all(Id node) {
     take(node);
     std::set<Id, std::greater<>> waiting;  // consumers first
-    std::set<Id> operands;  // of products, which would compute them for each of their terms
+    std::set<Id> operands;                 // of products: they would be computed for each term
     const auto add_sources = [&](Id id) {
       const auto sources = state_.graph.sources(id);
       waiting.insert(sources.begin(), sources.end());
@@ -216,17 +214,17 @@ class RowBlock {
     }
   }
 
-  /// Products of matrices with far more elements than what they are made of, and than what the
-  /// reader multiplies them by; and nothing too long. Other products are faster alone.
+  /// Pays for matrix products with far more elements than their operands and than the reader's
+  /// other operands, and with short rows. Other products are faster alone.
   bool pays(Id node) const {
-    // A kernel of its own computes the part alone that a variable size asks for.
+    // A kernel of its own computes only the part within a variable size.
     const auto is_limited = [&](Id id) { return state_.limits.contains(id); };
     if (is_limited(reader_) || std::ranges::any_of(taken_, is_limited)) return false;
     if (longest_ <= 1 || row_bytes_ * kFewestRows > state_.options.scratch_bytes) return false;
     const std::vector<Id> products = products_below(node);
     const int64_t beside = elements_read(reader_);
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
-      // Windows would be computed again for each place that they cover.
+      // Windows would be recomputed for each index that they cover.
       const bool is_matmul = state_.graph.arg_list(product).size() == 2;  // over one axis
       return is_matmul &&
              state_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
@@ -235,7 +233,7 @@ class RowBlock {
   void keep() { kept_ = true; }
 
  private:
-  static constexpr uint64_t kFewestRows = 4;  // that a block is worth its while with
+  static constexpr uint64_t kFewestRows = 4;  // rows that a block must hold to pay
   static constexpr int64_t kMuchMore = 4;
 
   bool may_take(Id id) {
@@ -271,7 +269,7 @@ class RowBlock {
     return found;
   }
 
-  /// Without what the rows are made of.
+  /// Without the elements that the rows are computed from.
   int64_t elements_read(Id node) const {
     int64_t elements = 0;
     Reachable& reachable = state_.reachable;

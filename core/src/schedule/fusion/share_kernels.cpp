@@ -1,8 +1,7 @@
-// A choice, no rewrite.
-// Stored values that can be computed in the same loops share a kernel: the parameter, both moments
-// and the gradient of an optimiser's step; a convolution's sum and its relu; sums over the same
-// elements. What one reads of another at its own index is passed on without memory, and needs none
-// when nothing else reads it.
+// Merges kernels of stored values that can use the same loops: parameter, moments and gradient of
+// an optimiser's step; a convolution and its relu; sums over the same elements. A value that
+// another of the same kernel reads at its own index stays in a register, and needs no memory if no
+// other kernel reads it.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -16,26 +15,26 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostMembers = 8;
-// By a kernel with reductions that is made of two: LLVM compiles each load as often as the register
-// tile has vectors, and takes seconds for 140.
+// Limit on the buffers of a merged kernel with reductions: LLVM compiles each load once for each
+// vector of the register tile, and takes seconds for 140.
 constexpr size_t kMostLeavesOfReductions = 48;
 constexpr int64_t kWorthAnEpilogue =
-    65536;  // elements that need not be read again after a matmul-like Reduce
+    65536;  // elements from which fusing into a Reduce like a matmul saves more than it costs
 
-// A sum of more terms is added up in parts, and what follows it would run once a part: where that
-// reads arrays of its own, as an optimiser does, it costs more than reading the sum again.
+// Longer sums are added in parts, with an epilogue for each part: one that reads arrays of its own,
+// as an optimiser's step does, costs more than reading the sum again.
 constexpr int64_t kOneGo = 1024;
 
-/// A stored value read by another: at its own index only, or anywhere.
+/// A stored value that another one reads: at its own index only, or at any index.
 struct Leaf {
   Id node;
   bool aligned;
 };
 
-/// Loops that a kernel has inside those of its outputs.
+/// Reduce loops of a kernel.
 struct Inner {
   bool any = false, heavy = false,
-       uniform = true;  // heavy: like matmul; uniform: all of the same sizes
+       uniform = true;  // heavy: like a matmul; uniform: all of the same sizes
   Dims sizes;
   void add(const Dims& other, bool is_heavy) {
     uniform = uniform && (!any || sizes == other);
@@ -47,11 +46,10 @@ struct Inner {
 
 struct Kernel {
   std::vector<Id> members;
-  ListId loops = 0;  // sizes of the outputs' axes without those of size 1
+  ListId loops = 0;  // sizes of the outputs' axes other than 1
   std::vector<Leaf> leaves;
   Inner inner;
-  bool alone =
-      false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  bool alone = false;  // a copy, or loops with conditions, which codegen partitions best alone
   bool reduces = false;
   uint32_t instructions = 0;
   bool merged = false;
@@ -93,7 +91,7 @@ class Sharing {
     }
   }
 
-  /// Whether another output of the same user's kernel is there already: one launch writes all.
+  /// Whether another output of the same user kernel exists: one launch writes all.
   bool joins_launch(Id id) {
     if (g_[id].op != Op::UserKernel) return false;
     std::vector<Id> key(g_.sources(id).begin(), g_.sources(id).end());
@@ -114,19 +112,18 @@ class Sharing {
       for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else
       collect(id, k);
-    // Rows wait for one store's loops alone; and terms stored by an index, which nothing in the
-    // kernel could read, are no faster beside others.
+    // Blocked rows belong to one store's loops. Indexed terms gain nothing beside other stores.
     k.alone = k.alone || state_.in_blocks[id] != 0 || state_.indexed[id] != 0;
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }
 
-  /// Walks what the kernel of `root` computes; each node at most once in each way.
+  /// Collects the nodes that the kernel of `root` computes; each node once for each way.
   void collect(Id root, Kernel& k) {
     ++epoch_;
     struct Visit {
       Id id;
-      bool aligned, inside;  // inside: of another Reduce, whose loops count
+      bool aligned, inside;  // inside another Reduce, whose loops count
     };
     std::vector<Visit> stack = {{root, true, false}};
     while (!stack.empty()) {
@@ -160,7 +157,7 @@ class Sharing {
       }
     }
     std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });
-    // A value read both ways counts as not aligned.
+    // A value read both ways is not aligned.
     const auto last = std::unique(k.leaves.begin(), k.leaves.end(),
                                   [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
     k.leaves.erase(last, k.leaves.end());
@@ -168,7 +165,7 @@ class Sharing {
 
   uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
 
-  /// Merges kernel `k` into an earlier one where that helps.
+  /// Merges kernel `k` into an earlier one if that pays.
   void merge_or_append(uint32_t k, KernelOrder& order) {
     uint32_t mine = k;
     for (uint32_t into : candidates(k)) {
@@ -181,7 +178,7 @@ class Sharing {
     for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
   }
 
-  /// Earlier kernels that `k` reads or that read what it reads.
+  /// Earlier kernels that `k` reads, or that read the same values.
   std::vector<uint32_t> candidates(uint32_t k) const {
     std::vector<uint32_t> found;
     for (const Leaf& leaf : kernels_[k].leaves)
@@ -231,7 +228,7 @@ class Sharing {
            });
   }
 
-  /// The kernels that `k` reads, but for `except`.
+  /// The kernels that `k` reads, without `except`.
   std::vector<uint32_t> read_by(uint32_t k, uint32_t except) const {
     std::vector<uint32_t> from;
     for (const Leaf& leaf : kernels_[k].leaves)
@@ -265,8 +262,7 @@ class Sharing {
           state_.stored[member] = 0;
   }
 
-  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has
-  /// them.
+  /// Emits the kernels in topological order, otherwise in the order of the graph.
   void emit() {
     unstore_internal();
     std::vector<std::vector<uint32_t>> readers(kernels_.size());
@@ -299,8 +295,8 @@ class Sharing {
   const Graph& g_;
   std::vector<Kernel> kernels_;                   // by first member, ascending
   std::vector<uint32_t> kernel_of_;               // by stored node
-  std::map<std::vector<Id>, uint32_t> launches_;  // of users' kernels, by sources and kernel
-  std::vector<ListId> loops_;                     // by node: its sizes without those of 1
+  std::map<std::vector<Id>, uint32_t> launches_;  // of user kernels, by sources and kernel
+  std::vector<ListId> loops_;                     // by node: its sizes other than 1
   std::map<std::pair<ListId, Id>, uint32_t>
       readers_;  // the last kernel with these loops that reads the node
   std::vector<uint32_t> seen_;

@@ -1,7 +1,5 @@
-// A choice, no rewrite.
-// A kernel that computes the same long expression of hundreds of values, each read from elsewhere,
-// compiles for long. Where each of these expressions gets memory, they are one kernel, compiled
-// once and launched for each.
+// Stores an expression that a long kernel computes for hundreds of values, so that one kernel,
+// compiled once, is launched for each. The long kernel would take long to compile.
 //   before   store(f(a) + f(b) + f(c) + …)
 //   after    store(f(a)), store(f(b)), …, store(f_a + f_b + f_c + …)
 #include <algorithm>
@@ -13,12 +11,12 @@
 namespace plugrad::schedule {
 namespace {
 
-// Operations, up to which a kernel compiles in some tenths of a second.
+// Operations; kernels up to this length compile in some tenths of a second.
 constexpr size_t kLongKernel = 4000;
-// Fewer equal expressions, or shorter ones, make no long kernel.
+// Expressions, and operations of each, below which a kernel is not long.
 constexpr uint32_t kManyBlocks = 16;
 constexpr uint32_t kShortBlock = 16;
-// Bytes of all the expressions, up to which they stay in a cache between two kernels.
+// Bytes; results of all expressions up to this size stay in a cache between two kernels.
 constexpr int64_t kFewBytes = 65536;
 
 class Blocks {
@@ -53,7 +51,7 @@ class Blocks {
     return stored_any;
   }
 
-  /// The largest expressions that occur often, by what they compute.
+  /// Finds the largest repeated expressions, by signature.
   void find_tops(const std::vector<Id>& nodes, Id root) {
     count_.clear();
     tops_.clear();
@@ -81,11 +79,6 @@ class Blocks {
     return hash;
   }
 
-  static uint64_t mixed(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-    return hash ^ (hash >> 29);
-  }
-
   bool pays(const std::vector<Id>& tops, Id root) {
     if (tops.size() < kManyBlocks || regions_.below(tops[0]).weight < kShortBlock) return false;
     const auto bytes = [&](Id id) {
@@ -98,7 +91,7 @@ class Blocks {
   const Graph& g_;
   RegionFinder regions_;
   Reachable reachable_;
-  std::vector<uint64_t> signatures_;  // by node, of the kernel looked at
+  std::vector<uint64_t> signatures_;  // by node, for the current kernel
   std::unordered_map<uint64_t, uint32_t> count_;
   std::map<uint64_t, std::vector<Id>> tops_;
 };

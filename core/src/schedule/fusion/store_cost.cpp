@@ -7,9 +7,9 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kWritten = 2;        // a written line is read first
-constexpr int64_t kFewElements = 16;  // that a light Reduce takes
-constexpr size_t kMostNodes = 256;    // that are computed with light Reduces
+constexpr double kWritten = 2;        // a cache line is read before it is written
+constexpr int64_t kFewElements = 16;  // elements of a light Reduce
+constexpr size_t kMostNodes = 256;    // nodes computed with light Reduces
 constexpr size_t kMostReaders = 16;
 
 }  // namespace
@@ -43,8 +43,8 @@ double StoreCost::bytes(Id leaf) const {
          static_cast<double>(size_of(state_.graph[leaf].dtype));
 }
 
-/// What the kernel of the `roots` reads and does, without what it needs for `except` only, as far
-/// as a kernel may be long.
+/// Reads and work of the kernel of `roots`, without nodes that only `except` needs. Stops at
+/// kMostInstructions nodes.
 StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
   Below found;
   const Graph& g = state_.graph;
@@ -73,9 +73,9 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
   return found;
 }
 
-/// The stored values whose kernels compute `node` as long as it has no memory, one entry a kernel;
-/// false where those are many or long, no kernels of loops, or sums of products that would compute
-/// it again for each of their terms.
+/// Finds the stored values whose kernels compute `node` as long as it is not stored, one entry for
+/// each kernel. False if there are too many, if one is no kernel of loops, or if one is a sum of
+/// products, which would compute `node` for each of its terms.
 bool StoreCost::find_readers(Id node) {
   readers_.clear();
   ++epoch_;

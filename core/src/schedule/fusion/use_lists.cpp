@@ -1,8 +1,7 @@
-// An analysis, no rewrite.
-// Facts that the choices need: who reads each node, how many elements it has, on which device it
-// is.
+// Computes the facts that later stages need: consumers, element count, device and constancy of each
+// node.
 #include "base/check.h"
-#include "schedule/indexed_sums.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -17,8 +16,7 @@ void check_devices(const SchedulerState& state, Id id) {
   }
 }
 
-/// Values without a device are computed where the first that reads them is; roots on the default
-/// device.
+/// Values without a device take the device of a consumer; roots take the default device.
 void assign_devices(SchedulerState& state) {
   for (Id root : state.roots)
     if (state.devices[root] == 0) state.devices[root] = state.default_device;
@@ -31,7 +29,7 @@ void assign_devices(SchedulerState& state) {
   }
 }
 
-/// Numbers alone are neither constant nor do they vary.
+/// Values that depend on no input are neither constant nor varying.
 void find_constant(SchedulerState& state) {
   state.constant.assign(state.graph.size(), 0);
   if (state.options.constants.empty()) return;

@@ -34,9 +34,9 @@ class Walk {
     Id node;
     Axes axes;
     LoopSet around;
-    Id view;  // above it only views that read each element once, and casts, from this one on
+    Id view;  // highest node above it with only casts and views of all elements in between
     Axes view_axes;
-    Id cast_copy = kNoId;  // a cast of a half type, under which are only views
+    Id cast_copy = kNoId;  // a cast of a half type with only views below
     Axes cast_copy_axes = {};
   };
 
@@ -92,7 +92,7 @@ class Walk {
     if (state_.counts[at.node] == state_.counts[below.node]) continue_view(at, below);
   }
 
-  /// A cast counts as a view: who stores a copy of it stores what was cast, once.
+  /// A cast counts as a view: a copy stores the cast values.
   void enter_cast(const Visit& at, Visit& below) const {
     continue_view(at, below);
     const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
@@ -109,7 +109,7 @@ class Walk {
     below.cast_copy_axes = at.cast_copy_axes;
   }
 
-  /// The last axis before `end` that is not of size 1.
+  /// The last axis before `end` that is longer than 1.
   static size_t last_long(std::span<const int64_t> sizes, size_t end) {
     do --end;
     while (sizes[end] == 1);
@@ -120,9 +120,9 @@ class Walk {
     return loop != 0 && nest_.loops[static_cast<size_t>(std::countr_zero(loop))].reduces;
   }
 
-  /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
-  /// known. A loop over joined axes takes the neighbours along the last of them; that of a sum is
-  /// taken apart by codegen, so that any of them may be the inner one.
+  /// An axis that the reshape keeps keeps its loop; of split or merged axes only the set of loops
+  /// is known. A loop over merged axes has stride 1 along the last of them. Codegen splits the loop
+  /// of a sum, so that any of its axes may be the inner one.
   Axes reshaped(const Axes& axes, std::span<const int64_t> to,
                 std::span<const int64_t> from) const {
     Axes out(from.size());
@@ -154,8 +154,8 @@ class Walk {
     }
   }
 
-  /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
-  /// is the same for all elements of the row, and of the sum over it.
+  /// A Reduce is evaluated once for all iterations of a loop on which none of its terms depends: a
+  /// row's maximum is the same for all elements of the row, and for the sum over it.
   void enter_reduce(const Visit& at, Visit& below) {
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
@@ -176,7 +176,7 @@ class Walk {
     if (is_new) nest_.bodies.push_back(below.around);
   }
 
-  /// Places are told apart by what they read and how.
+  /// Visits differ in the node and its access pattern.
   bool is_new(const Visit& p) {
     std::vector<uint64_t> key = {p.node, p.around, p.view};
     for (const AxisIndex& a : p.axes) key.push_back(a.loops * 2 + (a.plain ? 1 : 0));

@@ -1,10 +1,9 @@
-// A choice, no rewrite.
-// The order in which the elements of stored values lie in memory. Values that live on are
-// row-major; of the others the axis goes innermost along which the kernels that write and read them
-// can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes
-// that kernels run over with one loop are one class, and a class goes innermost in all values at
-// once. Small operands that are read over and over are packed: stored once more, the kernel's
-// vectors innermost and the rest in the order of its loops.
+// Chooses the order of elements of stored values in memory. Values that outlive the plan are
+// row-major. In the others, the axis goes innermost along which the kernels that write and read
+// them vectorise at least cost: one that all of them index plainly, e.g. channels. Axes that
+// kernels cover with one loop are one class, which goes innermost in all values at once. Small
+// operands with many reads are packed: stored once more, with the kernel's vectors innermost and
+// the rest in the order of its loops.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -18,8 +17,8 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr int kRounds = 2;
-// A register tile of two vectors and 6 rows, which fills 16 registers, needs less than one load for
-// each multiply-add; one of a vector and 12 rows needs more.
+// Vectors of a block. A register tile of two vectors and 6 rows, which fills 16 registers, needs
+// less than one load for each multiply-add; one of a vector and 12 rows needs more.
 constexpr int64_t kVectorsInBlock = 2;
 
 class LayoutChooser {
@@ -40,7 +39,7 @@ class LayoutChooser {
     }
     for (const LoopNest& nest : nests_) order_reductions(nest);
     if (!has_room()) return;
-    for (const LoopNest& nest : nests_)  // codegen lays out what blocks of rows read
+    for (const LoopNest& nest : nests_)  // codegen lays out the operands of blocked rows
       if (state_.in_blocks[nest.output] == 0) pack_operands(nest);
   }
 
@@ -97,7 +96,7 @@ class LayoutChooser {
     return kNoAxis;
   }
 
-  /// Whether nobody outside the plan's kernels sees how the value lies.
+  /// Whether only the plan's kernels see the layout of the value.
   bool is_free(Id id) const {
     const auto raw = [&](Id c) {
       ++state_.visits;
@@ -107,8 +106,8 @@ class LayoutChooser {
     return is_root_[id] == 0 && std::ranges::none_of(state_.consumers.of(id), raw);
   }
 
-  /// Every axis but the first, which threads share, of values of three axes or more that are not of
-  /// size 1: of a single image the channels move, too.
+  /// Every axis but the first, which threads share, of values with at least three axes longer than
+  /// 1: so the channels of a single image may move, too.
   void make_class_of_axes(Id id) {
     const auto sizes = shape(id);
     if (std::ranges::count_if(sizes, [](int64_t size) { return size != 1; }) < 3) return;
@@ -120,7 +119,7 @@ class LayoutChooser {
     AxisKey root = key;
     for (auto it = parent_.find(root); it != parent_.end(); it = parent_.find(root))
       root = it->second;
-    while (key != root) key = std::exchange(parent_[key], root);  // the next time it is near
+    while (key != root) key = std::exchange(parent_[key], root);  // path compression
     return root;
   }
 
@@ -204,7 +203,7 @@ class LayoutChooser {
     return false;
   }
 
-  /// A value for which it would be dearer does not follow its class.
+  /// Restores the axis of a value that would cost more with the axis of its class.
   void keep_if_cheaper(Id node, uint32_t old) {
     const auto nests = nests_of_.find(node);
     if (innermost_[node] == old || nests == nests_of_.end()) return;
@@ -266,13 +265,13 @@ class LayoutChooser {
     }
   }
 
-  /// Whether vectors along the loop are stored as they are: then codegen leaves the loop whole.
+  /// Whether vectors along the loop are stored contiguously: then codegen does not split the loop.
   bool stores_along(const LoopNest& nest, size_t lane) const {
     const Loop& loop = nest.loops[lane];
     return loop.owner == nest.output && innermost_[nest.output] == loop.axis && !loop.reduces;
   }
 
-  /// As wide as a register tile, so that a tile reads its weights one after the other. Otherwise
+  /// Blocks as wide as a register tile, so that a tile reads its weights contiguously. Otherwise
   /// they lie a row's length apart, and the kernel copies them for each tile in every run.
   void cut_into_blocks(Id node) {
     const int64_t block = kVectorsInBlock * int64_t{state_.options.lanes};
@@ -285,7 +284,8 @@ class LayoutChooser {
     state_.order[r.cast_copy] = cast_copy_order(r, state_.order);
   }
 
-  /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.
+  /// Whether every kernel may take a few buffers more: one may read a value both packed and as
+  /// stored.
   bool has_room() const {
     return std::ranges::all_of(nests_, [&](const LoopNest& nest) {
       std::set<Id> values;
@@ -294,7 +294,7 @@ class LayoutChooser {
     });
   }
 
-  /// Axes in the order of the loops that run over them, the one of vectors innermost.
+  /// Axes in the order of the loops that cover them, the vectorised one innermost.
   Dims packed_order(const LoopNest& nest, const Access& r, size_t lane) {
     const auto position = [&](int64_t axis) -> int64_t {
       const LoopSet loops = r.view_axes[static_cast<size_t>(axis)].loops;
@@ -325,7 +325,7 @@ class LayoutChooser {
   std::set<AxisKey> movable_;
   std::map<AxisKey, AxisKey> parent_;
   std::map<AxisKey, Class> classes_;
-  std::map<Id, std::vector<uint32_t>> nests_of_;  // that write or read the value
+  std::map<Id, std::vector<uint32_t>> nests_of_;  // nests that write or read the value
 };
 
 }  // namespace

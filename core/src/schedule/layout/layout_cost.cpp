@@ -8,23 +8,26 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr double kAmounts[] = {2, 3, 4, 6, 8, 12, 16, 24};  // of a loop in a register tile
-constexpr double kForSums = 0.75;  // of the registers; the others hold operands
-constexpr double kHoisted = 6;     // passes of a sum's loop for one load of what is the same in all
-// A branch that is foreseen wrongly takes 13 cycles on Zen 4 (Agner Fog, The microarchitecture of
-// Intel, AMD and VIA CPUs), in each of which two instructions are issued.
+// share of the registers that hold sums; the others hold operands
+constexpr double kForSums = 0.75;
+// iterations of a sum's loop for one load of a loop-invariant value
+constexpr double kHoisted = 6;
+// Instructions for a mispredicted branch: 13 cycles on Zen 4 (Agner Fog, The microarchitecture of
+// Intel, AMD and VIA CPUs) with two instructions each.
 constexpr double kLoopStart = 26;
-constexpr double kUnaligned = 1.2;  // of vectors that start anywhere
-constexpr double kHorizontal = 16;  // the sum of a vector's lanes
-constexpr double kPanelReads = 32;  // for codegen to pack what the lanes read of a matrix
-// Of a half type, beside the load: vcvtph2ps, or vpmovzxwd and a shift, are two instructions of the
-// ports that compute.
+constexpr double kUnaligned = 1.2;  // factor for unaligned vectors
+constexpr double kHorizontal = 16;  // instructions to add the lanes of a vector
+// reads of each element from which codegen packs a matrix operand
+constexpr double kPanelReads = 32;
+// Instructions to cast a half type after the load: vcvtph2ps, or vpmovzxwd and a shift, are two on
+// the ports that compute.
 constexpr double kCastCost = 2;
-// A vector that is cast, stored and read again as f32: an elementwise kernel of 16,384 f32 takes
-// 1.3 µs in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
+// Instructions to cast, store and read again a vector as f32: an elementwise kernel of 16,384 f32
+// takes 1.3 us in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
 constexpr double kCopyCost = 8;
-constexpr int64_t kFewReads = 64;  // of each element: below, a packed copy does not pay
-// Of a constant, copied once for many runs: fewer rows do not fill a register tile, and the product
-// is better computed with lanes along its sum, in which a matrix is read as it lies.
+constexpr int64_t kFewReads = 64;  // reads of each element below which a packed copy does not pay
+// The same for a constant, which is copied once for many runs: fewer rows do not fill a register
+// tile, and lanes along the sum, which read the matrix in its own order, are faster.
 constexpr int64_t kFewReadsOfConstant = 8;
 
 bool has(LoopSet set, size_t loop) {
@@ -41,8 +44,8 @@ double vectors_of(int64_t size, int64_t lanes) {
   return static_cast<double>(size / lanes + std::popcount(static_cast<uint64_t>(size % lanes)));
 }
 
-/// Finds a nest's tile for vectors along one loop: the results of a register tile share what does
-/// not depend on the loops that they are of.
+/// Finds a nest's register tile for vectors along one loop: results of a tile share loads that do
+/// not depend on their loops.
 class TileFinder {
  public:
   TileFinder(const LoopNest& nest, size_t lane, int64_t lanes) : nest_(nest) {
@@ -56,7 +59,7 @@ class TileFinder {
         if (has(read.around, l)) read.untiled *= passes_[l];
   }
 
-  /// With sums for at most so many vectors.
+  /// The tile with at most `most` vectors of sums.
   std::vector<double> find(double most) const {
     std::vector<double> tile(nest_.loops.size(), 1), best = tile;
     double held = 1, least = loads(tile);
@@ -141,8 +144,8 @@ double LayoutCost::total(size_t lane) const {
   return cost;
 }
 
-// Loops run in the order of the output's layout: what depends on an inner one alone is computed
-// again for each pass of those outside.
+// Loops run in the order of the output's layout: a value that only depends on an inner loop is
+// computed again in each iteration of the outer ones.
 LoopSet LayoutCost::as_run(LoopSet around) const {
   const LoopSet outputs = nest_.bodies[0], own = around & outputs;
   LoopSet inner = 0;
@@ -182,8 +185,8 @@ size_t LayoutCost::inner_loop(LoopSet around, size_t lane) const {
   return inner;
 }
 
-// How often a sum's inner loop is begun where it runs along a window: it is short, and borders cut
-// it, so that its end is not foreseen. The results of a register tile share it.
+// Starts of a sum's inner loop if it runs along a window: it is short and cut by borders, so that
+// its end is mispredicted. Results of a register tile share a start.
 double LayoutCost::starts(LoopSet around, size_t lane) const {
   const size_t inner = inner_loop(around, lane);
   const auto is_window = [&](const Access& r) {
@@ -253,9 +256,9 @@ double LayoutCost::elements_of(const Access& access) const {
   return elements;
 }
 
-// Of a matrix codegen packs what it needs, in panels. A constant one is copied instead where all of
-// it stays in a cache, so that rows which lie apart do no harm: that of a layer of MiniLM of 384 by
-// 384 gains 6% on an Intel Xeon with 2 MiB, that of 384 by 1,536 takes twice as long.
+// Codegen packs panels of a matrix that is not constant. A constant matrix is copied if it fits a
+// cache, so that distant rows do no harm: the copy of a 384 x 384 layer of MiniLM gains 6% on an
+// Intel Xeon with 2 MiB of cache, the copy of a 384 x 1,536 layer takes twice as long.
 bool LayoutCost::is_read_often(const Access& access, double reads, bool is_matrix) const {
   if (!access.is_constant) return !is_matrix && reads >= kFewReads;
   const double bytes = elements_of(access) * sizeof(float);
@@ -275,7 +278,7 @@ bool LayoutCost::is_panel(const Access& access, size_t lane) const {
   LoopSet inside = LoopSet{1} << lane;
   for (size_t l = 0; l < nest_.loops.size(); ++l)
     if (nest_.loops[l].reduces) inside |= LoopSet{1} << l;
-  // Axes outside of the panel, as heads that share their keys are, may be read in any way.
+  // Axes outside the panel, e.g. heads that share their keys, may be read in any way.
   for (const AxisIndex& a : access.axes)
     if (!a.plain && (a.loops & inside) != 0) return false;
   double reads = 1;
@@ -294,7 +297,7 @@ bool LayoutCost::pays_packed(const Access& access, size_t lane) const {
   double reads = 1;
   const LoopSet own = loops_of(access.axes);
   bool lane_is_plain = false;
-  int64_t sums = 0;  // loops of the sum that it is read in
+  int64_t sums = 0;  // loops of the sum that reads it
   for (const AxisIndex& a : access.view_axes) {
     if (!a.plain && a.loops != 0) return false;
     lane_is_plain = lane_is_plain || (a.plain && has(a.loops, lane));
@@ -315,7 +318,8 @@ size_t LayoutCost::lane_of(const Access& access, size_t lane) const {
 
 bool LayoutCost::pays_cast_copy(const Access& access, size_t lane) const {
   if (!packs_ || access.cast_copy == kNoId) return false;
-  // A sum in which nothing depends on a loop around it is computed once for all of that loop.
+  // A sum is computed once for all iterations of loops around it that none of its operands depend
+  // on.
   Access once = access;
   LoopSet used = 0;
   for (const Access& other : nest_.accesses)

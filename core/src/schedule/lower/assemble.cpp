@@ -1,16 +1,11 @@
-// A translation, no rewrite: plans are made of groups of values.
-// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
-// object.
+// Turns stored values into the buffers of a plan and groups of them into kernels and copies. Equal
+// kernels become one program.
 #include <algorithm>
 #include <map>
 
 #include "base/check.h"
-#include "ir/structural_hash.h"
 #include "ir/user.h"
-#include "schedule/lower/join_programs.h"
 #include "schedule/lower/lower_kernel.h"
-#include "schedule/memory/in_place.h"
-#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -30,8 +25,8 @@ class Assembler {
       if (state_.stored[id] != 0) buffer(id);
     KernelLowering lowering(state_);
     for (const std::vector<Id>& outputs : state_.kernels) add_step(lowering, outputs);
-    find_in_place(plan_, kernels_, state_.options, state_.visits);
-    join_programs(plan_, kernels_, state_.options, state_.visits);
+    find_in_place(state_, kernels_);
+    join_programs(state_, kernels_);
     for (size_t i = 0; i < kernels_.size(); ++i)
       if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);
   }
@@ -104,7 +99,7 @@ class Assembler {
     kernels_.resize(plan_.steps.size());
   }
 
-  /// All outputs get memory, those too that nobody reads.
+  /// All outputs get memory, unread ones too.
   void add_user_step(const std::vector<Id>& outputs) {
     const Graph& g = state_.graph;
     const UserKernelArg arg(g.arg_list(outputs[0]));
@@ -137,13 +132,12 @@ class Assembler {
 
   uint32_t intern(const std::shared_ptr<KernelAst>& ast) {
     state_.visits += ast->graph.size();
-    NodeHash hash = structural_hash(ast->graph, ast->sink);
-    hash.word[0] ^= ast->is_exact ? 1 : 0;
+    const NodeHash hash = hash_of(*ast);
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
     if (fresh) {
-      ast->graph.trim();  // others may have been rebuilt since they were lowered
+      ast->graph.trim();  // passes may have rebuilt it since it was lowered
       plan_.asts.push_back(ast);
     }
     return at->second;
@@ -151,11 +145,17 @@ class Assembler {
 
   SchedulerState& state_;
   Plan& plan_;
-  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null where it runs none
+  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null for steps without one
   std::map<NodeHash, uint32_t> known_;
 };
 
 }  // namespace
+
+NodeHash hash_of(const KernelAst& ast) {
+  NodeHash hash = structural_hash(ast.graph, ast.sink);
+  hash.word[0] ^= ast.is_exact ? 1 : 0;
+  return hash;
+}
 
 void assemble(SchedulerState& state) {
   Assembler(state).run();

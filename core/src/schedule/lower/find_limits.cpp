@@ -1,7 +1,6 @@
-// An analysis, no rewrite.
-// Axes of variable sizes (ir/extents.h): which values nobody looks at behind some place. The nodes
-// that say so are gone from the scheduler state; what they said of its values is kept here, as far as a
-// kernel can tell the size before it begins: numbers in memory, and sums and products of them.
+// Finds for axes of variable size (ir/extents.h) how many of their elements of each value are read.
+// Simplification removed the Bounded nodes; their counts are kept here if a kernel can compute them
+// before its loops begin: from numbers in memory, by sums, products and maxima.
 #include <algorithm>
 
 #include "ir/extents.h"
@@ -28,23 +27,20 @@ class Finder {
   }
 
  private:
-  // Extents add nodes, and the source is not ours.
+  // Extents add nodes, and the source is const.
   void copy(const std::vector<Id>& nodes) {
     copy_of_.assign(state_.source.size(), kNoId);
     std::vector<Id> sources;
     for (Id id : nodes) {
-      const Node& n = state_.source[id];
       sources.clear();
-      for (Id s : state_.source.sources(n)) sources.push_back(copy_of_[s]);
-      const bool has_list = op_info(n.op).arg == ArgKind::List;
-      const uint64_t arg = has_list ? graph_.list(state_.source.arg_list(id)) : n.arg;
-      copy_of_[id] = graph_.add(n.op, n.dtype, sources, arg);
+      for (Id s : state_.source.sources(id)) sources.push_back(copy_of_[s]);
+      copy_of_[id] = copied_node(graph_, state_.source, id, sources);
       new_of_copy_.resize(graph_.size(), kNoId);
       new_of_copy_[copy_of_[id]] = new_id_[id];
     }
   }
 
-  // What is used otherwise than through a Bounded.
+  // Marks the nodes with a use other than a Bounded.
   void find_used(const std::vector<Id>& nodes) {
     used_.assign(state_.source.size(), 0);
     for (Id root : state_.source_roots) used_[root] = 1;
@@ -55,8 +51,8 @@ class Finder {
     }
   }
 
-  // Axes, as bits, of which somebody looks at the places behind: a reduction along them and what
-  // pads them, for which something harmless was put there. Memory must hold it.
+  // Marks, as bits, the axes whose elements beyond the count are read: by a reduction along the
+  // axis, or as padding, for which the graph put neutral values there. Memory must hold them.
   void find_seen(const std::vector<Id>& nodes) {
     seen_.assign(state_.source.size(), 0);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
@@ -88,7 +84,7 @@ class Finder {
           if (pads[i] != 0 || pads[i + 1] != 0) seen |= bit(static_cast<int64_t>(i / 2));
         return seen;
       }
-      case Op::Bounded: {  // that makes an axis whole shows what stands behind
+      case Op::Bounded: {  // one that makes an axis whole exposes the elements beyond
         const int64_t axis = state_.source.arg_list(id)[0];
         if (source == 0 && (counted(id) & bit(axis)) == 0) seen |= bit(axis);
         return source == 0 ? seen : 0;
@@ -109,7 +105,7 @@ class Finder {
     }
   }
 
-  // The axes behind whose counts a Where puts something else, of those that are seen.
+  // Those of the `seen` axes whose elements beyond the count a Where replaces.
   uint64_t replaced_by(Id id, uint64_t seen) {
     if (seen == 0) return 0;
     const auto sources = state_.source.sources(id);
@@ -127,7 +123,7 @@ class Finder {
     return axes;
   }
 
-  // Several nodes may have become one: what holds for all of them holds for it.
+  // Several nodes may have become one: it keeps the limits that all of them have.
   void note(Id id) {
     if (used_[id] == 0) return;
     std::vector<Limit> found;
@@ -144,7 +140,7 @@ class Finder {
                     [&](const Limit& l) { return std::ranges::find(found, l) == found.end(); });
   }
 
-  // The count as a node of its graph; kNoId where a kernel or a copy makes it.
+  // The count as a node of the scheduler's graph; kNoId where a kernel or a copy computes it.
   Id number(Id copied) {
     const Node n = graph_[copied];
     if (n.op == Op::Const) return state_.graph.add(n.op, n.dtype, {}, n.arg);

@@ -1,7 +1,6 @@
-// An analysis, no rewrite but for the marks it leaves.
-// Values that a kernel computes along a reduce loop and again along other loops: softmax's
-// exponentials, which are summed and then divided by the sum. Lowering made each of the places
-// where they are read; those that are worth computing once are marked by Keep (ir/kernel_ast.h).
+// Marks values that a kernel computes along a reduce loop and again along other loops by Keep
+// (ir/kernel_ast.h): softmax's exponentials are summed and then divided by the sum. Lowering made
+// an instance for each; codegen computes marked values once into a local buffer (compute_at).
 #include <algorithm>
 #include <map>
 
@@ -14,10 +13,10 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr uint32_t kWorthABuffer = 12;   // instructions for one element: what keeping it takes
-constexpr uint32_t kMostInstances = 32;  // of a node, which are compared with each other
+constexpr uint32_t kWorthABuffer = 12;   // instructions for one element: the cost of buffering it
+constexpr uint32_t kMostInstances = 32;  // of a node; instances are compared pairwise
 
-// By what is computed for each element; a reduction is always worth it.
+// By the instructions for each element; a reduction is always worth a buffer.
 bool is_worth_a_buffer(const Graph& g, RangeSets& open, Id value) {
   uint32_t instructions = 0;
   Reachable reachable;
@@ -29,7 +28,7 @@ bool is_worth_a_buffer(const Graph& g, RangeSets& open, Id value) {
   return instructions >= kWorthABuffer;
 }
 
-// The ranges of indices, in the order in which they occur.
+// The ranges in the indices, in the order of occurrence.
 std::vector<Id> ranges_of(const Graph& g, std::span<const int64_t> index) {
   std::vector<Id> found;
   Reachable reachable;
@@ -41,7 +40,8 @@ std::vector<Id> ranges_of(const Graph& g, std::span<const int64_t> index) {
   return found;
 }
 
-// The loops of the first list for which those of the other stand, where each is as long as its own.
+// Maps the loops of `from` that `to` replaces by loops of the same sizes; empty if they do not
+// correspond.
 std::vector<std::pair<Id, Id>> other_loops(const Graph& g, std::span<const int64_t> from,
                                            std::span<const int64_t> to) {
   std::vector<Id> a = ranges_of(g, from), b = ranges_of(g, to);
@@ -73,7 +73,7 @@ Id with_marks(Graph& g, Id sink, const std::map<Id, KeepMark>& marks) {
 
 }  // namespace
 
-/// Whether a node has the same value at both places but for the loops that it is read along.
+/// Whether the two instances of a node have the same value up to a substitution of loops.
 bool KernelLowering::differ_in_loops(const Instance& a, const Instance& b) {
   const std::vector<Id> from = index_of(a.index), to = index_of(b.index);
   const auto map = other_loops(*graph_, graph_->list(a.index), graph_->list(b.index));
@@ -84,7 +84,7 @@ bool KernelLowering::differ_in_loops(const Instance& a, const Instance& b) {
   return std::ranges::equal(from, to, {}, moved);
 }
 
-/// Whether all that reads the node in this kernel reads it where it is buffered, as a part of that.
+/// Whether all uses of the node in this kernel are in buffered nodes.
 bool KernelLowering::is_part_of_buffered(Id node, const std::vector<Id>& buffered) const {
   bool is_read = false;
   for (Id by : state_.consumers.of(node)) {
@@ -99,10 +99,10 @@ bool KernelLowering::is_part_of_buffered(Id node, const std::vector<Id>& buffere
   return is_read;
 }
 
-/// The node's values, by what they are but for the loops that they are read along.
+/// The node's values, grouped by equality up to a substitution of loops.
 std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
   std::vector<std::vector<Id>> groups;
-  std::vector<uint32_t> first;  // of each group, an instance
+  std::vector<uint32_t> first;  // of each group, one instance
   for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
     const Id value = instances_[at].value;
     if (value == kNoId) continue;
@@ -120,8 +120,8 @@ std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
   return groups;
 }
 
-/// Whether the value is what a kernel that takes rows in blocks makes of them: it has sums of its
-/// own along a reduce loop, and serves all columns of the output.
+/// Whether a kernel with blocked rows makes rows of the value: it has sums of its own along a
+/// reduce loop, and does not depend on the output's columns.
 bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
   const Graph& g = *graph_;
   if (state_.in_blocks[outputs_[0].node] == 0) return false;
@@ -136,13 +136,13 @@ bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
   });
 }
 
-/// The kernel with marks. Consumers come first: of values that are read at the same places the one
-/// nearest to the output is buffered.
+/// Returns the kernel with marks. Consumers come first: of values read by the same instances, the
+/// one nearest to the output is buffered.
 Id KernelLowering::mark_local_buffers(Id sink) {
   if (outputs_.size() != 1) return sink;
   Graph& g = *graph_;
   RangeSets open(g);
-  std::vector<Id> buffered;      // nodes, and those that are parts of them; descending
+  std::vector<Id> buffered;      // descending: buffered nodes and their parts
   std::map<Id, KeepMark> marks;  // by value
   int64_t number = 0;
   std::ranges::sort(touched_, std::greater{});

@@ -13,9 +13,8 @@
 namespace plugrad::schedule {
 namespace {
 
-/// Whether a * b + c * d occurs where nothing else wants multiply-adds. Which of the products
-/// contracts depends on the order of the operands, and so on that in which a program was recorded:
-/// the same step would differ in its last bits from one recording to the next.
+/// Whether a * b + c * d occurs in a kernel without other multiply-adds. The product that contracts
+/// depends on the order of recording: the last bits would differ between recordings.
 bool adds_products(const Graph& g, Id sink) {
   const auto is_product = [&](Id id) { return g[id].op == Op::Mul && is_float(g[id].dtype); };
   bool found = false;
@@ -71,7 +70,8 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   return {std::move(ast), params_};
 }
 
-/// Readers have larger ids: in descending order a node is met when all its instances are known.
+/// Consumers have larger ids: in descending order, all instances of a node are known when it is
+/// reached.
 std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
   Graph graph;
   Simplifier simplifier(graph);
@@ -107,7 +107,7 @@ bool KernelLowering::is_storable(Id node) const {
   return (is_alu(op) || op == Op::Reduce) && state_.of_rows[node] == 0 && !state_.is_for_rows(node);
 }
 
-/// The axes of a stored value, the outermost in memory first.
+/// The axes of a stored value, outermost in memory first.
 Dims KernelLowering::axis_order(Id node) const {
   if (const auto own = state_.order.find(node); own != state_.order.end()) return own->second;
   Dims order(state_.shapes[node].size());
@@ -115,7 +115,7 @@ Dims KernelLowering::axis_order(Id node) const {
   return order;
 }
 
-/// One for each axis, the outermost in memory first.
+/// One loop for each axis, outermost in memory first.
 void KernelLowering::make_output_loops(Id output) {
   const auto shape = state_.shapes[output];
   std::vector<Id> by_axis(shape.size(), kNoId);
@@ -128,7 +128,7 @@ void KernelLowering::make_output_loops(Id output) {
     if (range != kNoId) ranges_.push_back(range);
 }
 
-/// Where the element of a stored value lies.
+/// The offset of an element of a stored value.
 Id KernelLowering::element(Id node, std::span<const Id> index) {
   const auto own = state_.order.find(node);
   const auto shape = state_.shapes[node];
@@ -155,8 +155,8 @@ Id KernelLowering::store(Id node) {
   return graph_->add(Op::Store, DType::Void, {param(node), flat, value});
 }
 
-/// Says of the places behind an output's limits that nobody needs them. A place is counted in
-/// elements from where the axis begins, so that axes which become one loop keep one limit.
+/// Adds the output's limits to the store, as a gate that codegen may use to skip elements.
+/// Positions count elements from the start of the axis, so that merged axes keep one limit.
 Id KernelLowering::with_limits(Id store, Id node) {
   const auto limits = state_.limits.find(node);
   if (limits == state_.limits.end()) return store;
@@ -196,7 +196,7 @@ bool KernelLowering::may_read(std::span<const Id> leaves) const {
   return count <= state_.options.max_params;
 }
 
-/// Walks down from the root with a stack of instances; an instance is finished when its sources are.
+/// Lowers with a stack of instances; an instance is finished after its sources.
 Id KernelLowering::lower_value(Id root, ListId index) {
   const uint32_t top = instance(root, index, kNoId, 0);
   stack_.assign(1, top);
@@ -239,7 +239,7 @@ void KernelLowering::find_phases(const std::vector<Id>& outputs) {
   }
 }
 
-/// The reduce loops along which a node of the kernel runs, as bits.
+/// The reduce loops that a node of the kernel depends on, as bits.
 uint64_t KernelLowering::runs_along(Id id) {
   for (Id at = static_cast<Id>(runs_.size()); at <= id; ++at) {
     uint64_t runs = 0;
@@ -253,9 +253,8 @@ uint64_t KernelLowering::runs_along(Id id) {
   return runs_[id];
 }
 
-/// Of the reduce loops `loops` and those around them, the innermost that the index or the gate runs
-/// along: a maximum of a row that is needed for each element of a sum over the row is the same for
-/// all of them.
+/// The innermost of the loops in and around `loops` that the index or the gate depends on: a row's
+/// maximum that a sum over the row needs is the same for all of its terms.
 uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
   if (loops == 0) return 0;
   uint64_t runs = gate == kNoId ? 0 : runs_along(gate);
@@ -265,7 +264,7 @@ uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
   return loops;
 }
 
-/// Whether the index is numbers: what lies there is inside and can be read under any condition.
+/// Whether the index is constant: such an element is in bounds under any condition.
 bool KernelLowering::is_one_element(ListId index) const {
   const auto values = graph_->list(index);
   return !values.empty() && std::ranges::all_of(values, [&](int64_t i) {
@@ -300,7 +299,7 @@ uint32_t KernelLowering::source_instance(const Instance& at, Id source) {
                   at.inner_loops);
 }
 
-/// Read from memory rather than computed here.
+/// Whether the kernel reads the node from memory, or already has it.
 bool KernelLowering::is_leaf(Id node) const {
   if (state_.graph[node].op == Op::Const) return true;
   if (state_.stored[node] == 0 || state_.devices[node] != device_) return false;
@@ -362,8 +361,7 @@ void KernelLowering::enter_movement(Instance& at) {
   at.inner_index = index_list(inner);
 }
 
-/// A place that is known to be inside or outside needs no condition: the condition of a place far
-/// up would otherwise take part in telling all those below it apart.
+/// A constant condition is dropped: otherwise it would distinguish all instances below.
 void KernelLowering::enter_padding(Instance& at, std::span<Id> inner) {
   const Id valid = at.valid == kNoId ? kNoId : simplify_(at.valid);
   const bool known = valid != kNoId && is_const(*graph_, valid);
@@ -409,7 +407,7 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims
 
 Id KernelLowering::finish(const Instance& at) {
   const Node& n = state_.graph[at.node];
-  is_exact_ = is_exact_ || state_.exact[at.node] != 0;
+  is_exact_ = is_exact_ || state_.bitwise_comparable[at.node] != 0;
   std::vector<Id> src;
   for (Id s : state_.graph.sources(at.node))
     src.push_back(instances_[source_instance(at, s)].value);
@@ -436,7 +434,7 @@ Id KernelLowering::load(const Instance& at) {
                      {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
 }
 
-/// Whether `value` is +0 wherever `gate` is false because it is made of loads that are.
+/// Whether `value` is +0 where `gate` is false, because the loads in it are.
 bool KernelLowering::zero_outside(Id value, Id gate) const {
   const Graph& g = *graph_;
   const Node* n = &g[value];
@@ -449,7 +447,7 @@ Id KernelLowering::padded(const Instance& at, Id value) {
   Graph& g = *graph_;
   if (at.valid == kNoId || zero_outside(value, at.inner_gate)) return value;
   if (g[value].op == Op::Reduce && static_cast<Op>(g.arg_list(value)[0]) == Op::Add) {
-    // The sum is 0 where each term is: then the loops of a sum around can merge with these.
+    // The sum is 0 where each term is: the loops of a sum around it can merge with its loops.
     const Node n = g[value];
     std::vector<Id> src(g.sources(n).begin(), g.sources(n).end());
     src[0] = padded(at, src[0]);
@@ -462,7 +460,7 @@ Id KernelLowering::reduced(const Instance& at, Id value) {
   Graph& g = *graph_;
   const Op op = static_cast<Op>(state_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;
-  // Sums of small floats would lose too much, a maximum is one of them; a bool has no sum.
+  // Sums of small floats round too much; a maximum is exact. A bool has no sum.
   const bool rounds = is_float(dtype) && size_of(dtype) < 4 && op != Op::Max;
   const DType sum_dtype = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
   value = g.cast(value, sum_dtype);
@@ -491,8 +489,7 @@ Id KernelLowering::param(Id node) {
 }
 
 ListId KernelLowering::index_list(std::span<const Id> index) {
-  const Dims values(index.begin(), index.end());
-  return graph_->list(values);
+  return graph_->list(Dims(index.begin(), index.end()));
 }
 
 std::vector<Id> KernelLowering::index_of(ListId list) const {
