@@ -40,14 +40,14 @@ TEST_P(CheckedIndices, EveryFunctionNamesWhatLiesOutside) {
     return what + " (element 2) is out of range for size 3: allowed are " + size;
   };
   const std::pair<std::string, std::function<Tensor()>> cases[] = {
-      {of("[embedding] place 3", "0 to 2"), [&] { return embedding(x, bad); }},
-      {of("[index_select] place 3", "-3 to 2"), [&] { return x.index_select(0, bad); }},
-      {of("[gather] place 3", "-3 to 2"), [&] { return x.gather(0, row); }},
-      {of("[scatter] place 3", "-3 to 2"), [&] { return x.scatter(0, row, 1.0); }},
-      {of("[scatter_reduce] place 3", "-3 to 2"),
+      {of("[embedding] index 3", "0 to 2"), [&] { return embedding(x, bad); }},
+      {of("[index_select] index 3", "-3 to 2"), [&] { return x.index_select(0, bad); }},
+      {of("[gather] index 3", "-3 to 2"), [&] { return x.gather(0, row); }},
+      {of("[scatter] index 3", "-3 to 2"), [&] { return x.scatter(0, row, 1.0); }},
+      {of("[scatter_reduce] index 3", "-3 to 2"),
        [&] { return x.scatter_reduce(0, row, Tensor(1.0), Combine::Sum); }},
-      {of("[index] place 3", "-3 to 2"), [&] { return Tensor(x[bad]); }},
-      {of("[one_hot] place 3", "0 to 2"), [&] { return bad.one_hot(3); }},
+      {of("[index] index 3", "-3 to 2"), [&] { return Tensor(x[bad]); }},
+      {of("[one_hot] index 3", "0 to 2"), [&] { return bad.one_hot(3); }},
       {of("[cross_entropy] label 3", "0 to 2"), [&] { return cross_entropy(table(3, 3), bad); }},
       {of("[nll_loss] label 3", "0 to 2"), [&] { return nll_loss(table(3, 3), bad); }},
       {of("[sparse_categorical_crossentropy] label 3", "0 to 2"),
@@ -65,7 +65,7 @@ TEST_P(CheckedIndices, AssignmentIsChecked) {
   Tensor x = table(3, 2) * 1.0;
   x[computed({-4, 1})] = 7.0;
   EXPECT_EQ(error_of([&] { x.to_vector<float>(); }),
-            "[index] place -4 (element 0) is out of range for size 3: allowed are -3 to 2");
+            "[index] index -4 (element 0) is out of range for size 3: allowed are -3 to 2");
 }
 
 TEST_P(CheckedIndices, ValuesInsideAreWhatTheyAreWithoutIt) {
@@ -87,7 +87,7 @@ TEST_P(CheckedIndices, ManyLongAndFirstOfSeveral) {
   list[65538] = -9;
   const Tensor y = table(6, 1).index_select(0, computed(list));
   EXPECT_EQ(error_of([&] { y.sum().item<float>(); }),
-            "[index_select] place 1000000 (element 65537) is out of range for size 6: allowed are "
+            "[index_select] index 1000000 (element 65537) is out of range for size 6: allowed are "
             "-6 to 5");
 }
 
@@ -105,7 +105,7 @@ TEST_P(CheckedIndices, ReplaysAreChecked) {
   EXPECT_EQ(f.recordings(), 1u);
   const Tensor y = f(numbers({1, 2}));
   EXPECT_EQ(error_of([&] { y.to_vector<float>(); }),
-            "[index_select] place 4 (element 1) is out of range for size 3: allowed are -3 to 2");
+            "[index_select] index 4 (element 1) is out of range for size 3: allowed are -3 to 2");
   EXPECT_EQ(f(numbers({1, 1})).to_vector<float>(), (std::vector<float>{2, 2}));
 }
 
@@ -123,7 +123,7 @@ TEST_P(CheckedIndices, GradientsAndUpdatesDependOnThem) {
   Tensor w = table(3, 2).requires_grad_();
   embedding(w, computed({0, 3})).sum().backward();
   const std::string message =
-      "[embedding] place 3 (element 1) is out of range for size 3: allowed are 0 to 2";
+      "[embedding] index 3 (element 1) is out of range for size 3: allowed are 0 to 2";
   EXPECT_EQ(error_of([&] { w.grad().to_vector<float>(); }), message);
   w.assign(w.detach() - w.grad());
   EXPECT_EQ(error_of([&] { w.to_vector<float>(); }), message);
@@ -139,7 +139,7 @@ TEST_P(KnownIndices, OfArgumentsAreCheckedInEachCall) {
   const Tensor x = table(3, 1);
   auto f = jit([&](const Tensor& i) { return embedding(x, i.reshape({-1})); });
   const std::string message =
-      "[embedding] place 3 (element 1) is out of range for size 3: allowed are 0 to 2";
+      "[embedding] index 3 (element 1) is out of range for size 3: allowed are 0 to 2";
   EXPECT_EQ(error_of([&] { f(numbers({0, 3})); }), message) << "recorded";
   for (int call = 0; call < 4; ++call)
     EXPECT_EQ(f(numbers({0, 2})).to_vector<float>(), (std::vector<float>{0, 2})) << call;

@@ -77,12 +77,12 @@ TEST(NetworkErrors, PoolingAndUnpooling) {
             "[max_pool2d] kernel (2, 2, 2) has 3 entries; 2 axes take one, or one each");
   const Tensor y = Tensor::zeros({2, 2});
   EXPECT_EQ(error_of([&] { max_unpool2d(y, Tensor::from({{0, 2}, {8, 16}})); }),
-            "[max_unpool2d] place 16 (element 3) is out of range for size 16: allowed are 0 to 15");
+            "[max_unpool2d] index 16 (element 3) is out of range for size 16: allowed are 0 to 15");
   EXPECT_THAT(error_of([&] { max_unpool2d(y, Tensor::from({{0, 2}, {8, -1}})); }),
-              HasSubstr("place -1 (element 3) is out of range"));
-  EXPECT_EQ(error_of([&] { max_unpool2d(y, y); }), "[max_unpool2d] places are f32, not integers");
+              HasSubstr("index -1 (element 3) is out of range"));
+  EXPECT_EQ(error_of([&] { max_unpool2d(y, y); }), "[max_unpool2d] indices are f32, not integers");
   EXPECT_EQ(error_of([&] { max_unpool2d(y, Tensor::from({1, 2})); }),
-            "[max_unpool2d] places (2,) and elements (2, 2) differ in shape");
+            "[max_unpool2d] indices (2,) and elements (2, 2) differ in shape");
   EXPECT_THAT(error_of([&] {
                 max_unpool2d(y, Tensor::from({{0, 2}, {8, 10}}), 2, {.output_size = {9, 4}});
               }),
@@ -156,7 +156,7 @@ TEST(NetworkErrors, Losses) {
             "[cross_entropy] label 3 (element 0) is out of range for size 3: allowed are 0 to 2");
   const Tensor bytes = Tensor::from(std::vector<uint8_t>{2, 255, 0, 1}).reshape({2, 2});
   EXPECT_EQ(error_of([&] { embedding(Tensor::zeros({3, 1}), bytes.cast(DType::I64)); }),
-            "[embedding] place 255 (element 1) is out of range for size 3: allowed are 0 to 2");
+            "[embedding] index 255 (element 1) is out of range for size 3: allowed are 0 to 2");
   EXPECT_EQ(error_of([&] { nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100})); }),
             "[nll_loss] label -100 (element 1) is out of range for size 3: allowed are 0 to 2");
   nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100}), {.ignore_index = -100});

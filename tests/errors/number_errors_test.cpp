@@ -34,7 +34,7 @@ TEST(NumberErrors, Creation) {
             "[meshgrid] tensor 0 has shape none; one axis or none is wanted");
   EXPECT_TRUE(meshgrid({}).empty());
   EXPECT_EQ(error_of([] { Tensor::zeros({3}).one_hot(4); }),
-            "[one_hot] places are f32, not integers; cast them");
+            "[one_hot] indices are f32, not integers; cast them");
   EXPECT_EQ(error_of([] { Tensor::from({1}).one_hot(-1); }),
             "[one_hot] the number of classes is -1");
   EXPECT_EQ(error_of([] { Tensor::zeros({3}).tril(); }),

@@ -30,7 +30,7 @@ TEST(TensorErrors, DtypesThatAFunctionDoesNotTake) {
   EXPECT_EQ(error_of([&] { real.bitcast(DType::I64); }),
             "[bitcast] the last axis of (1,) does not divide into i64 of 2 f32 each");
   EXPECT_EQ(error_of([&] { real.index_select(0, real); }),
-            "[index_select] places are f32, not integers; cast them");
+            "[index_select] indices are f32, not integers; cast them");
   EXPECT_EQ(error_of([&] { Tensor::rand({2}, DType::I32); }),
             "[rand] draws f16, bf16, f32 or f64, not i32; use randint, or cast");
 }

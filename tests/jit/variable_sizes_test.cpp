@@ -238,7 +238,7 @@ TEST(VariableSizes, ADecodersCacheGrowsInOneRecording) {
     const Tensor seen = all.slice(0, {0, n}), x = all.slice(0, {n - 1, n});
     expect_near(decode(x, length().bind(n)),
                 scaled_dot_product_attention(x, seen.matmul(wk), seen.matmul(wv)),
-                "place " + std::to_string(n));
+                "index " + std::to_string(n));
   }
   EXPECT_EQ(decode.recordings(), 1u);
 }
@@ -299,7 +299,8 @@ TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
   EXPECT_THAT(message_of([] { length().fit(numbers({12, 2}), 0); }),
               HasSubstr("length is 12; it is bound to 1 to 11"));
   EXPECT_THAT(message_of([] { length().bind(0); }), HasSubstr("length is 0"));
-  EXPECT_THAT(message_of([] { length().limit(numbers({4, 2}), 0, 3); }), HasSubstr("has 4 places"));
+  EXPECT_THAT(message_of([] { length().limit(numbers({4, 2}), 0, 3); }),
+              HasSubstr("has 4 elements"));
   EXPECT_THAT(message_of([] { length().limit(numbers({kMost, 2}), 0, Tensor(3.5)); }),
               HasSubstr("i32 and of shape ()"));
   const Tensor beyond = length().limit(numbers({kMost, 2}), 0, length().bind(9) + 5);

@@ -1,4 +1,4 @@
-// docs/rules.md lists every rule as in its table. UPDATE_RULES=1 rewrites the page.
+// docs/rules.md lists the rules of all tables. UPDATE_RULES=1 regenerates it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,14 +17,16 @@ namespace {
 
 constexpr const char* kHead = R"(# Rules
 
-Every rewrite of a graph is a row of a table, applied by the driver of `core/src/rewrite`. This
-page is written by `tools/update-rules` from the tables; a test fails when it differs from them.
+All rewrite rules, one table for each file. The driver in `core/src/rewrite` applies them. To see
+the rules that a kernel's stages applied, set `DEBUG=4` or `PLUGRAD_TRACE`. After a change of a
+rule, run `tools/update-rules` to regenerate this page; a test compares it with the tables.
 
-`x` to `v` stand for any node, `c0` to `c3` for constants, and the same name twice for the same
-node. `[f32]` before a pattern says which dtypes it matches. `/` and `%` are floor division and
-modulus. `op(…)` is a node with any sources, `(a|b)(…)` a node of either op. A name alone under
-"after" or in a condition is a function of the table's file. `PLUGRAD_TRACE` and `DEBUG=4` name
-the rules that applied in each stage.
+- `x`, `y`, `z`, `w`, `u` and `v` match any node, `c0` to `c3` match constants; a name that occurs
+  twice matches the same node.
+- `[f32]` before a pattern restricts its dtype.
+- `/` and `%` are floor division and modulus.
+- `op(…)` matches a node with any sources, `(a|b)(…)` a node of either op.
+- A single name under "after" or "condition" is a C++ function in the table's file.
 )";
 
 struct Table {
@@ -50,41 +52,41 @@ std::vector<Table> tables() {
       {"Constants", all(constant_rules())},
       {"Identities", all(identity_rules())},
       {"Booleans", all(boolean_rules())},
-      {"Choices", all(where_rules())},
+      {"Selections (where)", all(where_rules())},
       {"Casts", all(cast_rules())},
       {"Comparisons", all(compare_rules())},
-      {"Floats", all(float_rules())},
+      {"Float identities", all(float_rules())},
       {"Associativity", all(associativity_rules())},
       {"Index arithmetic", all(index_rules())},
-      {"Validity of accesses", all(validity_rules())},
+      {"Conditions of memory accesses", all(validity_rules())},
       {"Reductions", all(reduce_rules())},
       {"Reductions in closed form", all(collapse_rules())},
-      {"The fast set (opt-in)", all(fast_rules())},
-      {"Derivatives: what flows to each source, of u, what flows in, and v, the node's value",
+      {"Fast math (opt-in)", all(fast_rules())},
+      {"Derivatives: the gradient of each source; u is the gradient of the node, v its value",
        all(autodiff::derivative_table())},
-      {"Views of tensors", all(schedule::view_rules())},
-      {"Expansion of ranges", all(expansion_rules())},
+      {"Views", all(schedule::view_rules())},
+      {"Expansion of vector and unrolled ranges", all(expansion_rules())},
       {"Dynamic loop bounds", all(dynamic_bound_rules())},
-      {"Bound tightening", all(loop_bound_rules())},
+      {"Bound tightening: loops skip terms that are 0", all(loop_bound_rules())},
       {"Reductions over work-items", all(closing_rules())},
-      {"compute_at marks", all(keep_mark_rules())},
+      {"Marks of values for compute_at", all(keep_mark_rules())},
       {"Software pipelining", all(pipelining_rules())},
       {"Predication: loads", all(predication_rules())},
-      {"Predication: copies into local memory", all(copy_predication_rules())},
-      {"Floor division of machine integers", all(index_lowering_rules())},
-      {"What a device lacks: memory", all(memory_rules())},
-      {"What a device lacks: bool", all(bool_rules())},
-      {"What a device lacks: floats and integers below 32 bits", all(narrow_rules())},
-      {"What a device lacks: u32", all(u32_rules())},
-      {"What a device lacks: casts of small floats", all(small_float_rules())},
-      {"What a device lacks: casts of small integers", all(small_integer_rules())},
-      {"What a device lacks: basic ops", all(basic_rules())},
-      {"What a device lacks: division", all(division_rules())},
-      {"What a device lacks: transcendental functions", all(transcendental_rules())},
+      {"Predication: copies of a workgroup", all(copy_predication_rules())},
+      {"Floor division on truncating machine division", all(index_lowering_rules())},
+      {"Decomposition: memory accesses", all(memory_rules())},
+      {"Decomposition: bool", all(bool_rules())},
+      {"Decomposition: arithmetic below 32 bits", all(narrow_rules())},
+      {"Decomposition: u32 on i32", all(u32_rules())},
+      {"Decomposition: casts of small floats", all(small_float_rules())},
+      {"Decomposition: casts of small integers", all(small_integer_rules())},
+      {"Decomposition: basic ops", all(basic_rules())},
+      {"Decomposition: division", all(division_rules())},
+      {"Decomposition: transcendental functions", all(transcendental_rules())},
   };
 }
 
-// A bar would end the cell.
+// Escapes bars, which would end a cell.
 std::string code(const std::string& text) {
   if (text.empty()) return "";
   std::string out = "`";
@@ -111,8 +113,8 @@ TEST(RulesDocument, ListsEveryRule) {
   if (std::getenv("UPDATE_RULES") != nullptr) std::ofstream(path) << text;
   std::stringstream file;
   file << std::ifstream(path).rdbuf();
-  EXPECT_TRUE(file.str() == text) << "docs/rules.md is not what the tables say; run "
-                                     "tools/update-rules";
+  EXPECT_TRUE(file.str() == text)
+      << "docs/rules.md differs from the tables; run tools/update-rules";
 }
 
 TEST(RulesDocument, NamesAreUnique) {

@@ -27,7 +27,7 @@ class CheckedScan : public testing::TestWithParam<std::string> {
   }
   static std::string outside(const std::string& place, int element,
                              const std::string& function = "index_select") {
-    return "[" + function + "] place " + place + " (element " + std::to_string(element) +
+    return "[" + function + "] index " + place + " (element " + std::to_string(element) +
            ") is out of range for size 3: allowed are -3 to 2";
   }
   static std::string read_error(const Tensor& t) {
@@ -118,7 +118,7 @@ TEST_P(CheckedScan, ALoopInALoopIsChecked) {
         .state[0];
   };
   EXPECT_EQ(outer({0, 1, 1, 0}).item<float>(), 242);
-  EXPECT_NE(read_error(outer({0, 1, 1, 6})).find("[index_select] place 6 "), std::string::npos);
+  EXPECT_NE(read_error(outer({0, 1, 1, 6})).find("[index_select] index 6 "), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheckedScan, testing::ValuesIn(devices_at_hand()),

@@ -14,7 +14,7 @@
 #include "explain_file.h"
 #include "explain_why.h"
 #include "runtime/registry.h"
-#include "schedule/pipeline.h"
+#include "schedule/schedule.h"
 
 namespace plugrad::tools {
 namespace {

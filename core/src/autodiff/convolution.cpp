@@ -6,7 +6,7 @@
 namespace plugrad::autodiff {
 namespace {
 
-// Axes of (n, groups, co, out…, ci, kernel…), of which `spatial` are out and as many kernel.
+// Axes of (n, groups, co, out…, ci, kernel…), with `spatial` axes each in out and kernel.
 constexpr size_t kLead = 3;
 size_t spatial_of(const List& full) {
   return (full.size() - kLead - 1) / 2;
@@ -15,7 +15,7 @@ List kernel_of(const List& full) {
   return {full.begin() + static_cast<int64_t>(kLead + spatial_of(full) + 1), full.end()};
 }
 
-/// Add over the axes from `begin` to before `end`, after those of `first`.
+/// The op Add, the axes `first`, and those from `begin` to before `end`.
 List sum_of_axes(List first, size_t begin, size_t end) {
   first.insert(first.begin(), static_cast<int64_t>(Op::Add));
   for (size_t i = begin; i < end; ++i) first.push_back(static_cast<int64_t>(i));
@@ -32,7 +32,7 @@ Id product_inside(Context& c, Id product, Id inside) {
   return c.graph.where(inside, product, c.graph.constant(c.graph[product].dtype, int64_t{0}));
 }
 
-/// Below an operand, through movement ops, the first node for which `good` holds.
+/// The first node below an operand, through movement ops, for which `good` holds.
 template <class Good>
 Id find_below(Context& c, Id id, Good good) {
   for (;; id = c.graph[id].src[0]) {
@@ -41,7 +41,7 @@ Id find_below(Context& c, Id id, Good good) {
   }
 }
 
-/// Whether building `v` gives just these operands; nodes are interned, so equal means the same.
+/// Whether building `v` gives these operands; nodes are interned, so that ids decide.
 bool proves(Context& c, const Convolution& v, const Operands& operands) {
   const List full = shape_of(c, operands.image), image = shape_of(c, v.image);
   const Windows windows{kernel_of(full), v.stride, v.dilation};
@@ -51,8 +51,8 @@ bool proves(Context& c, const Convolution& v, const Operands& operands) {
   return built.image == operands.image && built.weight == operands.weight;
 }
 
-/// A convolution with these operands. What is read off them is a guess; only building it again
-/// proves it.
+/// A convolution with these operands. The parameters are a guess, which is_same proves by building
+/// it.
 std::optional<Convolution> guess(Context& c, const Operands& operands) {
   const List full = shape_of(c, operands.image), kernel = kernel_of(full);
   const size_t n = kernel.size();
@@ -75,7 +75,7 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
     v.stride = w.stride;
     v.dilation = w.dilation;
     if (proves(c, v, operands)) return v;
-    v.stride = kernel;  // windows side by side
+    v.stride = kernel;  // adjacent windows
     v.dilation = List(n, 1);
     if (proves(c, v, operands)) return v;
     if (!is_movement(c.graph[id].op)) break;
@@ -136,8 +136,7 @@ Id build_convolution(Context& c, const Convolution& v) {
 
 namespace {
 
-/// The convolution some of whose products are left out: those of its padding, or of what fills its
-/// weight up.
+/// A convolution with a product mask, which excludes padding of the image or the weight.
 std::optional<Convolution> with_choice(Context& c, Convolution v, Id node) {
   const auto is_built = [&] { return build_convolution(c, v) == node; };
   const Id condition = c.graph[c.graph[node].src[0]].src[0];
@@ -147,7 +146,8 @@ std::optional<Convolution> with_choice(Context& c, Convolution v, Id node) {
                          [&](Id id) { return shape_of(c, id) == weight; });
   if (v.present != kNoId && is_built()) return v;
   if (!both) v.present = kNoId;
-  if (c.graph[v.image].op == Op::Shrink) v.image = c.graph[v.image].src[0];  // a rest of windows
+  // elements beyond the last window
+  if (c.graph[v.image].op == Op::Shrink) v.image = c.graph[v.image].src[0];
   const Node n = c.graph[v.image];
   if (n.op != Op::Pad) return std::nullopt;
   const auto list = c.graph.arg_list(v.image);
@@ -179,7 +179,7 @@ std::optional<Convolution> match_convolution(Context& c, Id node) {
 ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id node, Id gradient,
                                          bool to_image, bool to_weight) {
   const List y = shape_of(c, node), image = shape_of(c, v.image), weight = shape_of(c, v.weight);
-  if (shape_of(c, gradient) != y) {  // a number that stands for all elements
+  if (shape_of(c, gradient) != y) {  // a scalar for all elements
     gradient = move(c, Op::Expand, move(c, Op::Reshape, gradient, List(y.size(), 1)), y);
   }
   const size_t n = image.size() - 2;

@@ -1,5 +1,5 @@
-// The walk: from the loss down, each node's gradient is complete when it is reached, because
-// everything that reads a node has a larger id.
+// Reverse-mode differentiation in one descending walk over ids: consumers have larger ids, so that
+// a node's gradient is complete when the walk reaches it.
 #include "autodiff/gradient.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace plugrad::autodiff {
 namespace {
 
-/// The gradient of a node has the node's extents: what the loss does not depend on is not summed.
+/// Limits the gradient to the node's extents: elements beyond have no influence on the loss.
 Id counted(Context& context, Id node, Id gradient) {
   if (context.extents == nullptr || !context.extents->is_counted(node)) return gradient;
   Step step(context, node, gradient);
@@ -21,8 +21,7 @@ Id counted(Context& context, Id node, Id gradient) {
   return bounded.like(step.full_g(), node);
 }
 
-/// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to
-/// each.
+/// The nodes between the loss and the targets, ascending, and the gradient accumulated for each.
 class Tape {
  public:
   /// `targets` are sorted.
@@ -41,22 +40,22 @@ class Tape {
   }
 
   size_t size() const { return nodes_.size(); }
-  Id node(size_t place) const { return nodes_[place]; }
-  /// All that has flowed to the node.
-  Id gradient(size_t place) {
-    if (const auto parts = parts_.find(place); parts != parts_.end()) {
+  Id node(size_t index) const { return nodes_[index]; }
+  /// The accumulated gradient of the node.
+  Id gradient(size_t index) {
+    if (const auto parts = parts_.find(index); parts != parts_.end()) {
       const Id sum = sum_of_parts(context_, parts->second);
       parts_.erase(parts);
-      add(place, sum);
+      add(index, sum);
     }
-    return gradient_[place];
+    return gradient_[index];
   }
   bool is_active(Id id) const {
-    const size_t place = find(id);
-    return place < nodes_.size() && active_[place];
+    const size_t index = find(id);
+    return index < nodes_.size() && active_[index];
   }
 
-  /// `of` was computed for a use of `id` in a node of shape `used_as`.
+  /// Adds gradient `of` for a use of `id` in a node of shape `used_as`.
   void flow(Id id, Id of, ListId used_as) {
     if (of == kNoId || !is_active(id)) return;
     of = fold(id, of, used_as);
@@ -76,8 +75,8 @@ class Tape {
   }
 
  private:
-  void add(size_t place, Id more) {
-    Id& sum = gradient_[place];
+  void add(size_t index, Id more) {
+    Id& sum = gradient_[index];
     sum = sum == kNoId ? more : context_.graph.binary(Op::Add, sum, more);
   }
 
@@ -87,7 +86,7 @@ class Tape {
                                            : nodes_.size();
   }
 
-  /// A source of shape () was used once for every element: the sum of what flows to each.
+  /// A source of shape () was used for every element: sums its gradients.
   Id fold(Id id, Id of, ListId used_as) {
     Graph& g = context_.graph;
     const ListId scalar = g.list({});
@@ -107,31 +106,31 @@ class Tape {
   std::vector<Id> nodes_;
   std::vector<bool> active_;
   std::vector<Id> gradient_;
-  std::map<size_t, std::vector<Id>> parts_;  // by place: Pads that are not in gradient_ yet
+  std::map<size_t, std::vector<Id>> parts_;  // by index: Pads that are not in gradient_ yet
 };
 
-/// Whether a user's function says the gradient.
+/// Whether a user's function computes the gradient.
 bool is_call(const Node& n) {
   return n.op == Op::Function && function_call(n.arg) != kSlopeCall && !is_range_check(n);
 }
 
-/// Calls of functions with their own derivative. All outputs of a call are newer than what they
-/// were computed of, so what flows to them is complete when the oldest is reached.
+/// Calls of functions with their own derivative. All outputs of a call have larger ids than its
+/// inputs: their gradients are complete when the walk reaches the smallest one.
 class Calls {
  public:
   explicit Calls(const Graph& g, const Tape& tape) {
-    for (size_t place = 0; place < tape.size(); ++place) {
-      const Node& n = g[tape.node(place)];
-      if (is_call(n)) places_[function_call(n.arg)].push_back(place);
+    for (size_t index = 0; index < tape.size(); ++index) {
+      const Node& n = g[tape.node(index)];
+      if (is_call(n)) nodes_[function_call(n.arg)].push_back(index);
     }
   }
 
-  /// The function of the node at `place` gives its gradient, once for all outputs.
-  void flow(Context& context, Tape& tape, size_t place) {
+  /// Lets the function of the node compute its gradients, once for all outputs.
+  void flow(Context& context, Tape& tape, size_t index) {
     const Graph& g = context.graph;
-    const Id first = tape.node(place);
-    const auto& outputs = places_.at(function_call(g[first].arg));
-    if (outputs.front() != place) return;
+    const Id first = tape.node(index);
+    const auto& outputs = nodes_.at(function_call(g[first].arg));
+    if (outputs.front() != index) return;
     std::vector<FunctionStep::Flow> flows;
     for (size_t output : outputs)
       if (tape.gradient(output) != kNoId)
@@ -146,7 +145,7 @@ class Calls {
   }
 
  private:
-  std::map<uint64_t, std::vector<size_t>> places_;  // ascending
+  std::map<uint64_t, std::vector<size_t>> nodes_;  // by call: indices of its outputs, ascending
 };
 
 }  // namespace

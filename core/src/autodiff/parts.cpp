@@ -6,7 +6,7 @@
 namespace plugrad::autodiff {
 namespace {
 
-constexpr size_t kFewParts = 16;  // are added, as sums of any values; see schedule/join_parts
+constexpr size_t kFewParts = 16;  // parts that are added as they are; see schedule/join_parts
 
 struct Part {
   int64_t begin, end;
@@ -21,7 +21,7 @@ bool is_within(std::span<const int64_t> box, std::span<const int64_t> pads,
   return true;
 }
 
-/// Parts that do not overlap, in as few lists as hold all, each in the order of places.
+/// Distributes the parts over the fewest lists without overlap, each in ascending order.
 std::vector<std::vector<Part>> layers_of(std::vector<Part> parts) {
   std::ranges::stable_sort(parts, {}, &Part::begin);
   std::vector<std::vector<Part>> layers;
@@ -41,7 +41,7 @@ std::vector<std::vector<Part>> layers_of(std::vector<Part> parts) {
   return layers;
 }
 
-/// Each part where it lies, as a join records it.
+/// Selects each part for its range by a chain of Wheres, as cat records it.
 Id join(Context& context, const std::vector<Part>& parts, size_t axis) {
   Graph& g = context.graph;
   Step step(context, parts[0].pad, parts[0].pad);

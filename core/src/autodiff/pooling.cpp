@@ -1,5 +1,5 @@
-// With a stride s, element s q + r of the image meets the elements r, r + s, … of the kernel alone,
-// those of the windows q, q - 1, …: a reduction over ceil(kernel / s) windows an axis.
+// With a stride s, element s q + r of the image meets only the elements r, r + s, … of the kernel,
+// in the windows q, q - 1, …: a reduction over ceil(kernel / s) windows for each axis.
 #include "autodiff/pooling.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 namespace plugrad::autodiff {
 namespace {
 
-/// How the gradient reads one axis: element s q + r is element s j + r - front of the kernel of
-/// window q + steps - dilation * j.
+/// The gradient along one axis: element s q + r is element s j + r - front of the kernel of window
+/// q + steps - dilation * j.
 struct Axis {
   int64_t kernel, stride, dilation;
-  int64_t front;          // elements that fill the kernel up before its first
-  int64_t taps;           // windows that an element can lie in
-  int64_t rows;           // elements of the image for each of r
-  int64_t before, after;  // padding of the windows, so that all that are read are there
+  int64_t front;          // padding before the kernel
+  int64_t taps;           // windows that may contain an element
+  int64_t rows;           // elements of the image for each r
+  int64_t before, after;  // padding of the windows: all windows read exist
 };
 
 Axis axis_of(int64_t kernel, int64_t stride, int64_t dilation, int64_t image, int64_t windows,
@@ -43,20 +43,20 @@ std::vector<Axis> axes_of(Context& c, const MaxPooling& p, const List& windows) 
   return axes;
 }
 
-/// Whether an element's windows lie one after the other, and within what padding can add.
+/// Whether the windows of an element are adjacent, and within the range of the padding.
 bool can_gather(const std::vector<Axis>& axes) {
   return std::ranges::all_of(axes, [](const Axis& a) {
     return (a.stride == 1 || a.dilation == 1) && a.before >= 0 && a.after >= 0;
   });
 }
 
-/// Whether nothing but movement stands between the node and a true constant.
+/// Whether the node is a view of a constant true.
 bool is_true(const Graph& g, Id id) {
   while (is_movement(g[id].op) && g[id].op != Op::Pad) id = g[id].src[0];
   return g[id].op == Op::Const && g[id].dtype == DType::Bool && g[id].arg != 0;
 }
 
-/// The pooling of what the image pads with a constant.
+/// The pooling of the unpadded image, if the image is padded with a constant.
 std::optional<MaxPooling> unpadded(Context& c, const MaxPooling& p) {
   const Graph& g = c.graph;
   const Node& n = g[p.image];
@@ -89,7 +89,7 @@ Id gathered(Context& c, Id of, const std::vector<Axis>& axes, size_t lead) {
   return move(c, Op::Reshape, windows, joined(shape, taps.kernel));
 }
 
-/// Whether the element is in the kernel of the window: (1…, 1, r, …, taps…); kNoId where all are.
+/// Mask of the elements in the kernel of the window: (1…, 1, r, …, taps…); kNoId for all.
 Id presence(Context& c, const std::vector<Axis>& axes, size_t lead) {
   if (std::ranges::all_of(axes, [](const Axis& a) { return a.taps * a.stride == a.kernel; }))
     return kNoId;
@@ -108,8 +108,8 @@ Id presence(Context& c, const std::vector<Axis>& axes, size_t lead) {
   for (const Axis& a : axes) shape.push_back(a.taps);
   const Id one = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), List(n, 1));
   const Id taps = move(c, Op::Pad, move(c, Op::Expand, one, kernel), pads);
-  const Id by_rest = move(c, Op::Permute, move(c, Op::Reshape, taps, split), order);
-  return move(c, Op::Reshape, move(c, Op::Flip, by_rest, flips), shape);
+  const Id by_phase = move(c, Op::Permute, move(c, Op::Reshape, taps, split), order);
+  return move(c, Op::Reshape, move(c, Op::Flip, by_phase, flips), shape);
 }
 
 /// The image as (lead…, q, r, …, 1…).
@@ -125,19 +125,19 @@ Id split_image(Context& c, const MaxPooling& p, const std::vector<Axis>& axes) {
   return move(c, Op::Reshape, move(c, Op::Pad, p.image, pads), shape);
 }
 
-/// (lead…, q, r, …, 1…) as the image.
+/// Turns (lead…, q, r, …, 1…) into the image.
 Id join_image(Context& c, Id x, const MaxPooling& p, const std::vector<Axis>& axes) {
   const List sizes = shape_of(c, p.image);
   List shape(sizes.begin(), sizes.begin() + static_cast<int64_t>(lead_of(c, p)));
   for (const Axis& a : axes) shape.push_back(a.rows * a.stride);
-  return keep(c, move(c, Op::Reshape, x, shape), sizes);
+  return crop_to(c, move(c, Op::Reshape, x, shape), sizes);
 }
 
 }  // namespace
 
 namespace {
 
-/// Whether all axes from the first of these on are reduced; those of size 1 need not be.
+/// Whether all axes from the first of these on are reduced, except axes of size 1.
 bool reduces_the_last(std::span<const int64_t> axes, const List& shape) {
   size_t next = 0;
   for (auto i = static_cast<size_t>(axes[0]); i < shape.size(); ++i) {
@@ -148,7 +148,7 @@ bool reduces_the_last(std::span<const int64_t> axes, const List& shape) {
   return true;
 }
 
-/// The windows that the view is of, the last `n` axes of which are the kernel.
+/// The windows of a view with a kernel of `n` last axes.
 std::optional<WindowsOfImage> windows_of(Context& c, Id view, size_t n,
                                          const std::function<bool(Id)>& may_skip) {
   const List full = shape_of(c, view);
@@ -166,7 +166,7 @@ std::optional<MaxPooling> match_max_pooling(Context& c, Id node,
   const Graph& g = c.graph;
   if (g[node].op != Op::Reduce || static_cast<Op>(g.arg_list(node)[0]) != Op::Max)
     return std::nullopt;
-  // Windows of a split alone are rows, of which the generic rule is as good.
+  // Windows that only split an axis are rows: the generic rule is as good.
   const Id view = g[node].src[0];
   if (g[view].op != Op::Permute) return std::nullopt;
   const List full = shape_of(c, view);
@@ -206,7 +206,7 @@ Id max_pooling_gradient(Context& c, const MaxPooling& p, Id y, Id share) {
   const Id is_max = g.binary(Op::CmpEq, spread(split_image(c, p, axes)), spread(read(y)));
   const Id taken = spread(read(share)), others = g.binary(Op::Mul, taken, zero);
   Id term = g.where(is_max, taken, others);
-  // Of a window whose maximum is NaN, `others` is NaN too: only its own elements may take it.
+  // For a window with a NaN maximum, `others` is NaN, too: only its own elements may take it.
   if (const Id present = presence(c, axes, lead); present != kNoId)
     term = g.where(spread(present), term, zero);
   return join_image(c, move(c, Op::Reduce, term, reduced), p, axes);

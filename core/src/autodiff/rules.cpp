@@ -1,5 +1,5 @@
-// The table of derivatives. The walk (gradient.cpp) asks for the flows of one node at a time and
-// adds them up, so nothing here is rewritten in place.
+// The table of derivatives. The walk (gradient.cpp) asks for the gradients of the sources of one
+// node at a time, and adds them.
 //   node     %c = mul %a, %b         row      derivative("mul", x * y, flows(g * y, g * x))
 //   flows    to %a: mul %g, %b       to %b: mul %g, %a
 #include "autodiff/rules.h"
@@ -73,8 +73,8 @@ void Step::flow(size_t source, Id gradient) {
 namespace {
 using namespace rules;
 
-// The gradient that each of the equal maxima of a Reduce receives: they share it equally. Nothing
-// equals a maximum that is NaN: with 0 of them a share is infinite.
+// The gradient of each of the equal maxima of a Reduce, which share it equally. No element equals a
+// NaN maximum: a share of 0 elements is infinite.
 Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
   const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
   const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
@@ -82,8 +82,8 @@ Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
 }
 
 // ---- Arithmetic ----
-/// The larger source takes it; equal ones take half each. Beside a NaN, which is no less and no
-/// more, both take it.
+/// The larger source takes the gradient; equal ones take half each. NaN compares as neither: both
+/// take it.
 void maximum(Step& s) {
   Graph& g = s.graph;
   const Id half = s.mul(s.g(), s.number(0.5)), zero = s.number(0.0);
@@ -109,7 +109,7 @@ bool is_relu(const Graph& g, Id node) {
          (compares(c.src[1], Op::CmpLt) && compares(c.src[0], Op::CmpEq));
 }
 
-/// The value of a relu tells where it was cut off: then nobody needs what it was made of.
+/// The mask comes from the value of the relu: its source need not be kept.
 bool guards_relu(const Graph& g, const Match& m) {
   return is_relu(g, m.root);
 }
@@ -169,15 +169,15 @@ void shrink(Step& s) {
   s.flow(0, s.move(Op::Pad, s.masked(s.full_g(), moved), pads));
 }
 
-/// What lies behind the extent is not read: its gradient is 0, and there where x has elements.
+/// Elements beyond the extent are not read: their gradient is 0, also where x has elements.
 void bounded(Step& s) {
   const int64_t axis = s.arg()[0];
   const Id g = s.full_g();
   s.flow(0, s.is_counted(s.x(0), axis) ? s.masked(g, {axis}) : s.whole(g, axis));
 }
 
-/// Of call 0: what the value was computed of does not matter. Of checked indices of a loop: a
-/// gradient of what they gave is checked as well.
+/// For call 0, the sources of the value do not matter. For checked indices of a loop, a gradient of
+/// the result is checked, too.
 void slope(Step& s) {
   const Node& node = s.graph[s.y()];
   if (is_range_check(node)) {
@@ -198,7 +198,8 @@ std::vector<int64_t> axes_of(const Step& s) {
   return {list.begin() + 1, list.end()};
 }
 
-/// All equal maxima share it. Of a row that has a NaN what the others take, 0 of a share, is NaN.
+/// All equal maxima share the gradient. In a row with a NaN, the others take 0 of an infinite
+/// share: NaN.
 void reduce_max(Step& s) {
   const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
@@ -209,8 +210,7 @@ void reduce_max(Step& s) {
   s.flow(0, g.where(is_max, s.spread(share, shape), s.spread(others, shape)));
 }
 
-/// The product of the others: the whole over the element, unless the element or one of the others
-/// is 0.
+/// The product of the others: the product divided by the element, unless an element is 0.
 void reduce_product(Step& s) {
   const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
@@ -220,7 +220,7 @@ void reduce_product(Step& s) {
   const Id nonzero = g.where(is_zero, one, s.x(0));
   const Id product = s.reduce(Op::Mul, nonzero, axes);
   const Id zeros = s.sum(g.cast(is_zero, s.dtype()), axes);
-  const auto others = [&](double count) {  // of zeros, for this product to count
+  const auto others = [&](double count) {  // zeros among the others
     return s.spread(
         s.mul(s.g(), g.where(g.binary(Op::CmpEq, zeros, s.number(count)), product, zero)), shape);
   };
@@ -251,7 +251,7 @@ void convolution(Step& s) {
   s.flow_to(c.weight, flows.weight);
 }
 
-/// Its image takes all of it: nodes between it and the Reduce must not be targets.
+/// Its image takes the whole gradient: nodes between it and the Reduce must not be targets.
 bool is_max_pooling(const Graph&, const Match& m) {
   auto& s = m.context<Step>();
   if (!s.is_counted())
@@ -268,7 +268,7 @@ void max_pooling(Step& s) {
 // ---- The table ----
 constexpr Pattern g = u, out = v;
 
-/// What flows to source 0, 1, …
+/// The gradients of source 0, 1, …
 template <class... Sources>
 constexpr Pattern flows(const Sources&... sources) {
   return node(Op::Sink, sources...);
@@ -301,7 +301,7 @@ consteval Rule derivative(const char* name, const Pattern& left, const Named<Rul
 
 constexpr Pattern choice = as(out, where(x, y, z));
 constexpr Pattern kLn2 = std::numbers::ln2;
-/// cos x as 1 - 2 sin²(x/2): pi/2 - x would lose what a large x has before its point.
+/// cos x as 1 - 2 sin²(x/2): pi/2 - x would cancel the fraction of a large x.
 constexpr Pattern kHalfSine = sin(x * 0.5), kCosine = 1.0 - kHalfSine * kHalfSine * 2.0;
 
 // clang-format off
@@ -352,7 +352,7 @@ bool is_one(const Graph& graph, Id id) {
   return is_const(graph, id) && const_float(graph, id) == 1.0;
 }
 
-// x * 1 is x. Nothing is folded: constants stand for values of the node's shape.
+// x * 1 is x. No folding: constants stand for values of the node's shape.
 Id make_flow(Graph& graph, Op op, DType dtype, std::span<const Id> sources) {
   if (op == Op::Mul && is_one(graph, sources[0])) return sources[1];
   if (op == Op::Mul && is_one(graph, sources[1])) return sources[0];

@@ -1,4 +1,4 @@
-// The derivative of each op: one row an op, and rows for what several nodes mean together.
+// The derivative of each op: one row for each op, and rows for patterns of several nodes.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace plugrad::autodiff {
 
-/// What rows may ask of the walk.
+/// The interface of the walk to the rows.
 struct Walk {
-  std::function<bool(Id)> is_active;  // a target depends on it, or it is one
+  std::function<bool(Id)> is_active;  // whether a target depends on it, or it is a target
   std::function<bool(Id)> is_target;
 };
 
-/// The context of every row: one node, what flows in, and what flows to other nodes.
+/// The context of every row: one node, its gradient, and the gradients of other nodes.
 class Step {
  public:
   Step(Context& context, Id node, Id gradient, const Walk* walk = nullptr)
@@ -27,13 +27,14 @@ class Step {
   Graph& graph;
   Id y() const { return node_; }                            // the node's own value
   Id x(size_t i) const { return graph.sources(node_)[i]; }  // a source
-  Id g() const { return gradient_; }                        // what flows in; may have shape ()
+  // the gradient of the node; may have shape ()
+  Id g() const { return gradient_; }
   DType dtype() const { return graph[node_].dtype; }
   uint32_t device(Id id) { return context_.devices[id]; }
   std::vector<int64_t> shape(Id id);
   std::vector<int64_t> arg() const;  // the node's list
 
-  /// What flows to a node, for a use of it in the shape of `used_in`.
+  /// A gradient of a node, for its use in the shape of `used_in`.
   struct Flow {
     Id to, gradient, used_in;
   };
@@ -41,7 +42,7 @@ class Step {
   void flow_to(Id node, Id gradient) { flows_[flow_count_++] = {node, gradient, node}; }
   std::span<const Flow> flows() const { return {flows_.data(), flow_count_}; }
 
-  // Found by guards, for the right sides of their rows.
+  // Set by guards, for the right sides of their rows.
   std::optional<Convolution> convolution;
   std::optional<MaxPooling> pooling;
   Context& context() { return context_; }
@@ -55,14 +56,14 @@ class Step {
   Id mul(Id a, Id b);  // x * 1 is x
   Id neg(Id a) { return graph.unary(Op::Neg, a); }
   Id move(Op op, Id a, const std::vector<int64_t>& list);
-  Id reduce(Op op, Id a, const std::vector<int64_t>& axes);  // axes become size 1
+  Id reduce(Op op, Id a, const std::vector<int64_t>& axes);  // reduced axes become size 1
   Id sum(Id a, const std::vector<int64_t>& axes) { return reduce(Op::Add, a, axes); }
-  /// `a`, with zeros around what counts along the axes.
+  /// `a`, padded with zeros along the axes.
   Id masked(Id a, const std::vector<int64_t>& axes, Op op = Op::Add);
   bool is_counted(Id a, int64_t axis);
-  /// With 0 behind its extent along the axis, which has none then.
+  /// `a` with 0 beyond its extent along the axis, and without that extent.
   Id whole(Id a, int64_t axis);
-  Id spread(Id a, const std::vector<int64_t>& shape);  // shape (), or 1 where it is to repeat
+  Id spread(Id a, const std::vector<int64_t>& shape);  // of shape (), or of size 1 where it repeats
   /// g in the full shape of y.
   Id full_g() { return spread(gradient_, shape(node_)); }
 
@@ -74,12 +75,12 @@ class Step {
   size_t flow_count_ = 0;
 };
 
-/// The rows. No gradient flows through an op without one (comparisons, rounding, Detach, leaves).
-/// A right side is `flows`: one pattern a source, over the sources and the names `g`, what flows
-/// in, and `out`, the node's own value.
+/// The rows. Ops without one have no gradient (comparisons, rounding, Detach, leaves). A right side
+/// is `flows`: one pattern for each source, over the sources and the names `g`, the node's
+/// gradient, and `out`, its value.
 const RuleTable& derivative_table();
 
-/// What flows from the node of the step to others, by the first row that matches.
+/// Computes the gradients of other nodes by the first row that matches.
 void differentiate(Step& step);
 
 }  // namespace plugrad::autodiff

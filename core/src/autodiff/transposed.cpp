@@ -1,7 +1,7 @@
-// Convolution the other way, as a convolution of y with the flipped weight. With a stride s,
-// element s q + r of the image meets the elements r, r + s, … of the kernel alone: each rest r is a
-// group of out channels of one convolution with stride 1, and their results are interleaved. Rests
-// that have fewer elements than others are filled up; products with those are left out.
+// Turns a transposed convolution into a convolution of y with the flipped weight. With a stride s,
+// element s q + r of the image meets only the elements r, r + s, … of the kernel: each phase r is a
+// group of output channels of one convolution with stride 1, and the results are interleaved. The
+// kernels of shorter phases are padded, and products with the padding are masked.
 #include <algorithm>
 #include <optional>
 
@@ -13,10 +13,10 @@ namespace {
 /// One spatial axis.
 struct Axis {
   int64_t kernel, stride, dilation;
-  int64_t front;  // elements that fill the kernel up before its first
-  int64_t rests;  // of the stride that are computed; others have no element of the kernel
-  int64_t taps;   // elements of the kernel for each rest
-  int64_t rows;   // elements of the image for each rest
+  int64_t front;   // padding before the kernel
+  int64_t phases;  // phases of the stride with elements of the kernel
+  int64_t taps;    // elements of the kernel for each phase
+  int64_t rows;    // elements of the image for each phase
 };
 
 /// y with stride - 1 zeros between the elements of axis `at`.
@@ -30,20 +30,20 @@ Id spread_axis(Context& c, Id y, size_t at, int64_t stride) {
   shape[at] = size * stride;
   x = move(c, Op::Reshape, x, shape);
   shape[at] = std::max<int64_t>((size - 1) * stride + 1, 0);
-  return keep(c, x, shape);
+  return crop_to(c, x, shape);
 }
 
-/// Groups of (co, ci) matrices transposed, kernels turned by half and split by rests: (g * rests… *
-/// ci, co, taps…). Zeros, or false, fill kernels up.
+/// The weight with (co, ci) transposed, kernels flipped and split by phases: (g * phases… * ci, co,
+/// taps…). Padded with zeros, or false.
 Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axes) {
   const List w = shape_of(c, weight);
   const int64_t co = w[0] / g, ci = w[1];
   const int64_t n = static_cast<int64_t>(axes.size());
   List pads(4, 0), split = {g, co, ci}, order = {0}, shape = {g * ci, co}, flips = {0, 0};
   for (const Axis& a : axes) {
-    pads.insert(pads.end(), {a.front, a.taps * a.rests - a.kernel - a.front});
-    split.insert(split.end(), {a.taps, a.rests});
-    shape[0] *= a.rests;
+    pads.insert(pads.end(), {a.front, a.taps * a.phases - a.kernel - a.front});
+    split.insert(split.end(), {a.taps, a.phases});
+    shape[0] *= a.phases;
     shape.push_back(a.taps);
     flips.push_back(a.taps > 1);
   }
@@ -55,9 +55,9 @@ Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axe
   return move(c, Op::Flip, x, flips);
 }
 
-/// Which elements of the flipped weight are the weight's; kNoId where all are.
+/// Mask of the flipped weight without padding; kNoId for all.
 Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& axes) {
-  const auto is_whole = [](const Axis& a) { return a.taps * a.rests == a.kernel; };
+  const auto is_whole = [](const Axis& a) { return a.taps * a.phases == a.kernel; };
   if (t.present != kNoId) return flipped_weight(c, t.present, t.groups, axes);
   if (std::ranges::all_of(axes, is_whole)) return kNoId;
   const List w = shape_of(c, t.weight);
@@ -65,15 +65,15 @@ Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& ax
   return flipped_weight(c, move(c, Op::Expand, one, w), t.groups, axes);
 }
 
-/// How the axis is computed without the elements that `first` and `last` cut off; `y` is its size
-/// in y. The kernel is filled up so that its elements of rest r meet those of the cut image of rest
-/// r. Nothing where more is cut off than y's padding has.
+/// The axis without the elements that `first` and `last` cut off; `y` is its size in y. Pads the
+/// kernel so that its phase r meets phase r of the cut image. None if the cut exceeds the padding
+/// of y.
 std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
                              List& pads) {
   const int64_t steps = (first + a.stride - 1) / a.stride;
   a.front = steps * a.stride - first;
-  a.rests = std::min(a.kernel + a.front, a.stride);
-  a.taps = (a.kernel + a.front + a.rests - 1) / a.rests;
+  a.phases = std::min(a.kernel + a.front, a.stride);
+  a.taps = (a.kernel + a.front + a.phases - 1) / a.phases;
   a.rows = (image - first - last + a.stride - 1) / a.stride;
   const int64_t before = a.dilation * (a.taps - 1) - steps, after = a.rows - y + steps;
   if (before < 0 || after < 0) return std::nullopt;
@@ -81,28 +81,28 @@ std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, in
   return a;
 }
 
-/// (n, groups, rests…, channels, rows…) of `x` to the image.
+/// Turns `x`, (n, groups, phases…, channels, rows…), into the image.
 Id interleave(Context& c, Id x, int64_t batch, int64_t channels, const Transposed& t,
               const std::vector<Axis>& axes) {
   const int64_t n = static_cast<int64_t>(axes.size()), g = t.groups;
   if (std::ranges::all_of(axes, [](const Axis& a) { return a.stride == 1; }))
     return move(c, Op::Reshape, x, joined({batch, g * channels}, t.image));
   List split = {batch, g}, order = {0, 1, 2 + n}, pads(6, 0), merged = {batch, g * channels};
-  for (const Axis& a : axes) split.push_back(a.rests);
+  for (const Axis& a : axes) split.push_back(a.phases);
   split.push_back(channels);
   for (const Axis& a : axes) split.push_back(a.rows);
   for (int64_t i = 0; i < n; ++i) {
     const Axis& a = axes[static_cast<size_t>(i)];
     order.insert(order.end(), {3 + n + i, 2 + i});
-    pads.insert(pads.end(), {0, 0, 0, a.stride - a.rests});
+    pads.insert(pads.end(), {0, 0, 0, a.stride - a.phases});
     merged.push_back(a.rows * a.stride);
   }
   x = move(c, Op::Permute, move(c, Op::Reshape, x, split), order);
   x = move(c, Op::Reshape, move(c, Op::Pad, x, pads), merged);
-  return keep(c, x, joined({batch, g * channels}, t.image));
+  return crop_to(c, x, joined({batch, g * channels}, t.image));
 }
 
-/// Without the elements that `crop` counts before and after each spatial axis.
+/// `x` without the elements that `crop` counts before and after each spatial axis.
 Id without_ends(Context& c, Id x, const List& crop) {
   if (std::ranges::all_of(crop, [](int64_t n) { return n == 0; })) return x;
   const List shape = shape_of(c, x);

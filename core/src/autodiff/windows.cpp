@@ -19,7 +19,7 @@ Id move(Context& c, Op op, Id x, const List& list) {
   return same ? x : c.graph.add(op, c.graph[x].dtype, {x}, c.graph.list(list));
 }
 
-Id keep(Context& c, Id x, const List& sizes) {
+Id crop_to(Context& c, Id x, const List& sizes) {
   const List from = shape_of(c, x);
   if (std::ranges::equal(sizes, from)) return x;
   List box;
@@ -34,7 +34,7 @@ List joined(List lead, const List& rest) {
 
 namespace {
 
-/// The numbers that `part` gives for each axis, axis after axis.
+/// The results of `part` for all axes in one list.
 template <class Part>
 List each_axis(size_t axes, Part part) {
   List all;
@@ -45,18 +45,18 @@ List each_axis(size_t axes, Part part) {
   return all;
 }
 
-/// Windows that lie side by side: a cut and a split of each axis.
+/// Adjacent windows: a cut and a split of each axis.
 Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead, const List& o) {
   const size_t n = w.axes();
-  const Id cut = keep(
+  const Id cut = crop_to(
       c, image, joined(lead, each_axis(n, [&](size_t i) { return List{o[i] * w.stride[i]}; })));
   return move(c, Op::Reshape, cut,
               joined(lead, each_axis(n, [&](size_t i) { return List{o[i], w.kernel[i]}; })));
 }
 
-/// Windows in general. Repeating the axis and reading rows that are longer than it by the dilation
-/// shifts row k by k * dilation: (k * (size * f + dilation) + o * stride) mod size = k * dilation +
-/// o * stride.
+/// Windows in general. The axis is repeated, and cut into rows longer than it by the dilation,
+/// which shifts row k by k * dilation: (k * (size * f + dilation) + o * stride) mod size = k *
+/// dilation + o * stride.
 Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, const List& o) {
   const List from = shape_of(c, image);
   const size_t n = w.axes();
@@ -70,7 +70,7 @@ Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, con
   Id x = image;
   const auto step = [&](Op op, auto part) {
     const List list = joined(lead, each_axis(n, part));
-    x = op == Op::Shrink ? keep(c, x, list) : move(c, op, x, list);
+    x = op == Op::Shrink ? crop_to(c, x, list) : move(c, op, x, list);
   };
   step(Op::Reshape, [&](size_t i) { return List{1, size(i)}; });
   step(Op::Expand, [&](size_t i) { return List{repeats[i], size(i)}; });
@@ -93,7 +93,7 @@ Id window_view(Context& c, Id image, const Windows& windows) {
   const List lead(from.begin(), from.end() - static_cast<int64_t>(n));
   List o(n);
   for (size_t i = 0; i < n; ++i) {
-    // Of one element it means nothing, and one form is found again more easily.
+    // A kernel of one element has no dilation; 1 is the canonical form.
     if (w.kernel[i] == 1) w.dilation[i] = 1;
     o[i] = w.count(i, from[lead.size() + i]);
   }
@@ -102,7 +102,7 @@ Id window_view(Context& c, Id image, const Windows& windows) {
       adjacent ? adjacent_windows(c, image, w, lead, o) : shifted_windows(c, image, w, lead, o);
   List order(lead.size() + 2 * n);
   std::iota(order.begin(), order.end(), 0);
-  for (size_t i = 0; i < n; ++i) {  // pairs (o, k) of side by side windows, (k, o) of others
+  for (size_t i = 0; i < n; ++i) {  // pairs (o, k) of adjacent windows, (k, o) of others
     const size_t pair = lead.size() + 2 * i;
     order[lead.size() + i] = static_cast<int64_t>(adjacent ? pair : pair + 1);
     order[lead.size() + n + i] = static_cast<int64_t>(adjacent ? pair + 1 : pair);
@@ -110,7 +110,7 @@ Id window_view(Context& c, Id image, const Windows& windows) {
   return move(c, Op::Permute, x, order);
 }
 
-// The steps are the lengths of rows and what rows are split by.
+// Reads stride and dilation from the lengths of rows and their splits.
 void read_steps(Context& c, Id view, Id image, Windows& w) {
   const List size = shape_of(c, image);
   const size_t n = w.axes(), lead = size.size() - n;
@@ -149,7 +149,7 @@ std::optional<WindowsOfImage> match_windows(Context& c, Id view, const List& ker
     Windows w{kernel, List(n, 1), List(n, 1)};
     read_steps(c, view, id, w);
     if (is_view_of(id, w)) return WindowsOfImage{id, w};
-    w = {kernel, kernel, List(n, 1)};  // side by side
+    w = {kernel, kernel, List(n, 1)};  // adjacent
     if (is_view_of(id, w)) return WindowsOfImage{id, w};
   }
   return std::nullopt;

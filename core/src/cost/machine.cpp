@@ -37,8 +37,8 @@ bool claims_f32(const pgr_device_caps& caps, uint32_t op) {
   return (caps.op_dtypes[op] >> PGR_DTYPE_F32 & 1) != 0;
 }
 
-void take(double& field, double told) {
-  if (told > 0) field = told;
+void take(double& field, double measured) {
+  if (measured > 0) field = measured;
 }
 
 }  // namespace

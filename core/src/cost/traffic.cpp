@@ -19,7 +19,7 @@ constexpr double kWrittenBack = 4;
 // A set of loops as bits: those inside a position of the nest.
 using Loops = uint64_t;
 
-int64_t turns_of(const Nest& nest, size_t loop) {
+int64_t iterations_of(const Nest& nest, size_t loop) {
   return (nest.sizes[loop] + nest.tile[loop] - 1) / nest.tile[loop];
 }
 
@@ -69,14 +69,14 @@ uint64_t period_of(double bytes, double line) {
 }
 
 // Number of sets to which lines `step` bytes apart map.
-double places_of(uint64_t step, uint64_t period, double line) {
+double slots_of(uint64_t step, uint64_t period, double line) {
   return static_cast<double>(period) / std::max(static_cast<double>(std::gcd(step, period)), line);
 }
 
 // Number of lines, or runs of them, `step` bytes apart that a cache keeps.
 double reach(double step, double bytes, double line) {
   return kWays *
-         places_of(static_cast<uint64_t>(std::max(step, line)), period_of(bytes, line), line);
+         slots_of(static_cast<uint64_t>(std::max(step, line)), period_of(bytes, line), line);
 }
 
 // How many times the operand's separate lines fill the sets to which they map; 0 if they are one
@@ -84,18 +84,18 @@ double reach(double step, double bytes, double line) {
 double crowding(const Nest& nest, const Operand& operand, Loops loops, double bytes, double line) {
   const uint64_t period = period_of(bytes, line);
   uint64_t common = 0;
-  double places = 1, lines = 1;
+  double slots = 1, lines = 1;
   for (size_t loop = 0; loop < nest.sizes.size(); ++loop) {
     const auto count = static_cast<double>(count_of(nest, loops, loop));
     if (count == 1 || operand.steps[loop] == kNear) continue;
     const auto apart = static_cast<uint64_t>(std::abs(operand.steps[loop]));
     if (static_cast<double>(apart) < line) continue;
     common = std::gcd(common, apart);
-    places *= std::min(count, places_of(apart, period, line));
+    slots *= std::min(count, slots_of(apart, period, line));
     lines *= count;
   }
   if (common == 0) return 0;
-  return lines / (kWays * std::min(places, places_of(common, period, line)));
+  return lines / (kWays * std::min(slots, slots_of(common, period, line)));
 }
 
 // Cache lines that the operands occupy, including lines of sets that their conflicts leave unused.
@@ -132,16 +132,16 @@ double line_cycles(const Machine& machine, size_t level) {
 template <class Taken>
 double fetched(const Nest& nest, std::span<const Operand> operands, double block, double room,
                const Taken& taken) {
-  double turns = 1;
+  double iterations = 1;
   for (size_t loop = 0; loop < nest.sizes.size(); ++loop)
-    turns *= static_cast<double>(turns_of(nest, loop));
+    iterations *= static_cast<double>(iterations_of(nest, loop));
   Loops inside = 0;
-  double blocks = turns * blocks_of_all(nest, operands, inside, block);
-  for (size_t place = nest.order.size(); place-- > 0;) {
+  double blocks = iterations * blocks_of_all(nest, operands, inside, block);
+  for (size_t depth = nest.order.size(); depth-- > 0;) {
     const double kept = std::clamp(2 - taken(inside) / room, 0.0, 1.0);
-    inside |= Loops{1} << nest.order[place];
-    turns /= static_cast<double>(turns_of(nest, nest.order[place]));
-    blocks = kept * turns * blocks_of_all(nest, operands, inside, block) + (1 - kept) * blocks;
+    inside |= Loops{1} << nest.order[depth];
+    iterations /= static_cast<double>(iterations_of(nest, nest.order[depth]));
+    blocks = kept * iterations * blocks_of_all(nest, operands, inside, block) + (1 - kept) * blocks;
     if (kept < 1) break;
   }
   return blocks;

@@ -330,7 +330,7 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   try {
     return run();
   } catch (const OutOfMemoryError&) {
-    if (!state_->constants.give_up()) throw;
+    if (!state_->constants.drop()) throw;
     for (runtime::Device* device : state_->devices.opened()) device->flush_allocator_cache();
     return run();
   }

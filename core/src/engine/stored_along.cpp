@@ -115,10 +115,10 @@ bool Session::is_work(uint32_t number) {
 void Session::add_held(Work& work, DistinctRoots& roots) {
   const CanonicalGraph& walked = state_->canonical;
   constexpr uint32_t kUnneeded = UINT32_MAX;
-  std::vector<uint32_t> told(walked.size(), kUnneeded);  // the nearest plan above; 0: none
-  for (uint32_t root : walked.roots()) told[root] = 0;
+  std::vector<uint32_t> plan_above(walked.size(), kUnneeded);  // the nearest plan above; 0: none
+  for (uint32_t root : walked.roots()) plan_above[root] = 0;
   for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
-    uint32_t above = told[number];
+    uint32_t above = plan_above[number];
     if (above == kUnneeded || walked.is_input(number)) continue;
     const Id id = walked.id(number);
     const ComputedNodes::Note note = state_->computed.of(id);
@@ -128,7 +128,7 @@ void Session::add_held(Work& work, DistinctRoots& roots) {
       above = note.plan;
     }
     for (Id source : graph_.sources(id)) {
-      uint32_t& below = told[walked.number(source)];
+      uint32_t& below = plan_above[walked.number(source)];
       below = std::min(below, above);
     }
   }

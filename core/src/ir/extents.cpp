@@ -214,8 +214,8 @@ Id BoundedGraph::inside(Id x, int64_t axis) {
   const std::vector<int64_t> shape(sizes.begin(), sizes.end());
   std::vector<int64_t> along(shape.size(), 1);
   along[at] = shape[at];
-  const Id places = graph.add(Op::Iota, DType::I32, {}, static_cast<uint64_t>(shape[at]));
-  Id is_inside = graph.binary(Op::CmpLt, places, extents[x][at].count);
+  const Id indices = graph.add(Op::Iota, DType::I32, {}, static_cast<uint64_t>(shape[at]));
+  Id is_inside = graph.binary(Op::CmpLt, indices, extents[x][at].count);
   if (shape.size() > 1)
     is_inside = graph.add(Op::Reshape, DType::Bool, {is_inside}, graph.list(along));
   if (along != shape)

@@ -164,8 +164,8 @@ const char* store_op(const Subject& s) {
 }
 const char* bounded_op(const Subject& s) {
   if (s.spec == Spec::Tensor) return first_source_dtype(s);
-  const bool places = s.type(0) == DType::Index && s.type(1) == DType::Index;
-  return places && s.n.dtype == DType::Bool ? nullptr : "a hint compares two places";
+  const bool are_indices = s.type(0) == DType::Index && s.type(1) == DType::Index;
+  return are_indices && s.n.dtype == DType::Bool ? nullptr : "a hint compares two indices";
 }
 const char* keep_op(const Subject& s) {
   const auto list = s.list();

@@ -178,7 +178,7 @@ void JitConstants::add_results(std::vector<engine::ValuePtr>& inputs,
     }
     inputs.insert(inputs.end(), part.results.begin(), part.results.end());
   }
-  if (is_given_up()) kept_->give_up();  // a part ran out of memory meanwhile
+  if (is_dropped()) kept_->drop();  // a part ran out of memory meanwhile
 }
 
 std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& recording,

@@ -33,7 +33,7 @@ class JitConstants {
   /// The kept values, which the session counts and may reclaim.
   const std::shared_ptr<engine::PreparedConstants>& kept() const { return kept_; }
   /// The values were reclaimed: execute the run as a whole.
-  bool is_given_up() const { return kept_->is_given_up; }
+  bool is_dropped() const { return kept_->is_dropped; }
 
   /// Computes missing or outdated results, unless another recording has them, and appends the
   /// results to `inputs`, the run's own inputs.

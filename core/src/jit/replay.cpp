@@ -198,11 +198,11 @@ void JitReplay::run_plans() {
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
     bool is_done = false;
-    if (constants && !constants->is_given_up()) try {
+    if (constants && !constants->is_dropped()) try {
         roots = run_with_constants(*constants, inputs, is_last);
         is_done = true;
       } catch (const OutOfMemoryError&) {  // no input is overwritten yet
-        constants->kept()->give_up();
+        constants->kept()->drop();
         inputs.resize(run.inputs.size());
       }
     if (!is_done) roots = run_one(run, inputs, is_last);

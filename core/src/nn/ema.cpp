@@ -7,8 +7,8 @@ namespace plugrad::nn {
 namespace {
 
 Tensor averaged(const Tensor& average, const Tensor& source, double decay) {
-  const DType own = average.dtype(), wide = own == DType::F64 ? own : DType::F32;
-  const Tensor before = average.detach().cast(wide), now = source.detach().cast(wide);
+  const DType own = average.dtype(), compute = own == DType::F64 ? own : DType::F32;
+  const Tensor before = average.detach().cast(compute), now = source.detach().cast(compute);
   return (now + (before - now) * decay).cast(own);
 }
 

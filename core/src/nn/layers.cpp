@@ -67,8 +67,8 @@ Embedding::Embedding(int64_t count, int64_t width) {
   weight = Tensor::randn({count, width}).requires_grad_();
 }
 
-Tensor Embedding::operator()(const Tensor& places) const {
-  return embedding(weight, places);
+Tensor Embedding::operator()(const Tensor& indices) const {
+  return embedding(weight, indices);
 }
 
 }  // namespace plugrad::nn

@@ -90,9 +90,9 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
 }
 
 DType Optimizer::rate_dtype() const {
-  const bool wide = std::ranges::any_of(
+  const bool has_f64 = std::ranges::any_of(
       parameters_, [](const Tensor& p) { return state_dtype(p) == DType::F64; });
-  return wide ? DType::F64 : DType::F32;
+  return has_f64 ? DType::F64 : DType::F32;
 }
 
 Tensor Optimizer::numbers(const std::vector<double>& values) const {

@@ -55,8 +55,8 @@ Tensor Variable::limit(const Tensor& x, int64_t axis, const Tensor& value) const
   const Shape shape = r.shape(node);
   const int64_t at = tensor::checked_axis("limit", axis, static_cast<int64_t>(shape.size()));
   const int64_t size = shape[static_cast<size_t>(at)];
-  require(size >= high_, "[limit] axis {} of {} has {} places, {} may be {}", at, to_string(shape),
-          size, name_, high_);
+  require(size >= high_, "[limit] axis {} of {} has {} elements, {} may be {}", at,
+          to_string(shape), size, name_, high_);
   require(!r.extent(node, at).is_counted(), "[limit] axis {} of {} has a variable size already", at,
           tensor::shown_shape(x));
   const Id count = r.use(value);

@@ -1,6 +1,6 @@
-// Patterns: constexpr values that look like the algebra they match.
-//   x, y, z, w, u, v match any node; c0 to c3 match constants; the same name twice means the same
-//   node. Numbers match a constant of that value (an integer literal matches a float constant too:
+// Patterns of graph nodes: constexpr values in the syntax of algebra.
+//   x, y, z, w, u, v match any node; c0 to c3 match constants; a name that occurs twice matches the
+//   same node. Numbers match constants of that value (an integer literal matches a float constant, too:
 //   0 is +0.0). Operators: + - * / % (floor division and modulus) & | ^ < == !=; other ops by name:
 //   where(x, y, z), …. one_of(ops) matches a node of any op of a set.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace plugrad {
 
-/// Kinds of dtype that a pattern may ask for, as bits.
+/// Dtype classes that a pattern may ask for, as bits.
 enum DTypeClass : uint8_t {
   kBoolClass = 1,
   kSmallIntClass = 2,  // 8 and 16 bits
@@ -26,7 +26,7 @@ enum DTypeClass : uint8_t {
   kFloatClass = kSmallFloatClass | kRealClass,
   kAnyClass = 255
 };
-inline constexpr uint8_t kIntegerClass = kIntClass | kIndexClass;  // what is_int() asks for
+inline constexpr uint8_t kIntegerClass = kIntClass | kIndexClass;  // of is_int()
 
 enum class PatternKind : uint8_t {
   Name,        // any node, bound to `name`
@@ -48,9 +48,9 @@ struct PatternNode {
   uint8_t child_count = 0;
   uint8_t child[4] = {};
   uint8_t classes = kAnyClass;
-  bool open = false;           // further sources than child_count may follow
+  bool open = false;           // further sources may follow the children
   bool float_literal = false;  // literal holds a double
-  bool typed = false;          // a Cast or Bitcast on a right side, to the dtype number `literal`
+  bool typed = false;          // on a right side: a Cast or Bitcast to the dtype number `literal`
   uint64_t literal = 0;
 };
 
@@ -61,7 +61,7 @@ struct Pattern {
   uint8_t count = 0;
 
   constexpr Pattern() = default;
-  // NOLINTBEGIN(google-explicit-constructor): numbers stand in patterns as they do in algebra.
+  // NOLINTBEGIN(google-explicit-constructor): patterns use numbers as algebra does.
   constexpr Pattern(int value)
       : Pattern(literal(static_cast<uint64_t>(static_cast<int64_t>(value)), false)) {}
   constexpr Pattern(double value) : Pattern(literal(__builtin_bit_cast(uint64_t, value), true)) {}
@@ -71,7 +71,7 @@ struct Pattern {
   constexpr const PatternNode& root() const { return nodes[count - 1]; }
   constexpr PatternNode& root() { return nodes[count - 1]; }
 
-  /// Copies the nodes of `other` behind ours; returns the place of its root.
+  /// Appends the nodes of `other`; returns the index of its root.
   constexpr uint8_t append(const Pattern& other) {
     if (count + other.count > kCapacity)
       throw "pattern is too large: raise Pattern::kCapacity or use a function";
@@ -97,7 +97,7 @@ struct Pattern {
   }
 };
 
-/// The pattern language; rule files say `using namespace rules`.
+/// The pattern language; rule files use `using namespace rules`.
 namespace rules {
 
 constexpr Pattern named(uint8_t name) {
@@ -134,7 +134,7 @@ constexpr Pattern any_of(const Pattern& n, Op op) {
   p.push({.kind = PatternKind::OpAny, .op = op, .name = n.root().name});
   return p;
 }
-/// A set of kernel ops, as bits by their numbers.
+/// A set of kernel ops as bits.
 constexpr uint64_t set_of(std::initializer_list<Op> ops) {
   uint64_t bits = 0;
   for (Op op : ops) {
@@ -147,7 +147,8 @@ constexpr bool is_in(uint64_t ops, Op op) {
   const auto number = static_cast<uint8_t>(op);
   return number < 64 && (ops >> number & 1) != 0;
 }
-/// A node of an op of the set, with these sources in this order or, none given, any.
+/// A node of an op of the set with these sources in this order, or with any sources if none are
+/// given.
 template <class... Sources>
 constexpr Pattern one_of(uint64_t ops, const Sources&... sources) {
   Pattern p = node(Op::Nop, sources...);
@@ -155,12 +156,12 @@ constexpr Pattern one_of(uint64_t ops, const Sources&... sources) {
   p.root().literal = ops;
   return p;
 }
-/// `p`, bound to the name `n` as a whole.
+/// `p`, bound to the name `n`.
 constexpr Pattern as(const Pattern& n, Pattern p) {
   p.root().name = n.root().name;
   return p;
 }
-/// `p` of a dtype of these classes only.
+/// `p`, if its dtype is of one of these classes.
 constexpr Pattern of_class(Pattern p, uint8_t classes) {
   p.root().classes = classes;
   return p;
@@ -207,10 +208,10 @@ constexpr Pattern exp2(const Pattern& a) { return node(Op::Exp2, a); }
 constexpr Pattern log2(const Pattern& a) { return node(Op::Log2, a); }
 constexpr Pattern sin(const Pattern& a) { return node(Op::Sin, a); }
 constexpr Pattern trunc(const Pattern& a) { return node(Op::Trunc, a); }
-/// On a right side, the result dtype is that of the node that was matched.
+/// On a right side, the result has the dtype of the matched node.
 constexpr Pattern cast(const Pattern& a) { return node(Op::Cast, a); }
 constexpr Pattern bitcast(const Pattern& a) { return node(Op::Bitcast, a); }
-/// To a given dtype; on right sides only.
+/// To a given dtype; only on right sides.
 constexpr Pattern cast_to(const Pattern& a, DType dtype) { return typed(Op::Cast, a, dtype); }
 constexpr Pattern bitcast_to(const Pattern& a, DType dtype) { return typed(Op::Bitcast, a, dtype); }
 // clang-format on

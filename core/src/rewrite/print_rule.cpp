@@ -102,7 +102,7 @@ struct Printer {
     return "(" + text + ")";
   }
 
-  // An op, without its class and name.
+  // An op without its class and name.
   std::string plain(const PatternNode& n, bool nested) {
     const char* sign = n.child_count == 2 && !n.open ? infix(n.op) : nullptr;
     if (sign != nullptr) {

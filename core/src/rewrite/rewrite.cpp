@@ -1,4 +1,4 @@
-// An explicit stack of nodes under way: a node waits for its sources, then for what it became.
+// Rewrites with an explicit stack: a node waits for its sources, and then for its replacement.
 #include "rewrite/rewrite.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ void Rewriter::finish(Id id, Id result) {
   stack_.pop_back();
 }
 
-// True when a source has to be done first. A source may be pushed twice; whoever comes second pops
-// it.
+// Whether a source must be rewritten first. A source may be pushed twice; the second time it is
+// popped.
 bool Rewriter::push_sources(Id id) {
   bool pushed = false;
   for (Id s : graph_.sources(id)) {
@@ -76,7 +76,7 @@ Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
   return to;
 }
 
-// `frame` waits until `next` is done.
+// Lets `frame` wait until `next` is rewritten.
 void Rewriter::forward(Frame& frame, Id next, uint32_t rule) {
   frame.next = next;
   frame.rule = rule;
@@ -99,8 +99,7 @@ void Rewriter::step_children_first() {
   forward(frame, to, rule);
 }
 
-// Rules see a node before its sources are rewritten; then come the sources; then, for a fixpoint,
-// the rebuilt node again.
+// Rules see a node first before its sources are rewritten, then, for a fixpoint, the rebuilt node.
 void Rewriter::step_parents_first() {
   Frame& frame = stack_.back();
   const Id id = frame.id;
@@ -127,7 +126,7 @@ Id Rewriter::operator()(Id root) {
   if (done_[root] != kNoId) return done_[root];
   budget_ = hit_count_ + 200'000 + 64 * uint64_t{graph_.size()};
   if (options_.order == Order::ChildrenFirst && !options_.fixpoint) {
-    // Every node is made once, in the order of ids: sources first.
+    // Visits every node once in the order of ids: sources first.
     Reachable reachable;
     const auto is_done = [&](Id id) { return done_[id] != kNoId; };
     for (Id id : reachable.from(graph_, std::span(&root, 1), is_done)) {
@@ -157,7 +156,8 @@ Id Rewriter::operator()(Id root) {
 }
 
 Id Rewriter::at(Id node) {
-  constexpr uint64_t kMostRules = 200'000;  // for one node, whatever they make
+  // rules applied below one node, before rules count as endless
+  constexpr uint64_t kMostRules = 200'000;
   budget_ = hit_count_ + kMostRules;
   uint32_t rule = kNoRule;
   for (Id to; (to = apply(node, node, rule)) != kNoMatch;) node = to;

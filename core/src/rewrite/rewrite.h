@@ -1,4 +1,4 @@
-// The drivers: apply rules everywhere below a root, without recursion.
+// The drivers, which apply rules to all nodes below a root without recursion.
 #pragma once
 
 #include <vector>
@@ -10,40 +10,40 @@ namespace plugrad {
 
 enum class Order : uint8_t { ChildrenFirst, ParentsFirst };
 
-/// The node that stands for `id`, given what stands for its sources.
+/// Rebuilds `id` from its rewritten sources.
 using RebuildFunction = Id (*)(Graph&, Id id, std::span<const Id> sources, RuleContext);
 
 struct RewriteOptions {
   Order order = Order::ChildrenFirst;
-  bool fixpoint = false;  // what a rule returns is rewritten again, until no rule applies
+  bool fixpoint = false;  // results of rules are rewritten again until no rule applies
   RuleContext context = {};
-  /// Children first, no fixpoint: how every node is made again before rules see it, where that is
-  /// not the same node of the new sources.
+  /// Without fixpoint, sources first: rebuilds every node before rules see it, if that is more than
+  /// the same node with new sources.
   RebuildFunction rebuild = nullptr;
 };
 
-/// Rewrites with a memo by id that lasts as long as the object: nodes never change, so a node that
-/// was rewritten once is never visited again, whichever root reaches it. Errors: Internal, naming
-/// the rules, when rules undo each other or never end.
+/// Rewrites with a memo by id that lasts as long as the object: nodes are immutable, so that each
+/// is rewritten once for all roots. Errors: Internal, with the names of the rules, if rules undo
+/// each other or do not end.
 class Rewriter {
  public:
   Rewriter(Graph& graph, const RuleTable& table, RewriteOptions options = {});
   Id operator()(Id root);
-  /// Rewrites one node to a fixpoint, whose sources are taken as they are: for those who make nodes
-  /// in their simplest form. Rule functions may call it again.
+  /// Rewrites one node to a fixpoint without visiting its sources: for builders that make every
+  /// node in simplest form. Rule functions may call it recursively.
   Id at(Id node);
 
-  /// What stands for a node, kNoId when it was not rewritten yet: for rule functions that note
-  /// facts about nodes they made.
+  /// The replacement of a node; kNoId if it was not rewritten yet. For rule functions that keep
+  /// facts of the nodes they make.
   Id result(Id id) const;
 
-  /// How often each rule of the table applied.
+  /// Applications of each rule of the table.
   const std::vector<uint32_t>& hits() const { return hits_; }
   uint64_t visits() const { return visits_; }
 
  private:
-  // A node under way. `next` is what it became and waits for, kNoId before; `rule` made it so.
-  // `body`: parents first, the node whose sources are rewritten, once the rules have seen it.
+  // A node in progress. `next` is the replacement that it waits for, kNoId before; `rule` made it.
+  // `body`: with parents first, the node whose sources are rewritten after the rules saw it.
   struct Frame {
     Id id, next, body;
     uint32_t rule;
@@ -63,15 +63,15 @@ class Rewriter {
   Graph& graph_;
   const RuleTable& table_;
   RewriteOptions options_;
-  std::vector<Id> done_;  // by id: the result, kNoId when not known, kUnderWay once begun
+  std::vector<Id> done_;  // by id: the result; kNoId: unknown; kUnderWay: in progress
   std::vector<Frame> stack_;
   std::vector<Id> scratch_;
   std::vector<uint32_t> hits_;
-  std::vector<uint32_t> recent_;  // last rules, for the report
+  std::vector<uint32_t> recent_;  // last rules applied, for the error message
   uint64_t visits_ = 0, hit_count_ = 0, budget_ = 0;
 };
 
-/// One rewrite. For tables used often, keep a RuleTable; for many roots, a Rewriter.
+/// A single rewrite. Keep a RuleTable for frequent use, a Rewriter for many roots.
 Id rewrite(Graph& g, Id root, const RuleTable& table, const RewriteOptions& options = {});
 Id rewrite(Graph& g, Id root, std::span<const Rule> rules, const RewriteOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Rules as data: a name, a left pattern, a right side, a guard, and where they were written.
+// Rules as data: name, left pattern, right side, guard and source location.
 #pragma once
 
 #include <concepts>
@@ -13,16 +13,16 @@ namespace plugrad {
 
 struct Rule;
 
-/// What rule functions may ask and note: the object of one type that a rewrite was given.
+/// The context of rule functions: one object of a type chosen by the rewrite.
 class RuleContext {
  public:
-  // NOLINTBEGIN(google-explicit-constructor): a context is given as its address.
+  // NOLINTBEGIN(google-explicit-constructor): a context converts from its address.
   constexpr RuleContext(std::nullptr_t = nullptr) {}
   template <class T>
   constexpr RuleContext(T* object) : object_(object), type_(&kTag<std::remove_const_t<T>>) {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// Errors: Internal when the rewrite was given another type.
+  /// Errors: Internal if the context has another type.
   template <class T>
   T& get() const {
     if (type_ != &kTag<std::remove_const_t<T>>) report_type();
@@ -38,11 +38,11 @@ class RuleContext {
   const char* type_ = nullptr;
 };
 
-/// What the names of a pattern stand for.
+/// The nodes bound to the names of a pattern.
 struct Match {
-  Id root;               // the node that matched
+  Id root;               // the matched node
   Id before;             // the same node before its sources were rewritten
-  Id bound[kNameCount];  // by name; unspecified where the pattern does not have it
+  Id bound[kNameCount];  // by name; unspecified for names that the pattern lacks
   RuleContext user;
   const Rule* rule = nullptr;  // whose left side matched
 
@@ -53,13 +53,13 @@ struct Match {
   }
 };
 
-/// Right side as code. Returns the node that replaces Match::root (of its dtype), or kNoMatch.
+/// A right side as code. Returns the node that replaces Match::root, with its dtype, or kNoMatch.
 using RuleFunction = Id (*)(Graph&, const Match&);
-/// Guard as code.
+/// A guard as code.
 using RulePredicate = bool (*)(const Graph&, const Match&);
 inline constexpr Id kNoMatch = kNoId;
 
-/// A function with its name, which documents show: `code<f>` and `check<f>` in tables.
+/// A function with its name for documents: `code<f>` and `check<f>` in tables.
 template <class F>
 struct Named {
   F function = nullptr;
@@ -67,7 +67,7 @@ struct Named {
 };
 
 struct RuleGuard {
-  Pattern pattern;  // over names; constants as int64, true when not 0; count 0: none
+  Pattern pattern;  // over names; constants as int64, true if not 0; count 0: none
   RulePredicate predicate = nullptr;
   std::string_view predicate_name = {};
 };
@@ -75,7 +75,7 @@ struct RuleGuard {
 struct Rule {
   const char* name = "";
   Pattern left;
-  Pattern right;  // count 0 when `function` is the right side
+  Pattern right;  // count 0 if `function` is the right side
   RuleFunction function = nullptr;
   RuleGuard guard;
   const char* file = "";
@@ -85,7 +85,7 @@ struct Rule {
 
 namespace rules {
 
-/// As written, without its namespaces.
+/// The name without namespaces.
 template <auto f>
 consteval std::string_view name_of_function() {
   std::string_view text = __PRETTY_FUNCTION__;  // "… [with auto f = space::name; …]"
@@ -98,7 +98,7 @@ consteval std::string_view name_of_function() {
 /// A right side as code.
 template <RuleFunction f>
 inline constexpr Named<RuleFunction> code{f, name_of_function<f>()};
-/// `f` of what x is bound to, or of what x and y are.
+/// `f` of the node bound to x, or of those bound to x and y.
 template <Id (*f)(Graph&, Id)>
 inline constexpr Named<RuleFunction> code_of_x{[](Graph& g, const Match& m) { return f(g, m[x]); },
                                                name_of_function<f>()};
@@ -122,7 +122,7 @@ constexpr RuleGuard when(const Pattern& condition, const Named<RulePredicate>& p
   return {condition, predicate.function, predicate.name};
 }
 
-// A thrown string ends constant evaluation: the compiler shows it at the rule's own line.
+// A thrown string ends constant evaluation: the compiler reports it at the rule's line.
 constexpr void check_names(const Pattern& used, const Pattern& left, uint8_t given = kNoName) {
   for (int i = 0; i < used.count; ++i) {
     const uint8_t name = used.nodes[i].name;
@@ -131,7 +131,7 @@ constexpr void check_names(const Pattern& used, const Pattern& left, uint8_t giv
     if (!found) throw "rule uses a name that its left side does not bind";
   }
 }
-/// `given`: a name that whoever builds the right side binds.
+/// `given`: a name that the builder of the right side binds.
 constexpr Rule checked(const Rule& r, uint8_t given = kNoName) {
   if (r.left.count == 0) throw "rule has no left side";
   const PatternKind kind = r.left.root().kind;

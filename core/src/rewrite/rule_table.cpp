@@ -36,7 +36,7 @@ uint64_t literal_bits(bool is_double, uint64_t literal, DType dtype) {
 
 bool literal_matches(const Node& n, bool is_double, uint64_t literal) {
   if (n.op != Op::Const || (is_double && (class_of(n.dtype) & kFloatClass) == 0)) return false;
-  // A number that the dtype cannot hold (f8e4m3 has no infinity) is not the value of any constant.
+  // A number that the dtype lacks (f8e4m3 has no infinity) matches no constant.
   if (is_double && bits_of(std::bit_cast<double>(literal), n.dtype) != literal) return false;
   return n.arg == literal_bits(is_double, literal, n.dtype);
 }
@@ -46,7 +46,7 @@ bool is_constant(const PatternNode& n) {
          (n.kind == PatternKind::Op && n.op == Op::Const);
 }
 
-// Guards that demand a dtype class of one name are checked as soon as the name is bound.
+// Checks guards on the dtype class of one name as soon as the name is bound.
 void hoist_classes(const Pattern& guard, int at, uint8_t (&classes)[kNameCount]) {
   const PatternNode& n = guard.nodes[at];
   if (n.kind == PatternKind::Op && n.op == Op::And) {
@@ -85,7 +85,7 @@ int64_t evaluate_op(Op op, int64_t a, int64_t b) {
   }
 }
 
-// Value of a guard on bound constants; -x is not needed, write 0 - x.
+// Value of a guard on bound constants; for -x, write 0 - x.
 int64_t evaluate(const Graph& g, const Pattern& p, int at, const Match& m) {
   const PatternNode& n = p.nodes[at];
   switch (n.kind) {
@@ -100,7 +100,7 @@ int64_t evaluate(const Graph& g, const Pattern& p, int at, const Match& m) {
   }
 }
 
-/// Makes the nodes of a right side.
+/// Builds the nodes of a right side.
 struct Builder {
   Graph& g;
   const Pattern& p;
@@ -114,7 +114,7 @@ struct Builder {
     return n.kind == PatternKind::Op ? op(n, wanted) : m.bound[n.name];
   }
 
-  // Literals have the dtype of their first sibling that is none.
+  // A literal has the dtype of its first sibling that is no literal.
   Id op(const PatternNode& n, DType wanted) {
     Id sources[4] = {};
     DType sibling = wanted;
@@ -162,8 +162,7 @@ void RuleTable::append(std::span<const Rule> rules) {
   }
 }
 
-// The graph keeps constants right, so only two operands that may both be no constant have two
-// orders.
+// The graph keeps constants right: only two operands that may both be variable have two orders.
 void RuleTable::add_orders(Pattern left, int at, uint32_t rule) {
   for (; at < left.count; ++at) {
     PatternNode& n = left.nodes[at];
@@ -210,7 +209,7 @@ void RuleTable::add_variant(const Pattern& left, uint32_t rule) {
   add_to_lists(variant, root);
 }
 
-// Equal orders of symmetric patterns (x + y) need one variant only.
+// Symmetric patterns (x + y) need one variant only.
 void RuleTable::add_to_lists(const Variant& variant, const PatternNode& root) {
   if (root.kind == PatternKind::OneOf) {
     for (uint8_t op = 0; op < 64; ++op)
@@ -223,7 +222,7 @@ void RuleTable::add_to_lists(const Variant& variant, const PatternNode& root) {
     by_op_[static_cast<uint8_t>(root.op)].push_back(variant);
 }
 
-// Renaming apart is not attempted: only rules whose swapped text is the same text are equal.
+// Compares texts without renaming: only rules with the same swapped text are equal.
 bool RuleTable::is_listed(const Variant& variant, Op op) const {
   for (const Variant& other : by_op_[static_cast<uint8_t>(op)]) {
     if (other.rule != variant.rule || other.step_count != variant.step_count) continue;

@@ -1,4 +1,4 @@
-// Rules prepared for matching: sorted by root op, both orders of commutative ops spelled out.
+// Rules compiled for matching: sorted by root op, with both operand orders of commutative ops.
 #pragma once
 
 #include <initializer_list>
@@ -8,11 +8,11 @@
 
 namespace plugrad {
 
-/// In which orders the operands of commutative ops are matched.
+/// Operand orders in which commutative ops match.
 enum class Operands : uint8_t { AnyOrder, AsWritten };
 
-/// Made once a rule set (`static const RuleTable table{kAlgebra, kIndex}`), then shared by any
-/// threads. Rules are tried in the order in which they were given.
+/// Construct it once for each rule set (`static const RuleTable table{kAlgebra, kIndex}`) and share
+/// it between threads. Rules are tried in the given order.
 class RuleTable {
  public:
   explicit RuleTable(std::span<const Rule> rules, Operands operands = Operands::AnyOrder)
@@ -23,33 +23,32 @@ class RuleTable {
     for (auto table : tables) append(table);
   }
 
-  /// Adds rules behind those given before; not while others use the table.
+  /// Appends rules; not while other threads use the table.
   void append(std::span<const Rule> rules);
 
-  /// Applies the first rule that matches `id`. Returns the node that takes its place and sets
-  /// `rule` to the rule's number; kNoMatch when none applies or the result is `id` itself.
-  /// `before` is Match::before, `id` itself when not given.
+  /// Applies the first rule that matches `id`. Returns the replacement and sets `rule` to the
+  /// rule's number; kNoMatch if none applies or the result is `id`. `before` is Match::before;
+  /// default: `id`.
   Id apply(Graph& g, Id id, RuleContext context, uint32_t& rule, Id before = kNoId) const;
-  /// The first rule whose left side and guard hold for `id`, and what its names stand for; null for
-  /// none.
+  /// The first rule whose left side and guard hold for `id`, with its bindings; null for none.
   const Rule* find(const Graph& g, Id id, RuleContext context, Match& match) const;
 
   const Rule& operator[](uint32_t number) const { return *rules_[number]; }
   uint32_t size() const { return static_cast<uint32_t>(rules_.size()); }
 
  private:
-  // One thing to check, in the order of a walk through the pattern; step 0 is the root.
+  // One check, in preorder of the pattern; step 0 is the root.
   struct Step {
     PatternKind kind;
     Op op;
     uint8_t name, classes;
-    uint8_t parent, child;  // this node is source `child` of the node of step `parent`
+    uint8_t parent, child;  // the node is source `child` of the node of step `parent`
     uint8_t src_count;
-    bool open, float_literal, repeated;  // repeated: the name is bound by an earlier step
+    bool open, float_literal, repeated;  // repeated: an earlier step binds the name
     uint64_t literal;
   };
   struct Variant {
-    uint64_t need;  // src_ops bits that a node must have
+    uint64_t need;  // bits of src_ops that a node must have
     uint32_t first_step, step_count, rule;
   };
 
@@ -65,13 +64,12 @@ class RuleTable {
   std::vector<Variant> by_op_[256];
 };
 
-/// How a right side makes its nodes; the default folds constants.
+/// Makes the nodes of a right side; the default folds constants.
 using MakeNode = Id (*)(Graph&, Op, DType, std::span<const Id>);
 
-/// The node that a right side stands for.
+/// Builds a right side.
 Id build(Graph& g, const Pattern& pattern, const Match& m);
-/// The node that source `source` of the root of a right side stands for, of dtype `wanted` where
-/// nothing else says it.
+/// Builds source `source` of the root of a right side, with dtype `wanted` unless it has one.
 Id build_source(Graph& g, const Pattern& pattern, int source, const Match& m, DType wanted,
                 MakeNode make);
 /// Whether a guard holds.

@@ -1,4 +1,4 @@
-// The one pipeline runner: a compiler is a table of stages over one state.
+// Runs pipelines: a compiler is a table of stages over one state.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace plugrad {
 
-/// What a compiler's state is after a stage.
+/// The form of a compiler's state after a stage.
 enum class Form : uint8_t { TensorGraph, Plan, KernelGraph, KernelIr };
 const char* name_of(Form form);
 
@@ -21,14 +21,14 @@ struct Stage {
   const char* meaning;
 };
 
-/// A row as it is shown.
+/// A row for display.
 struct StageInfo {
   const char* name;
   Form form;
   const char* meaning;
 };
 
-/// How a stage is run and looked at.
+/// A stage with its state bound.
 struct StageRun {
   const char* category;  ///< "schedule" or "codegen"
   StageInfo stage;
@@ -37,12 +37,12 @@ struct StageRun {
   std::function<std::string()> text;  ///< the IR after it, for DEBUG=4 and PLUGRAD_DUMP
 };
 
-/// Runs the stage. With PLUGRAD_TRACE its time and every rewrite (rule, file, line, from, to) are
-/// recorded; with PLUGRAD_VERIFY its result is verified; with DEBUG=4, or PLUGRAD_DUMP naming it,
-/// the IR and the rules that applied are printed.
+/// Runs the stage. PLUGRAD_TRACE records its time and every rewrite (rule, file, line, from, to);
+/// PLUGRAD_VERIFY verifies its result; DEBUG=4, or its name in PLUGRAD_DUMP, prints the IR and the
+/// rules that applied.
 void run_stage(const StageRun& stage);
 
-/// A compiler: its stages, in order, and how its state is verified and printed in each form.
+/// A compiler: its stages in order, and how to verify and print its state in each form.
 template <class State>
 struct Pipeline {
   const char* category;

@@ -1,4 +1,4 @@
-// Records which rule turned which node into which; nothing is recorded unless a TraceScope is open.
+// Records each rewrite of a node by a rule, while a TraceScope is open.
 #pragma once
 
 #include <string>
@@ -17,8 +17,7 @@ struct RewriteTrace {
   std::vector<TraceEvent> events;
 };
 
-/// While it lives, rewrites of this thread are recorded in `trace`. Scopes nest; the innermost
-/// records.
+/// Records the rewrites of this thread in `trace`. Scopes nest; the innermost records.
 class TraceScope {
  public:
   explicit TraceScope(RewriteTrace& trace);

@@ -14,7 +14,7 @@ uint64_t size_in_bytes(const PlannedBuffer& buffer) {
   return static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
 }
 
-// The buffers that the step writes; of a user's kernel or a loop all, which is more than those.
+// The buffers that the step writes. For user kernels and loops: all of its buffers, an upper bound.
 std::vector<uint32_t> written_by(const Plan& plan, const Step& step) {
   if (step.kind == Step::Kind::Copy) return {step.buffers[0]};
   if (step.kind != Step::Kind::Kernel) return step.buffers;
@@ -25,7 +25,7 @@ std::vector<uint32_t> written_by(const Plan& plan, const Step& step) {
   return written;
 }
 
-// The steps of a plan that are one part, as a plan of their own.
+// Makes a plan of the steps of one part.
 class PartMaker {
  public:
   PartMaker(const Plan& whole, ConstantPart& part)
@@ -107,8 +107,8 @@ class Splitter {
   }
 
  private:
-  /// From all steps that may be constant, those are taken away that meet what varies; what they
-  /// write varies then.
+  /// Starts with all kernels and copies, and removes steps that touch a varying buffer until
+  /// nothing changes. Buffers that a removed step writes vary, too.
   void find_constant_steps() {
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
       const Step::Kind kind = plan_.steps[s].kind;
@@ -127,7 +127,7 @@ class Splitter {
     }
   }
 
-  /// Whether something varies of which that was not known.
+  /// Returns whether a buffer was newly marked.
   bool mark_written(size_t step) {
     bool is_new = false;
     for (const uint32_t b : written_by(plan_, plan_.steps[step])) {
@@ -145,7 +145,7 @@ class Splitter {
     return touched;
   }
 
-  /// Lists of constant steps: those that have a temporary in common are in one, in order.
+  /// Constant steps in order, one list for each set connected by temporaries.
   std::vector<std::vector<uint32_t>> connected_steps() const {
     std::vector<uint32_t> leader(plan_.steps.size()), toucher(plan_.buffers.size(), UINT32_MAX);
     std::iota(leader.begin(), leader.end(), 0U);

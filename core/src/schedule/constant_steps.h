@@ -1,4 +1,5 @@
-// Splits a plan that runs again and again: steps that compute the same every time, and the rest.
+// Splits a plan that runs repeatedly into the steps with the same result in every run, and the
+// other steps.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,11 @@
 
 namespace plugrad::schedule {
 
-/// Steps that depend on each other and, beside that, on constant inputs only.
+/// Connected steps that depend on constant inputs only.
 struct ConstantPart {
-  Plan plan;                      ///< its roots are what the rest reads of it
-  std::vector<uint32_t> steps;    ///< of the whole plan
-  std::vector<uint32_t> buffers;  ///< of the whole plan, by buffer of this one
+  Plan plan;                      ///< its roots are the buffers that the other steps read
+  std::vector<uint32_t> steps;    ///< step numbers in the whole plan
+  std::vector<uint32_t> buffers;  ///< by buffer of this plan: buffer of the whole plan
   uint64_t input_bytes = 0, root_bytes = 0;
 };
 
@@ -22,7 +23,7 @@ struct ConstantSplit {
   /// The other steps. Buffers, inputs and roots keep their numbers; further inputs are the roots of
   /// the parts, in order.
   Plan rest;
-  std::vector<uint32_t> rest_steps;  ///< of the whole plan
+  std::vector<uint32_t> rest_steps;  ///< step numbers in the whole plan
 };
 
 /// `is_constant`: by input. Constant are kernels and copies that neither read another input, or

@@ -1,25 +1,29 @@
-#include "schedule/indexed_sums.h"
-
+// Marks reductions whose terms are stored by an index that is data.
+//
+//   out[r] = sum over i of where(at[i] == r, v[i], 0)        at and v do not depend on r
+//
+// As written, this visits rows * count terms. Codegen (passes/index_stores.cpp) turns a marked
+// Reduce into a loop over i that adds v[i] to out[at[i]].
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "schedule/simplify_tensors.h"
 #include "symbolic/bounds.h"
 
 namespace plugrad::schedule {
 namespace {
 
-constexpr int64_t kFewRows = 16;  // comparing vectors with each of so few is as fast
-constexpr int64_t kFewPairs =
-    65536;                         // of a row and a term, which a masked loop takes in its stride
-constexpr size_t kMostNodes = 64;  // looked at below one Reduce
+constexpr int64_t kFewRows = 16;      // rows: comparing vectors with each of these is as fast
+constexpr int64_t kFewPairs = 65536;  // of rows and terms: a masked loop is as fast
+constexpr size_t kMostNodes = 64;     // visits below one Reduce
 
-using Axes = uint64_t;  // a bit for each axis of a value
+using Axes = uint64_t;  // one bit for each axis of a value
 constexpr Axes bit(size_t axis) {
   return Axes{1} << axis;
 }
 
-/// Runs of neighbouring axes of a reshape's shape and of its source's that hold the same elements.
+/// Adjacent axes of a reshape's source and result that hold the same elements.
 struct Run {
   Axes from = 0, to = 0;
 };
@@ -51,7 +55,7 @@ class Recogniser {
 
   std::optional<size_t> axis(Op op, Id x, std::span<const int64_t> axes) {
     const Id reduced_value = x;
-    for (; g_[x].op == Op::Cast; x = g_[x].src[0])  // the lowest of one dtype is not another's
+    for (; g_[x].op == Op::Cast; x = g_[x].src[0])  // dtypes differ in their lowest value
       if (op == Op::Max && !(is_float(g_[x].dtype) && is_float(g_[g_[x].src[0]].dtype)))
         return std::nullopt;
     const Node n = g_[x];
@@ -84,7 +88,8 @@ class Recogniser {
     return const_int(g_, id) == (is_unsigned(n.dtype) ? 0 : dtype_interval(n.dtype).lo);
   }
 
-  /// Whether the condition compares axis r with something that varies along the reduced axes.
+  /// Whether the condition compares the index along axis r with a value that varies along the
+  /// reduced axes.
   bool selects(Id condition, size_t r, Axes reduced) {
     if (++looked_at_ >= kMostNodes) return false;
     const Node n = g_[condition];
@@ -103,8 +108,8 @@ class Recogniser {
         return (selects(n.src[0], r, reduced) && (varies(n.src[1]) & bit(r)) == 0) ||
                (selects(n.src[1], r, reduced) && (varies(n.src[0]) & bit(r)) == 0);
       case Op::CmpEq:
-        return (is_counter(n.src[0], r) && is_place(n.src[1], r, reduced)) ||
-               (is_counter(n.src[1], r) && is_place(n.src[0], r, reduced));
+        return (is_counter(n.src[0], r) && is_index(n.src[1], r, reduced)) ||
+               (is_counter(n.src[1], r) && is_index(n.src[0], r, reduced));
       default:
         return false;
     }
@@ -121,12 +126,12 @@ class Recogniser {
     return found;
   }
 
-  bool is_place(Id id, size_t r, Axes reduced) {
+  bool is_index(Id id, size_t r, Axes reduced) {
     const Axes along = varies(id);
     return (along & bit(r)) == 0 && (along & reduced) != 0 && !is_linear(id);
   }
 
-  /// Whether the value is linear in the numbers of its places, so that the sum has no loop at all.
+  /// Whether the value is linear in its indices: then the sum needs no loop.
   bool is_linear(Id id) {
     if (++looked_at_ >= kMostNodes) return false;
     const Op op = g_[id].op;
@@ -136,7 +141,7 @@ class Recogniser {
     return keeps && std::ranges::all_of(g_.sources(id), [&](Id s) { return is_linear(s); });
   }
 
-  /// Whether the value is the number of its place along the axis.
+  /// Whether the value is its index along the axis.
   bool is_counter(Id id, size_t r) {
     const int64_t size = shapes_[id].size() > r ? shapes_[id][r] : 0;
     if (varies(id) != bit(r)) return false;
@@ -190,7 +195,7 @@ class Recogniser {
   size_t looked_at_ = 0;
 };
 
-/// An axis of a value that only marked Reduces look along; kNoAxis for none.
+/// No axis along which only marked Reduces read a value.
 constexpr uint8_t kNoAxis = 255;
 
 }  // namespace
@@ -200,39 +205,39 @@ std::optional<size_t> indexed_axis(const Graph& graph, Shapes& shapes, Op op, Id
   return Recogniser(graph, shapes).axis(op, x, axes);
 }
 
-void find_indexed(Draft& draft) {
-  const Graph& g = draft.graph;
-  draft.indexed.assign(g.size(), 0);
-  draft.computed = draft.counts;
+void find_indexed(SchedulerState& state) {
+  const Graph& g = state.graph;
+  state.indexed.assign(g.size(), 0);
+  state.computed = state.counts;
   std::vector<uint8_t> rows(g.size(), kNoAxis);
   bool any = false;
-  for (Id id : draft.live) {
+  for (Id id : state.live) {
     if (g[id].op != Op::Reduce) continue;
     const auto list = g.arg_list(id);
     const auto axis =
-        indexed_axis(g, draft.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
+        indexed_axis(g, state.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
     if (!axis) continue;
-    draft.indexed[id] = 1;
+    state.indexed[id] = 1;
     rows[id] = static_cast<uint8_t>(*axis);
     any = true;
   }
   if (!any) return;
-  // Readers have larger ids. Ops keep their axes; a view other than an Expand ends the walk.
-  for (size_t i = draft.live.size(); i-- > 0;) {
-    const Id id = draft.live[i];
+  // Consumers have larger ids. Only elementwise ops and Expands keep the axis.
+  for (size_t i = state.live.size(); i-- > 0;) {
+    const Id id = state.live[i];
     const Op op = g[id].op;
-    const auto readers = draft.consumers.of(id);
-    if (readers.empty() || draft.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
+    const auto readers = state.consumers.of(id);
+    if (readers.empty() || state.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
     const uint8_t axis = rows[readers[0]];
-    const auto shape = draft.shapes[id];
+    const auto shape = state.shapes[id];
     const auto is_for_rows = [&](Id by) {
-      const bool keeps = draft.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
+      const bool keeps = state.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
       return keeps && rows[by] == axis;
     };
     if (axis == kNoAxis || axis >= shape.size() || shape[axis] <= 1) continue;
     if (!std::ranges::all_of(readers, is_for_rows)) continue;
     rows[id] = axis;
-    draft.computed[id] /= shape[axis];
+    state.computed[id] /= shape[axis];
   }
 }
 

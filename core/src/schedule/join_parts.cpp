@@ -1,23 +1,22 @@
-// No local rewrite: it compares all parts of a chain.
-// A chain of Wheres that puts parts into ranges of an axis, as cat and assignments to slices record
-// it, becomes one computation for all parts that are computed alike.
+// Turns a chain of Wheres that selects parts by ranges of an axis, as cat and slice assignment
+// record it, into one computation for all parts with the same expression.
 //   before   where(i < 2, where(i < 1, pad(f(x[0])), pad(f(x[1]))), pad(f(x[2])))
 //   after    f(x)
-// Constants in which the parts differ become a Buffer of the plan. Each element is what it was.
-#include "schedule/join_parts.h"
-
+// Constants in which the parts differ become a Buffer of the plan. Values do not change. Not a
+// local rewrite: all parts of a chain are compared.
 #include <algorithm>
 #include <optional>
 #include <set>
 
+#include "schedule/simplify_tensors.h"
 #include "schedule/stack_parts.h"
 
 namespace plugrad::schedule {
 namespace {
 
-// So many parts are computed by one kernel that tells them apart.
+// Chains of at most so many parts stay: one kernel selects among them.
 constexpr size_t kFewParts = 16;
-// Where less than so many parts are alike on average, little is gained.
+// Average parts of one computation below which joining does not pay.
 constexpr size_t kFewAlike = 4;
 constexpr int kDeepestCondition = 8;
 
@@ -26,8 +25,7 @@ struct Span {
   auto operator<=>(const Span&) const = default;
 };
 
-/// The Where that has what is in `inside` along the axis from its source `part`, and everything
-/// else from source `rest`.
+/// A Where that selects source 1 for the indices `inside` of an axis, and source 2 elsewhere.
 struct Link {
   size_t axis;
   Span inside;
@@ -38,10 +36,10 @@ struct Part {
   Id value;
 };
 
-/// Places that no part was found for, as disjoint spans in order.
-class Places {
+/// Disjoint spans of an axis, in order, that no part covers yet.
+class FreeSpans {
  public:
-  explicit Places(int64_t size) { free_.insert({0, size}); }
+  explicit FreeSpans(int64_t size) { free_.insert({0, size}); }
 
   template <class Use>
   void take(Span wanted, const Use& use) {
@@ -63,21 +61,21 @@ class Places {
 
 class Joiner {
  public:
-  Joiner(Draft& draft, TensorBuilder& build)
-      : draft_(draft), g_(draft.graph), build_(build), stacker_(draft, build) {}
+  Joiner(SchedulerState& state, TensorBuilder& build)
+      : state_(state), g_(state.graph), build_(build), stacker_(state, build) {}
 
   std::vector<Id> run() {
     const uint32_t size = g_.size();
     new_id_.resize(size);
     for (Id id = 0; id < size; ++id) new_id_[id] = id;
     Reachable reachable;
-    const std::vector<Id> nodes = reachable.from(g_, draft_.roots);
+    const std::vector<Id> nodes = reachable.from(g_, state_.roots);
     if (count_wheres(nodes) <= kFewParts) return new_id_;
     find_chains(nodes);
     if (chains_.empty()) return new_id_;
     Devices devices(g_);
     for (Id id : nodes) rebuild(id, devices);
-    for (Id root : draft_.roots) keep_root(root);
+    for (Id root : state_.roots) keep_root(root);
     return new_id_;
   }
 
@@ -93,7 +91,7 @@ class Joiner {
     readers_.assign(g_.size(), 0);
     for (Id id : nodes)
       for (Id s : g_.sources(id)) ++readers_[s];
-    for (Id root : draft_.roots) ++readers_[root];
+    for (Id root : state_.roots) ++readers_[root];
     inner_.assign(g_.size(), 0);
     for (size_t i = nodes.size(); i-- > 0;)
       if (inner_[nodes[i]] == 0) find_chain(nodes[i]);
@@ -108,7 +106,7 @@ class Joiner {
     if (found.size() > kFewParts) chains_[top] = {first->axis, std::move(found)};
   }
 
-  /// The source of a Where that goes on with the chain.
+  /// The source of a Where that continues the chain.
   Id next_of(Id where, size_t axis) const {
     for (size_t s : {1, 2}) {
       const Id below = g_[where].src[s];
@@ -120,15 +118,15 @@ class Joiner {
   }
 
   bool is_requested(Id id) const {
-    return id < draft_.requested.size() && draft_.requested[id] != 0;
+    return id < state_.requested.size() && state_.requested[id] != 0;
   }
 
   std::optional<Link> link_of(Id id) const {
     if (g_[id].op != Op::Where) return std::nullopt;
-    ++draft_.visits;
+    ++state_.visits;
     Id condition = g_[id].src[0];
     if (g_[condition].op == Op::Expand) condition = g_[condition].src[0];
-    const auto shape = draft_.shapes[condition], whole = draft_.shapes[id];
+    const auto shape = state_.shapes[condition], whole = state_.shapes[id];
     if (shape.size() != whole.size()) return std::nullopt;
     std::optional<size_t> axis;
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -147,7 +145,7 @@ class Joiner {
     return g_[id].op == Op::Iota && static_cast<int64_t>(g_[id].arg) == size;
   }
 
-  /// The places for which a condition over the places of an axis holds, where they are one span.
+  /// The indices of an axis for which the condition holds; none unless they are one span.
   std::optional<Span> true_in(Id id, int64_t size, int depth) const {
     while (g_[id].op == Op::Reshape) id = g_[id].src[0];
     const Node& n = g_[id];
@@ -161,9 +159,9 @@ class Joiner {
     const bool counts_left = is_counter(n.src[0], size);
     const Id other = n.src[counts_left ? 1 : 0], counter = n.src[counts_left ? 0 : 1];
     if (!is_counter(counter, size) || !is_const(g_, other)) return std::nullopt;
-    const int64_t place = std::clamp<int64_t>(const_int(g_, other), -1, size);
-    Span span{place, place + 1};
-    if (n.op == Op::CmpLt) span = counts_left ? Span{0, place} : Span{place + 1, size};
+    const int64_t index = std::clamp<int64_t>(const_int(g_, other), -1, size);
+    Span span{index, index + 1};
+    if (n.op == Op::CmpLt) span = counts_left ? Span{0, index} : Span{index + 1, size};
     return both(span, {0, size});
   }
 
@@ -189,16 +187,16 @@ class Joiner {
       s = new_id_[s];
     }
     if (const auto chain = chains_.find(id); chain != chains_.end()) {
-      draft_.joined_on = devices[id] == 0 ? draft_.default_device : devices[id];
+      state_.joined_on = devices[id] == 0 ? state_.default_device : devices[id];
       new_id_[id] = joined(chain->second);
     }
     if (new_id_[id] == id && changed) new_id_[id] = g_.with_sources(id, sources);
     if (!is_requested(id) || new_id_[id] == id) return;
-    draft_.requested.resize(std::max<size_t>(draft_.requested.size(), g_.size()), 0);
-    draft_.requested[new_id_[id]] = 1;
+    state_.requested.resize(std::max<size_t>(state_.requested.size(), g_.size()), 0);
+    state_.requested[new_id_[id]] = 1;
   }
 
-  /// The rows of a buffer, joined, are that buffer: the result is a copy of it, as of a constant.
+  /// Joined rows of a buffer are the buffer itself: the root becomes a copy of it.
   void keep_root(Id root) {
     if (new_id_[root] == root) return;
     Id base = new_id_[root];
@@ -223,12 +221,12 @@ class Joiner {
 
   std::vector<Part> parts_of(const Chain& chain) {
     std::vector<Part> parts;
-    Places places(draft_.shapes[chain.wheres[0]][chain.axis]);
+    FreeSpans free(state_.shapes[chain.wheres[0]][chain.axis]);
     const auto give = [&](Span wanted, Id value) {
-      places.take(wanted,
-                  [&](Span taken) { parts.push_back({taken, cut(new_id_[value], chain, taken)}); });
+      free.take(wanted,
+                [&](Span taken) { parts.push_back({taken, cut(new_id_[value], chain, taken)}); });
     };
-    const int64_t size = draft_.shapes[chain.wheres[0]][chain.axis];
+    const int64_t size = state_.shapes[chain.wheres[0]][chain.axis];
     for (size_t i = 0; i < chain.wheres.size(); ++i) {
       const Node n = g_[chain.wheres[i]];
       const Span inside = link_of(chain.wheres[i])->inside;
@@ -245,8 +243,8 @@ class Joiner {
   Id cut(Id value, const Chain& chain, Span span) {
     Dims shape = build_.shape(chain.wheres[0]), bounds;
     shape[chain.axis] = span.end - span.begin;
-    if (draft_.shapes[value].empty()) return build_.filled(value, shape);
-    if (g_[value].op == Op::Expand && draft_.shapes[g_[value].src[0]][chain.axis] == 1)
+    if (state_.shapes[value].empty()) return build_.filled(value, shape);
+    if (g_[value].op == Op::Expand && state_.shapes[g_[value].src[0]][chain.axis] == 1)
       return build_.expand(g_[value].src[0], shape);
     if (g_[value].op == Op::Cast) {
       const Node cast = g_[value];
@@ -259,7 +257,7 @@ class Joiner {
     return build_.shrink(value, bounds);
   }
 
-  /// Neighbours that are computed alike become one part each.
+  /// Joins adjacent parts with the same expression.
   std::vector<Part> joined_runs(const std::vector<Part>& parts, size_t axis) {
     std::vector<Part> runs;
     for (size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
@@ -306,20 +304,20 @@ class Joiner {
     return all;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Graph& g_;
   TensorBuilder& build_;
   PartStacker stacker_;
   std::vector<Id> new_id_;
   std::vector<uint32_t> readers_;
-  std::vector<uint8_t> inner_;  // of a chain that was found
-  std::map<Id, Chain> chains_;  // by their last Where
+  std::vector<uint8_t> inner_;  // whether a chain contains the node
+  std::map<Id, Chain> chains_;  // by the outermost Where
 };
 
 }  // namespace
 
-std::vector<Id> join_parts(Draft& draft, TensorBuilder& build) {
-  return Joiner(draft, build).run();
+std::vector<Id> join_parts(SchedulerState& state, TensorBuilder& build) {
+  return Joiner(state, build).run();
 }
 
 }  // namespace plugrad::schedule

@@ -1,35 +1,33 @@
 // The scheduler as a table of stages.
-#include "schedule/pipeline.h"
-
 #include <array>
 
 #include "ir/text/printer.h"
 #include "ir/verifier.h"
-#include "schedule/draft.h"
 #include "schedule/fusion/cost.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
 // clang-format off
-constexpr std::array<Stage<Draft>, 13> kSchedule = {{
+constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
     {"simplify tensors", simplify_tensors, Form::TensorGraph,
      "views merge, uniform values and empty tensors fold, large reductions split"},
-    {"link consumers", link_consumers, Form::TensorGraph,
+    {"make use lists", make_use_lists, Form::TensorGraph,
      "each value has its use list, element count and device"},
     {"store required", store_required, Form::TensorGraph,
      "outputs, both ends of copies and outputs of user kernels are materialised"},
-    {"place reductions", place_reductions, Form::TensorGraph,
+    {"choose fusion roots", choose_fusion_roots, Form::TensorGraph,
      "fusion roots: of each reduction the last value that it can be fused with is materialised"},
     {"materialise", materialise, Form::TensorGraph,
      "values that cost more to recompute than to store are materialised"},
-    {"fuse rows", fuse_rows, Form::TensorGraph,
+    {"fuse row reductions", fuse_row_reductions, Form::TensorGraph,
      "row-reduction fusion: values of a row join the kernel of its reductions"},
     {"store repeated blocks", store_blocks, Form::TensorGraph,
      "values that blocks of rows would recompute are materialised"},
     {"limit kernels", limit_all, Form::TensorGraph,
      "values are materialised where a kernel exceeds its limits of work, size or operands"},
-    {"find exact", find_exact, Form::TensorGraph,
+    {"find bitwise comparable", find_bitwise_comparable, Form::TensorGraph,
      "values that several kernels must compute alike to the last bit are marked"},
     {"choose layouts", choose_layouts, Form::TensorGraph,
      "stored values get an order of elements, operands may be packed"},
@@ -40,18 +38,18 @@ constexpr std::array<Stage<Draft>, 13> kSchedule = {{
 }};
 // clang-format on
 
-void check(Draft& draft, const Stage<Draft>& stage) {
+void check(SchedulerState& state, const Stage<SchedulerState>& stage) {
   if (stage.form == Form::TensorGraph)
-    return verify(draft.graph, draft.roots, Spec::Tensor, stage.name);
-  for (const auto& ast : draft.plan.asts)
+    return verify(state.graph, state.roots, Spec::Tensor, stage.name);
+  for (const auto& ast : state.plan.asts)
     verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
 }
 
-std::string text(Draft& draft, const Stage<Draft>& stage) {
-  return stage.form == Form::Plan ? to_string(draft.plan) : print(draft.graph, draft.roots);
+std::string text(SchedulerState& state, const Stage<SchedulerState>& stage) {
+  return stage.form == Form::Plan ? to_string(state.plan) : print(state.graph, state.roots);
 }
 
-constexpr Pipeline<Draft> kPipeline = {"schedule", kSchedule, check, text};
+constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check, text};
 
 }  // namespace
 
@@ -59,19 +57,19 @@ std::vector<StageInfo> stages() {
   return kPipeline.rows();
 }
 
-void run_until(Draft& draft, std::string_view end) {
-  for (const Stage<Draft>& stage : kSchedule) {
+void run_until(SchedulerState& state, std::string_view end) {
+  for (const Stage<SchedulerState>& stage : kSchedule) {
     if (stage.name == end) return;
-    stage.run(draft);
+    stage.run(state);
   }
 }
 
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options) {
-  Draft draft(graph, roots, inputs, default_device, options);
-  kPipeline.run(draft);
-  draft.plan.visits = draft.visits;
-  return std::move(draft.plan);
+  SchedulerState state(graph, roots, inputs, default_device, options);
+  kPipeline.run(state);
+  state.plan.visits = state.visits;
+  return std::move(state.plan);
 }
 
 }  // namespace plugrad::schedule

@@ -7,7 +7,7 @@
 namespace plugrad::schedule {
 namespace {
 
-std::string place_of(const PlannedBuffer& b) {
+std::string location_of(const PlannedBuffer& b) {
   switch (b.kind) {
     case PlannedBuffer::Kind::Input:
       return fmt::format("input {}", b.number);
@@ -37,7 +37,7 @@ std::string to_string(const Plan& plan) {
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const PlannedBuffer& b = plan.buffers[i];
     out += fmt::format("b{}: {} x {} on device {}, {}\n", i, b.elem_count, name_of(b.dtype),
-                       b.device, place_of(b));
+                       b.device, location_of(b));
   }
   for (const InPlace& pair : plan.in_place)
     out += fmt::format("b{} may lie where b{} lies\n", pair.output, pair.input);

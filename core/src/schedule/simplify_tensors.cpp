@@ -1,16 +1,11 @@
-// A copy, no rewrite in place: nodes of another graph are made in simplest form.
-// Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach
-// and needless Contiguous and Copy vanish, uniform values are computed once, empty tensors become
-// constants.
+// Copies the nodes that the roots need into the scheduler's graph, in simplest form: views merge,
+// Detach and needless Contiguous and Copy vanish, uniform values become scalars, empty tensors
+// become constants, large reductions are split.
+#include "schedule/simplify_tensors.h"
+
 #include <algorithm>
 
 #include "base/check.h"
-#include "schedule/draft.h"
-#include "schedule/indexed_sums.h"
-#include "schedule/join_parts.h"
-#include "schedule/long_sums.h"
-#include "schedule/split_reduction.h"
-#include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -19,40 +14,81 @@ bool is_compute(Op op) {
   return is_alu(op) || op == Op::Reduce;
 }
 
-class Copier {
- public:
-  explicit Copier(Draft& draft)
-      : draft_(draft),
-        build_(draft.graph, draft.shapes,
-               draft.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
-        sums_(draft.source, draft.source_roots),
-        new_id_(draft.source.size(), kNoId) {}
+// A sum of more terms is computed by several kernels, as the gradient of a weight that every
+// iteration of an unrolled loop reads.
+//   before   reduce(t0 + t1 + … + t99)
+//   after    store(reduce(t0 + … + t31)), store(it + reduce(t32 + … + t63)), …
+// The kernels in the middle are equal, so that one compilation serves all of them. LLVM takes 0.2 s
+// for the register tiles of so many matrix products.
+constexpr size_t kTermsOfBlock = 32;
 
-  void run() {
-    draft_.inputs.assign(draft_.source_inputs.size(), kNoId);
-    for (Id id : depth_first()) new_id_[id] = copy(id);
-    for (Id root : draft_.source_roots) draft_.roots.push_back(new_id_[root]);
-    const std::vector<Id> joined = join_parts(draft_, build_);
-    for (Id& id : new_id_)
-      if (id != kNoId) id = joined[id];
-    for (size_t i = 0; i < draft_.source_inputs.size(); ++i)
-      draft_.inputs[i] = new_id_[draft_.source_inputs[i]];
-    for (Id& root : draft_.roots) root = request(joined[root]);
-    find_limits(draft_, new_id_);
-    draft_.requested.resize(draft_.graph.size(), 0);
-    draft_.visits += build_.visits();
+/// Terms of the sums of a tensor graph, for blocked summation.
+class SumTerms {
+ public:
+  SumTerms(const Graph& graph, std::span<const Id> roots) : graph_(graph), uses_(graph.size(), 0) {
+    for (Id root : roots) ++uses_[root];
+    Reachable reachable;
+    for (Id id : reachable.from(graph, roots))
+      for (Id source : graph.sources(id)) ++uses_[source];
+  }
+
+  /// The terms of `sum`. Additions with one use are looked through where `has_shape` holds for both
+  /// of their sources.
+  template <class HasShape>
+  std::vector<Id> of(Id sum, HasShape has_shape) const {
+    std::vector<Id> found, stack = {sum};
+    while (!stack.empty()) {
+      const Id id = stack.back();
+      stack.pop_back();
+      const auto sources = graph_.sources(id);
+      const bool is_inner = graph_[id].op == Op::Add && uses_[id] == 1;
+      if (is_inner && has_shape(sources[0]) && has_shape(sources[1]))
+        stack.insert(stack.end(), sources.begin(), sources.end());
+      else
+        found.push_back(id);
+    }
+    return found;
   }
 
  private:
-  /// Sources first, the shallower source of a commutative op before the other: the terms of a sum
-  /// over the steps of a recurrence come in the order of the steps, each right before it is added,
-  /// whatever the order of their hashes. Kernels of equal steps are then made alike.
+  const Graph& graph_;
+  std::vector<uint32_t> uses_;  // by id
+};
+
+class Copier {
+ public:
+  explicit Copier(SchedulerState& state)
+      : state_(state),
+        build_(state.graph, state.shapes,
+               state.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
+        sums_(state.source, state.source_roots),
+        new_id_(state.source.size(), kNoId) {}
+
+  void run() {
+    state_.inputs.assign(state_.source_inputs.size(), kNoId);
+    for (Id id : depth_first()) new_id_[id] = copy(id);
+    for (Id root : state_.source_roots) state_.roots.push_back(new_id_[root]);
+    const std::vector<Id> joined = join_parts(state_, build_);
+    for (Id& id : new_id_)
+      if (id != kNoId) id = joined[id];
+    for (size_t i = 0; i < state_.source_inputs.size(); ++i)
+      state_.inputs[i] = new_id_[state_.source_inputs[i]];
+    for (Id& root : state_.roots) root = request(joined[root]);
+    find_limits(state_, new_id_);
+    state_.requested.resize(state_.graph.size(), 0);
+    state_.visits += build_.visits();
+  }
+
+ private:
+  /// Sources first, and of a commutative op the shallower source first: the terms of a sum over the
+  /// iterations of a recurrence come in the order of the iterations, whatever their hashes. Equal
+  /// iterations then give equal kernels.
   std::vector<Id> depth_first() const {
-    const Graph& g = draft_.source;
+    const Graph& g = state_.source;
     const std::vector<uint32_t> depth = depths();
     std::vector<uint8_t> seen(g.size(), 0);
     std::vector<Id> order, stack;
-    for (Id root : draft_.source_roots) {
+    for (Id root : state_.source_roots) {
       stack.push_back(root);
       while (!stack.empty()) {
         const Id id = stack.back();
@@ -75,36 +111,34 @@ class Copier {
   }
 
   std::vector<uint32_t> depths() const {
-    std::vector<uint32_t> depth(draft_.source.size(), 0);
+    std::vector<uint32_t> depth(state_.source.size(), 0);
     Reachable reachable;
-    for (Id id : reachable.from(draft_.source, draft_.source_roots))
-      for (Id s : draft_.source.sources(id)) depth[id] = std::max(depth[id], depth[s] + 1);
+    for (Id id : reachable.from(state_.source, state_.source_roots))
+      for (Id s : state_.source.sources(id)) depth[id] = std::max(depth[id], depth[s] + 1);
     return depth;
   }
 
-  /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its
-  /// source's.
+  /// Requests the value that `x` reshapes in row-major memory.
   Id request(Id x) {
-    Graph& g = draft_.graph;
+    Graph& g = state_.graph;
     while (g[x].op == Op::Reshape) x = g[x].src[0];
-    if (draft_.requested.size() <= x) draft_.requested.resize(g.size() * 2, 0);
-    draft_.requested[x] = 1;
+    if (state_.requested.size() <= x) state_.requested.resize(g.size() * 2, 0);
+    state_.requested[x] = 1;
     return x;
   }
 
   Dims list(Id id) const {
-    const auto values = draft_.source.arg_list(id);
+    const auto values = state_.source.arg_list(id);
     return {values.begin(), values.end()};
   }
 
   Id buffer(Id id) {
-    return draft_.graph.add(Op::Buffer, draft_.source[id].dtype, {}, draft_.graph.list(list(id)));
+    return state_.graph.add(Op::Buffer, state_.source[id].dtype, {}, state_.graph.list(list(id)));
   }
 
-  /// What is computed is stored where it is; a view, or a value with an identity, needs memory of
-  /// its own.
+  /// Computed values are stored in place; a view, or a value with an identity, needs a copy.
   Id contiguous(Id x, uint64_t identity) {
-    Graph& g = draft_.graph;
+    Graph& g = state_.graph;
     if (identity != 0) return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
     Id base = x;
     while (g[base].op == Op::Reshape) base = g[base].src[0];
@@ -119,40 +153,40 @@ class Copier {
     return g.add(Op::Contiguous, g[x].dtype, {x});
   }
 
-  /// A copy to where the value already is, or of constants, is the value.
+  /// A copy to the device of the value, or of a constant, is the value itself.
   Id device_copy(Id x, uint64_t device) {
-    Graph& g = draft_.graph;
+    Graph& g = state_.graph;
     const uint32_t from = devices_[x];
     if (from == 0 || from == device) return x;
     Id base = x;
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     request(base);
-    const auto dims = draft_.shapes[x];
+    const auto dims = state_.shapes[x];
     return build_.reshape(g.add(Op::Copy, g[base].dtype, {base}, device),
                           Dims(dims.begin(), dims.end()));
   }
 
-  /// Its sources are in memory in row-major order, whatever their shape.
+  /// Sources of user kernels are row-major in memory.
   Id user_kernel(Id id, std::vector<Id> src) {
-    Graph& g = draft_.graph;
+    Graph& g = state_.graph;
     for (Id& s : src) {
       s = contiguous(s, 0);
       while (g[s].op == Op::Reshape) s = g[s].src[0];
       if (g[s].op == Op::Const) s = g.add(Op::Contiguous, g[s].dtype, {s});
     }
-    return g.add(Op::UserKernel, draft_.source[id].dtype, src, g.list(list(id)));
+    return g.add(Op::UserKernel, state_.source[id].dtype, src, g.list(list(id)));
   }
 
   Id copy(Id id) {
-    const Node& n = draft_.source[id];
+    const Node& n = state_.source[id];
     std::vector<Id> src;
-    for (Id s : draft_.source.sources(n)) src.push_back(new_id_[s]);
+    for (Id s : state_.source.sources(n)) src.push_back(new_id_[s]);
     switch (n.op) {
       case Op::Buffer:
         return buffer(id);
       case Op::Iota:
       case Op::Const:
-        return draft_.graph.add(n.op, n.dtype, {}, n.arg);
+        return state_.graph.add(n.op, n.dtype, {}, n.arg);
       case Op::Detach:
       case Op::Bounded:
       case Op::Function:
@@ -175,14 +209,14 @@ class Copier {
 
   Id reduce_terms(Id id, Id x) {
     const Dims op_and_axes = list(id);
-    const ListId shape = draft_.shapes.id(x);
-    const auto has_shape = [&](Id s) { return draft_.shapes.id(new_id_[s]) == shape; };
+    const ListId shape = state_.shapes.id(x);
+    const auto has_shape = [&](Id s) { return state_.shapes.id(new_id_[s]) == shape; };
     std::vector<Id> terms;
     if (static_cast<Op>(op_and_axes[0]) == Op::Add)
-      terms = sums_.terms(draft_.source[id].src[0], has_shape);
+      terms = sums_.of(state_.source[id].src[0], has_shape);
     const size_t most = terms_together(terms, op_and_axes);
     if (terms.size() <= most) return reduce(x, op_and_axes);
-    const Node addition = draft_.source[draft_.source[id].src[0]];
+    const Node addition = state_.source[state_.source[id].src[0]];
     Id total = kNoId;
     for (size_t first = 0; first < terms.size(); first += most) {
       const size_t end = std::min(first + most, terms.size());
@@ -195,14 +229,13 @@ class Copier {
     return total;
   }
 
-  /// How many of the terms one kernel adds up. Matrix products that read the same operand in the
-  /// forward pass meet in its gradient; each alone has all registers for its tile and its operands
-  /// packed.
+  /// Terms that one kernel adds. Matrix products that share an operand meet in its gradient; each
+  /// gets a kernel of its own, with all registers for its tile and with packed operands.
   size_t terms_together(const std::vector<Id>& terms, const Dims& op_and_axes) {
     const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
     const bool products = std::ranges::all_of(
         terms, [&](Id term) { return is_long_product(build_, new_id_[term], axes); });
-    return terms.size() > 1 && products ? 1 : LongSums::kMostTerms;
+    return terms.size() > 1 && products ? 1 : kTermsOfBlock;
   }
 
   Id add(const Node& addition, Id a, Id b) {
@@ -213,21 +246,21 @@ class Copier {
   Id reduce(Id x, const Dims& op_and_axes) {
     const Op op = static_cast<Op>(op_and_axes[0]);
     const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
-    if (indexed_axis(draft_.graph, draft_.shapes, op, x, axes)) return indexed(op, x, axes);
-    const SplitReduction split = split_reduction(build_, op, x, axes, draft_.options);
+    if (indexed_axis(state_.graph, state_.shapes, op, x, axes)) return indexed(op, x, axes);
+    const SplitReduction split = split_reduction(build_, op, x, axes, state_.options);
     if (split.first != kNoId) request(split.first);
     return split.result;
   }
 
-  /// What terms that are stored by an index add up to is stored in the dtype of the sum.
+  /// Terms that are stored by an index are added in the dtype of the sum.
   Id indexed(Op op, Id x, const Dims& axes) {
-    const DType dtype = draft_.graph[x].dtype;
+    const DType dtype = state_.graph[x].dtype;
     if (!is_float(dtype) || size_of(dtype) >= 4) return build_.reduce(op, x, axes);
     return cast(build_.reduce(op, cast(x, DType::F32), axes), dtype);
   }
 
   Id cast(Id x, DType dtype) {
-    Node like = draft_.graph[x];
+    Node like = state_.graph[x];
     like.op = Op::Cast;
     like.dtype = dtype;
     like.arg = 0;
@@ -251,17 +284,17 @@ class Copier {
     }
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   TensorBuilder build_;
-  LongSums sums_;
-  Devices devices_{draft_.graph};
+  SumTerms sums_;
+  Devices devices_{state_.graph};
   std::vector<Id> new_id_;
 };
 
 }  // namespace
 
-void simplify_tensors(Draft& draft) {
-  Copier(draft).run();
+void simplify_tensors(SchedulerState& state) {
+  Copier(state).run();
 }
 
 }  // namespace plugrad::schedule

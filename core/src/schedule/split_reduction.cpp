@@ -1,7 +1,11 @@
-#include "schedule/split_reduction.h"
-
+// Splits large reductions with few results in two, so that all threads have work and repeated reads
+// hit a cache.
+//   before   reduce[add](x, axis)
+//   after    reduce[add](store(reduce[add](x, chunk)), chunks)
 #include <algorithm>
 #include <numeric>
+
+#include "schedule/simplify_tensors.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -10,15 +14,15 @@ using Dims = TensorBuilder::Dims;
 
 constexpr int64_t kLargeReduction = 32768;
 constexpr int64_t kMostChunks = 4096;
-constexpr int64_t kVectorsInTile = 20;  // of the results that one pass over the terms makes
-constexpr int64_t kFewTerms = 4;        // times the terms must be as many as the results
-constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
+constexpr int64_t kVectorsInTile = 20;  // vectors of results that one pass over the terms computes
+constexpr int64_t kFewTerms = 4;        // minimum of terms * this / results
+constexpr int64_t kReadAgain = 16;      // reads of each operand from which a cache helps
 constexpr int64_t kVectorsInStrip =
-    16;  // of columns, for a thread that takes no more of each row to read memory in order
-constexpr int64_t kTermsOfChunk = 16;  // so that storing what a part of a sum makes costs little
+    16;  // vectors of columns with which one thread reads memory in order
+constexpr int64_t kTermsOfChunk = 16;  // terms; then the cost of storing a partial sum is small
 
-/// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
-/// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
+/// Divides `size` elements into equal chunks: best a multiple of the threads and several for each,
+/// so that one delayed thread delays the end by one chunk only. 1 where no number divides.
 int64_t chunk_count(int64_t size, int64_t threads) {
   int64_t any = 1;
   for (int64_t c = threads; c <= std::min(size, kMostChunks); ++c) {
@@ -29,7 +33,7 @@ int64_t chunk_count(int64_t size, int64_t threads) {
   return any;
 }
 
-/// A shape in which neighbouring reduced axes are one.
+/// A shape with adjacent reduced axes merged.
 struct Merged {
   Dims shape;
   std::vector<bool> reduced;
@@ -49,14 +53,14 @@ Merged merge(const Dims& shape, const Dims& axes) {
   return out;
 }
 
-/// Elements in memory that a value is a view of.
+/// Elements in memory below the views of `x`.
 int64_t elements_below(TensorBuilder& build, Id x) {
   const Graph& g = build.graph();
   while (is_movement(g[x].op)) x = g[x].src[0];
   return build.count(x);
 }
 
-/// Whether there are columns: reduced axes stand outside of others that stay.
+/// Whether a reduced axis stands outside an axis that is not reduced.
 bool has_columns(const Merged& merged) {
   const auto first = std::ranges::find(merged.reduced, true);
   const auto at = first - merged.reduced.begin();
@@ -65,7 +69,7 @@ bool has_columns(const Merged& merged) {
   return false;
 }
 
-/// Whether what is reduced is a product of operands that are read again and again.
+/// Whether `x` is a product whose operands are read repeatedly.
 bool reads_again(TensorBuilder& build, Id x) {
   const Graph& g = build.graph();
   return g[x].op == Op::Mul && std::ranges::all_of(g.sources(x), [&](Id s) {
@@ -73,8 +77,8 @@ bool reads_again(TensorBuilder& build, Id x) {
          });
 }
 
-/// Results that one thread computes side by side so that it reads memory in order: of rows one, of
-/// columns as many as the items of a subgroup or a few vectors, where each element is read once.
+/// Results that one thread computes at once to read memory in order: one for rows; for columns a
+/// subgroup, or a few vectors if each element is read once.
 int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged& merged,
                          const Options& options) {
   const int64_t items = in_order ? options.subgroup : 1;
@@ -82,8 +86,8 @@ int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged
   return std::max<int64_t>(items, kVectorsInStrip * options.lanes);
 }
 
-/// Into how many chunks a sum of products is cut so that what one reads stays in the cache; 1 where
-/// it is read too seldom, or where the results of the chunks would be as much again.
+/// Chunks of a sum of products whose reads fit the cache; 1 if operands are read too seldom, or if
+/// the partial results would cost as much.
 int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int64_t axis_size,
                          const Options& options) {
   const Graph& g = build.graph();
@@ -125,8 +129,7 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   const bool in_order = !shape.empty() && result.back() == shape.back();
   const int64_t together = results_together(build, x, in_order, merged, options),
                 terms = size / outputs;
-  // Threads share out rows better than a few columns, of which each would read a part of every
-  // cache line or page.
+  // Few columns are no parallel work: each thread would read a part of every cache line or page.
   const int64_t shares = together > options.subgroup ? std::min(outputs, 4 * threads) : outputs;
   const bool few =
       threads > 1 && outputs < 4 * threads * together && size >= shares * kLargeReduction;
@@ -151,7 +154,7 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   auto chunk_axis = static_cast<int64_t>(at);
   Id parts = build.reshape(x, cut);
   if (!few) {
-    // A chunk stays in the cache only where its loop is outside of those of all results.
+    // A chunk stays in the cache only if its loop is outside the loops of the results.
     Dims order(cut.size());
     std::iota(order.begin(), order.end(), 0);
     std::rotate(order.begin(), order.begin() + chunk_axis, order.begin() + chunk_axis + 1);

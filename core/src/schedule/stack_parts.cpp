@@ -8,13 +8,8 @@
 namespace plugrad::schedule {
 namespace {
 
-// Longer expressions stay as they are: the walk down is recursive.
+// Recursion limit; deeper expressions are not stacked.
 constexpr uint32_t kDeepest = 200;
-
-uint64_t mixed(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-  return hash ^ (hash >> 29);
-}
 
 Dims with_front(int64_t first, std::span<const int64_t> rest) {
   Dims out = {first};
@@ -24,10 +19,10 @@ Dims with_front(int64_t first, std::span<const int64_t> rest) {
 
 }  // namespace
 
-/// Whether the value has memory of its own, or is a sum: it is read, not computed again.
+/// Whether the value is stored, or a reduction.
 bool PartStacker::is_read_whole(Id node) const {
   const Op op = g_[node].op;
-  if (node < draft_.requested.size() && draft_.requested[node] != 0) return true;
+  if (node < state_.requested.size() && state_.requested[node] != 0) return true;
   return op != Op::Const && op != Op::Iota && !is_movement(op) && !is_alu(op);
 }
 
@@ -35,7 +30,7 @@ uint64_t PartStacker::own_signature(Id node) {
   const Node& n = g_[node];
   if (is_read_whole(node)) return mixed(1, node);
   uint64_t hash = mixed(static_cast<uint64_t>(n.op), static_cast<uint64_t>(n.dtype));
-  hash = mixed(hash, draft_.shapes.id(node));
+  hash = mixed(hash, state_.shapes.id(node));
   if (n.op != Op::Const && n.op != Op::Shrink) hash = mixed(hash, n.arg);
   for (Id s : g_.sources(n)) hash = mixed(hash, signatures_[s]);
   return hash;
@@ -59,7 +54,7 @@ Id PartStacker::stack(const std::vector<Id>& parts) {
   }
   if (const auto at = known_.find(parts); at != known_.end()) return at->second;
   if (depth_ == kDeepest) return kNoId;
-  draft_.visits += parts.size();
+  state_.visits += parts.size();
   ++depth_;
   const Id stacked = stack_different(parts);
   --depth_;
@@ -68,11 +63,11 @@ Id PartStacker::stack(const std::vector<Id>& parts) {
 
 Id PartStacker::stack_different(const std::vector<Id>& parts) {
   const Node first = g_[parts[0]];
-  const ListId shape = draft_.shapes.id(parts[0]);
+  const ListId shape = state_.shapes.id(parts[0]);
   const bool alike = std::ranges::all_of(parts, [&](Id part) {
     const Node& n = g_[part];
     return !is_read_whole(part) && n.op == first.op && n.dtype == first.dtype &&
-           n.src_count == first.src_count && draft_.shapes.id(part) == shape &&
+           n.src_count == first.src_count && state_.shapes.id(part) == shape &&
            (n.op == Op::Const || n.op == Op::Shrink || n.arg == first.arg);
   });
   if (!alike) return kNoId;
@@ -81,7 +76,7 @@ Id PartStacker::stack_different(const std::vector<Id>& parts) {
   return is_movement(first.op) ? movement(parts) : elementwise(parts);
 }
 
-/// Half types wait as f32, which holds all their numbers.
+/// Half types are stored as f32, which holds all of their values.
 Id PartStacker::constants(const std::vector<Id>& parts) {
   const DType dtype = g_[parts[0]].dtype;
   if (dtype == DType::Index || dtype == DType::WeakFloat) return kNoId;
@@ -91,13 +86,13 @@ Id PartStacker::constants(const std::vector<Id>& parts) {
   const auto same = [&](const ConstantBuffer& c) {
     return c.bits == made.bits && g_[c.node].dtype == held;
   };
-  auto known = std::ranges::find_if(draft_.constants, same);
-  if (known == draft_.constants.end()) {
-    const int64_t number = -1 - static_cast<int64_t>(draft_.constants.size());
+  auto known = std::ranges::find_if(state_.constants, same);
+  if (known == state_.constants.end()) {
+    const int64_t number = -1 - static_cast<int64_t>(state_.constants.size());
     made.node = g_.add(Op::Buffer, held, {},
-                       g_.list({number, draft_.joined_on, static_cast<int64_t>(parts.size())}));
-    draft_.constants.push_back(std::move(made));
-    known = draft_.constants.end() - 1;
+                       g_.list({number, state_.joined_on, static_cast<int64_t>(parts.size())}));
+    state_.constants.push_back(std::move(made));
+    known = state_.constants.end() - 1;
   }
   if (held == dtype) return known->node;
   const Node cast = g_[g_.add(Op::Cast, dtype, {known->node})];
@@ -107,8 +102,8 @@ Id PartStacker::constants(const std::vector<Id>& parts) {
 Id PartStacker::movement(const std::vector<Id>& parts) {
   std::vector<Id> below;
   for (Id part : parts) below.push_back(g_[part].src[0]);
-  const auto inner = draft_.shapes.id(below[0]);
-  if (!std::ranges::all_of(below, [&](Id id) { return draft_.shapes.id(id) == inner; }))
+  const auto inner = state_.shapes.id(below[0]);
+  if (!std::ranges::all_of(below, [&](Id id) { return state_.shapes.id(id) == inner; }))
     return kNoId;
   const Id x = stack(below);
   if (x == kNoId) return kNoId;
@@ -135,12 +130,12 @@ Id PartStacker::shrinks(const std::vector<Id>& parts) {
   const Id source = g_[parts[0]].src[0];
   if (std::ranges::all_of(parts, [&](Id part) { return g_[part].src[0] == source; })) {
     const Id evenly = slices(source, parts);
-    return evenly == kNoId ? at_places(source, parts) : evenly;
+    return evenly == kNoId ? at_indices(source, parts) : evenly;
   }
   const uint64_t bounds = g_[parts[0]].arg;
   std::vector<Id> below;
   for (Id part : parts) {
-    if (g_[part].arg != bounds || draft_.shapes.id(g_[part].src[0]) != draft_.shapes.id(source))
+    if (g_[part].arg != bounds || state_.shapes.id(g_[part].src[0]) != state_.shapes.id(source))
       return kNoId;
     below.push_back(g_[part].src[0]);
   }
@@ -150,7 +145,7 @@ Id PartStacker::shrinks(const std::vector<Id>& parts) {
       x, with_front(0, with_front(static_cast<int64_t>(parts.size()), list(parts[0]))));
 }
 
-/// Boxes of one source that lie at even distances along one axis, and do not overlap.
+/// Slices of one source at constant distance along one axis, without overlap.
 Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   const auto count = static_cast<int64_t>(parts.size());
   Dims bounds = list(parts[0]);
@@ -169,12 +164,12 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   }
   const int64_t stride = std::abs(step);
   const int64_t begin = bounds[2 * axis] + (step < 0 ? (count - 1) * step : 0);
-  const int64_t size = draft_.shapes[source][axis];
+  const int64_t size = state_.shapes[source][axis];
   bounds[2 * axis] = begin;
   bounds[2 * axis + 1] = std::min(begin + count * stride, size);
   Id x = build_.shrink(source, bounds);
   Dims shape = build_.shape(x), pads(2 * shape.size(), 0);
-  pads[2 * axis + 1] = count * stride - shape[axis];  // behind the last, where the source ends
+  pads[2 * axis + 1] = count * stride - shape[axis];  // beyond the source, for the last slice
   x = build_.pad(x, pads);
   shape[axis] = stride;
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), count);
@@ -188,9 +183,10 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
 }
 
-/// Boxes of one source that lie anywhere along one axis: read at places that a Buffer holds.
-///   x[place]  =  sum over r of where(place == r, x[r], 0), which becomes a load
-Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
+/// Slices of one source at any offsets along one axis, read at indices from a Buffer. The sum
+/// becomes one load.
+///   x[index]  =  sum over r of where(index == r, x[r], 0)
+Id PartStacker::at_indices(Id source, const std::vector<Id>& parts) {
   const Dims first = list(parts[0]);
   size_t axis = first.size();
   for (Id part : parts)
@@ -202,7 +198,7 @@ Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
   if (axis == first.size() || g_[source].dtype == DType::Bool) return kNoId;
   std::vector<Id> begins;
   for (Id part : parts) begins.push_back(g_.constant(DType::I32, g_.arg_list(part)[axis]));
-  const int64_t length = first[axis + 1] - first[axis], size = draft_.shapes[source][axis / 2];
+  const int64_t length = first[axis + 1] - first[axis], size = state_.shapes[source][axis / 2];
   if (size > INT32_MAX) return kNoId;
   Dims bounds = first;
   bounds[axis] = 0;
@@ -233,9 +229,9 @@ Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
     const std::vector<Id> sources(g_.sources(id).begin(), g_.sources(id).end());
     return build_.elementwise(like, sources);
   };
-  Id place = along(constants(begins), 0);
-  if (length > 1) place = made(g_.binary(Op::Add, place, counter(axis + 1)));
-  const Id hit = made(g_.binary(Op::CmpEq, place, counter(all.size() - 1)));
+  Id index = along(constants(begins), 0);
+  if (length > 1) index = made(g_.binary(Op::Add, index, counter(axis + 1)));
+  const Id hit = made(g_.binary(Op::CmpEq, index, counter(all.size() - 1)));
   const Id value = build_.expand(build_.reshape(build_.permute(x, order), here), all);
   const Id chosen = made(g_.where(hit, value, g_.constant(g_[x].dtype, int64_t{0})));
   return build_.reshape(build_.reduce(Op::Add, chosen, {static_cast<int64_t>(all.size()) - 1}),
@@ -248,12 +244,12 @@ Id PartStacker::elementwise(const std::vector<Id>& parts) {
   const auto count = static_cast<int64_t>(parts.size());
   std::vector<Id> sources, column(parts.size());
   for (size_t s = 0; s < first.src_count; ++s) {
-    const ListId own = draft_.shapes.id(g_.sources(parts[0])[s]);
+    const ListId own = state_.shapes.id(g_.sources(parts[0])[s]);
     for (size_t i = 0; i < parts.size(); ++i) {
       column[i] = g_.sources(parts[i])[s];
-      if (draft_.shapes.id(column[i]) != own) return kNoId;
+      if (state_.shapes.id(column[i]) != own) return kNoId;
     }
-    const bool scalar = draft_.shapes[column[0]].empty();
+    const bool scalar = state_.shapes[column[0]].empty();
     if (scalar && std::ranges::all_of(column, [&](Id id) { return id == column[0]; })) {
       sources.push_back(column[0]);
       continue;

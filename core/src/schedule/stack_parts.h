@@ -1,23 +1,24 @@
-// Many values that are computed alike, as one value with an axis more.
+// Turns many values with the same expression into one value with an additional axis.
 #pragma once
 
 #include <map>
 
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 #include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
 
 class PartStacker {
  public:
-  PartStacker(Draft& draft, TensorBuilder& build) : draft_(draft), g_(draft.graph), build_(build) {}
+  PartStacker(SchedulerState& state, TensorBuilder& build)
+      : state_(state), g_(state.graph), build_(build) {}
 
-  /// Equal for values that are computed by the same operations of the same shapes from the same
-  /// stored values, at any place in these and with any constants.
+  /// Equal for values with the same operations and shapes over the same stored values, whatever
+  /// their offsets in these and their constants.
   uint64_t signature(Id node);
 
-  /// The parts, of one shape, along a new first axis; kNoId where that is not one computation over
-  /// what they read.
+  /// The parts, which have one shape, along a new first axis; kNoId where they are not one
+  /// computation.
   Id stack(const std::vector<Id>& parts);
 
  private:
@@ -27,7 +28,7 @@ class PartStacker {
   Id movement(const std::vector<Id>& parts);
   Id shrinks(const std::vector<Id>& parts);
   Id slices(Id source, const std::vector<Id>& parts);
-  Id at_places(Id source, const std::vector<Id>& parts);
+  Id at_indices(Id source, const std::vector<Id>& parts);
   Id elementwise(const std::vector<Id>& parts);
   bool is_read_whole(Id node) const;
   Dims list(Id node) const {
@@ -35,7 +36,7 @@ class PartStacker {
     return {values.begin(), values.end()};
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Graph& g_;
   TensorBuilder& build_;
   std::vector<uint64_t> signatures_;

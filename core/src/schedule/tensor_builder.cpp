@@ -15,7 +15,7 @@ Id TensorBuilder::one_value(Id x) {
     const Id id = static_cast<Id>(one_value_.size());
     const Node& n = graph_[id];
     Id value = element_count(shapes_[id]) == 1 ? id : kNoId;
-    // An Expand of rank 0 or of one element repeats it; the other views only look at the repeats.
+    // An Expand of a single element repeats it; other views only select repeats.
     if (is_movement(n.op) && n.op != Op::Pad) {
       const Id below = one_value_[n.src[0]];
       if (below != kNoId) value = below;
@@ -75,7 +75,7 @@ Id TensorBuilder::elementwise(const Node& like, std::span<const Id> sources) {
     const Id value = one_value(s);
     constant = constant && value != kNoId && graph_[value].op == Op::Const;
   }
-  // Where something varies or is repeated, single values take part as scalars.
+  // Beside values that vary or repeat, single elements are scalars.
   if (!single || constant)
     for (Id& s : src)
       if (const Id scalar = as_scalar(s); scalar != kNoId) s = scalar;
@@ -85,7 +85,7 @@ Id TensorBuilder::elementwise(const Node& like, std::span<const Id> sources) {
   return simplified(graph_.add(like.op, like.dtype, src, like.arg));
 }
 
-/// Algebra sees values, not shapes: where only a constant or a scalar is left, it is repeated.
+/// Algebra rules ignore shapes: a constant or scalar result is expanded.
 Id TensorBuilder::simplified(Id node) {
   const Id value = simplify_(node);
   if (shapes_.id(value) == shapes_.id(node)) return value;

@@ -1,5 +1,5 @@
-// Makes nodes of a tensor graph in their simplest form: a movement op merges with the one below it,
-// what is the same everywhere is computed once, and empty tensors vanish.
+// Builds nodes of a tensor graph in simplest form: adjacent views merge, uniform values become
+// scalars, and empty tensors vanish.
 #pragma once
 
 #include <span>
@@ -25,7 +25,7 @@ class TensorBuilder {
   Id shrink(Id x, const Dims& bounds) { return move(Op::Shrink, x, bounds); }
   Id flip(Id x, const Dims& flags) { return move(Op::Flip, x, flags); }
   Id reduce(Op op, Id x, const Dims& axes);
-  /// An elementwise op; sources of shape () stand for the same value everywhere.
+  /// An elementwise op. Sources of shape () stand for the same value everywhere.
   Id elementwise(const Node& like, std::span<const Id> sources);
 
   /// `scalar`, of shape (), in every element of `shape`.
@@ -38,7 +38,7 @@ class TensorBuilder {
     return {s.begin(), s.end()};
   }
   const Graph& graph() const { return graph_; }
-  /// Of nodes, by rules of algebra.
+  /// Node visits of the algebra rules.
   uint64_t visits() const { return simplify_.rewriter().visits(); }
   int64_t count(Id x) { return element_count(shapes_[x]); }
   /// The node of one element that `x` repeats, or kNoId.
@@ -55,10 +55,10 @@ class TensorBuilder {
   Shapes& shapes_;
   Simplifier simplify_;
   Rewriter views_;
-  std::vector<Id> one_value_;  // by id; the node of one element that a value repeats, or kNoId
+  std::vector<Id> one_value_;  // by id; kNoId where elements differ
 };
 
-/// Views of views, views that change nothing, and reductions over nothing.
+/// Views of views, views without effect, and reductions of empty tensors.
 std::span<const Rule> view_rules();
 const RuleTable& view_table();
 

@@ -1,6 +1,6 @@
-// The table of views: each in its simplest form.
+// The table of view rules.
 //   before   shrink (pad %a, [1, 1]), [0, 3]          after   pad (shrink %a, [0, 2]), [1, 0]
-// Sources are in that form already (tensor_builder.h), so that at most two views meet.
+// Sources are in simplest form (tensor_builder.h): a rule sees at most two views.
 #include <algorithm>
 #include <limits>
 
@@ -26,7 +26,7 @@ Id again(Graph& g, const Match& m, Id source, const Dims& values) {
   return g.add(g[m.root].op, g[m.root].dtype, {source}, g.list(values));
 }
 
-// Reshape and Expand say a shape, whatever is below.
+// Reshape and Expand only depend on their shape.
 Id of_inner(Graph& g, const Match& m) {
   return g.add(g[m.root].op, g[m.root].dtype, {m[x]}, g[m.root].arg);
 }
@@ -46,7 +46,7 @@ bool keeps_order(const Graph& g, const Match& m) {
     if (order[i] != static_cast<int64_t>(i)) return false;
   return true;
 }
-// Whether the axes longer than 1 stay in sequence: then it only reshapes.
+// Whether the order of the axes longer than 1 stays: then the permutation is a reshape.
 bool moves_ones_only(const Graph& g, const Match& m) {
   const Dims shape = builder(m).shape(m[x]);
   int64_t last = -1;
@@ -97,7 +97,7 @@ Id both_boxes(Graph& g, const Match& m) {
   }
   return again(g, m, m[x], both);
 }
-// What is left of the padding is padding of what is left of the rest.
+// The shrunk padding pads the shrunk source.
 Id pad_of_shrink(Graph& g, const Match& m) {
   const Dims bounds = list(g, m.root), pads = list(g, m[y]), inner = builder(m).shape(m[x]);
   Dims box(bounds.size()), rest(bounds.size());
@@ -121,7 +121,7 @@ Id both_flips(Graph& g, const Match& m) {
 bool flips_nothing(const Graph& g, const Match& m) {
   return all_of(list(g, m.root), 0);
 }
-// An axis of one element is its own reverse.
+// Flipping an axis of one element has no effect.
 Id longer_flips(Graph& g, const Match& m) {
   const Dims from = builder(m).shape(m[x]);
   Dims flags = list(g, m.root);
@@ -148,7 +148,7 @@ bool reduces_nothing(const Graph& g, const Match& m) {
 bool is_empty(const Graph&, const Match& m) {
   return builder(m).count(m[x]) == 0;
 }
-// The least value of a dtype is what a maximum starts from.
+// The identity of Max.
 Id lowest(Graph& g, DType dtype) {
   if (is_float(dtype)) return g.constant(dtype, -std::numeric_limits<double>::infinity());
   if (is_unsigned(dtype)) return g.constant(dtype, int64_t{0});

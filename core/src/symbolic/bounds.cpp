@@ -1,4 +1,5 @@
-// Monotone ops map ends to ends; products and quotients take the extremes of the corners.
+// Interval rules: monotone ops map ends to ends; products and quotients take the extremes of the
+// corners.
 #include "symbolic/bounds.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ int64_t saturating_quotient(int64_t a, int64_t b, bool floor) {
   return floor ? floor_div(a, b) : truncated_div(a, b);
 }
 
-// Quotients are monotone in each operand while the divisor keeps its sign; a zero divisor gives 0.
+// Quotients are monotone in each operand while the divisor keeps its sign; division by 0 gives 0.
 Interval divide(Interval a, Interval b, bool floor) {
   const auto f = [&](int64_t p, int64_t q) { return saturating_quotient(p, q, floor); };
   Interval result{kHighest, kLowest};
@@ -45,7 +46,7 @@ Interval truncated_modulo(Interval a, Interval b) {
   return {a.lo >= 0 ? 0 : std::max(a.lo, 1 - size), a.hi <= 0 ? 0 : std::min(a.hi, size - 1)};
 }
 
-// All ones below the highest bit of a non-negative number.
+// All bits up to the highest one of a non-negative number.
 int64_t ones_up_to(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(value) + 1) - 1);
 }
@@ -62,12 +63,12 @@ Interval bitwise(Op op, Interval a, Interval b, Interval all) {
   return all;
 }
 
-// Shift counts outside [0, bits) are left to the full range of the dtype.
+// Shift counts outside [0, bits) give the whole dtype.
 Interval shift(Op op, Interval a, Interval count, DType dtype, Interval all) {
   const int bits = dtype == DType::Index ? 64 : static_cast<int>(size_of(dtype)) * 8;
   if (count.lo < 0 || count.hi >= bits) return all;
   if (op == Op::Shr) {
-    // U64 values above int64_t are clamped in `a`, which a shift would make wrong.
+    // U64 values above INT64_MAX are clamped in `a`: shifting the clamped end would be wrong.
     if (dtype == DType::U64 && a.hi == kHighest) return {0, kHighest};
     return corners(a, count, [](int64_t p, int64_t q) { return p >> q; });
   }
@@ -225,9 +226,9 @@ Interval Bounds::compute(Id id) const {
   if (!is_alu(n.op) || n.src_count > 2) return all;
   const Interval result =
       arithmetic(n.op, source(0), n.src_count > 1 ? source(1) : Interval{0, 0}, n.dtype, all);
-  // U64 intervals are clamped, so arithmetic on their ends proves nothing once it reaches the end.
+  // U64 intervals are clamped: an end at INT64_MAX proves nothing.
   if (n.dtype == DType::U64 && (result.hi == kHighest || source(0).hi == kHighest)) return all;
-  // An end of int64_t may be a saturated one; only Index keeps those, because it does not wrap.
+  // An end of int64_t may be saturated; only Index keeps it, because it does not wrap.
   const bool saturated = result.lo == kLowest || result.hi == kHighest;
   if (saturated && n.dtype == DType::I64) return all;
   return inside(result, all) ? result : all;

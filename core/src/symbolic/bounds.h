@@ -1,4 +1,4 @@
-// The interval of values that each integer node can have.
+// Interval analysis: the values that each integer node can have.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace plugrad {
 
-/// lo <= value <= hi. For U64 the highest int64_t as hi means "or anything above".
+/// lo <= value <= hi. For U64, hi == INT64_MAX means no upper bound.
 struct Interval {
   int64_t lo, hi;
   bool is_const() const { return lo == hi; }
@@ -15,12 +15,12 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// Every value of an integer dtype; for other dtypes, of int64_t.
+/// All values of an integer dtype; for other dtypes, all of int64_t.
 Interval dtype_interval(DType dtype);
 
-/// Intervals of the nodes of a graph, filled on demand by one forward loop over ids. Index
-/// arithmetic saturates; other integers that may leave their dtype get all of it, because they
-/// wrap.
+/// Intervals of the nodes of a graph, computed lazily in the order of ids. Index arithmetic
+/// saturates; the interval of any other integer that may overflow is its whole dtype, because it
+/// wraps.
 class Bounds {
  public:
   explicit Bounds(const Graph& graph) : graph_(graph) {}
@@ -28,8 +28,8 @@ class Bounds {
     if (id >= by_id_.size()) fill(id);
     return by_id_[id];
   }
-  /// Says what is known of a node otherwise unbounded (a parameter, a hardware id). To be called
-  /// before the bounds of any later node are asked for.
+  /// Sets the interval of a node that has none otherwise (a parameter, a hardware id). Call it
+  /// before asking for the bounds of any later node.
   void set(Id id, Interval interval);
 
  private:
@@ -39,7 +39,7 @@ class Bounds {
   std::vector<Interval> by_id_;
 };
 
-// Saturating interval arithmetic: what Bounds does for each op.
+// Saturating interval arithmetic.
 int64_t saturating_add(int64_t a, int64_t b);
 int64_t saturating_mul(int64_t a, int64_t b);
 Interval add(Interval a, Interval b);

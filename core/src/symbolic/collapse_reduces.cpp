@@ -1,6 +1,6 @@
-// Sums over one range without a loop.
-//   before  reduce[add](where(r == idx, load(w, r*64 + j), 0), r)     idx: a loaded number, r <
-//   1000 after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0) + 0
+// Turns sums over one range into closed forms without a loop.
+//   before  reduce[add](where(r == idx, load(w, r*64 + j), 0), r)     idx: a loaded number, r < 1000
+//   after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0) + 0
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ bool is_zero(const Graph& g, Id id) {
   return is_const(g, id) && const_float(g, id) == 0;
 }
 
-// Whether 1, 2, … count times the constant are all representable: then any sum of them is exact.
+// Whether 1, 2, … count times the constant are representable: then all partial sums are exact.
 bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
   if (!is_const(g, id)) return false;
   const double value = const_float(g, id);
@@ -28,7 +28,7 @@ bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
   int exponent;
   const double mantissa = std::frexp(value, &exponent);
   const int bits = g[id].dtype == DType::F64 ? 53 : g[id].dtype == DType::F32 ? 24 : 8;
-  // The mantissa as an odd-or-even integer of few bits: it times count must fit the significand.
+  // The trailing bits of the mantissa times count must fit the significand.
   double whole = std::fabs(mantissa);
   int used = 0;
   while (whole != std::floor(whole)) {
@@ -39,7 +39,7 @@ bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
          exponent < 64 && exponent > -64;
 }
 
-// A float sum starts from +0, so a -0 that it picks becomes +0. These can be no -0.
+// A float sum starts from +0, so that a selected -0 becomes +0. These values are never -0.
 bool is_never_minus_zero(const Graph& g, Id id) {
   const Node& n = g[id];
   if (!is_float(n.dtype)) return true;
@@ -124,21 +124,21 @@ class Sum {
     return no ? std::optional(g_.where(n.src[0], *yes, *no)) : std::nullopt;
   }
 
-  // The condition moves with the range.
+  // The condition depends on the range.
   std::optional<Id> of_choice(Id condition, Id yes, Id no) {
     const bool negated = g_[condition].op == Op::CmpNe || (is_zero(g_, yes) && !is_zero(g_, no));
     if (negated) std::swap(yes, no);
     RangeCondition found;
     if (!condition_on(g_, condition, negated, range_, algebra_, found)) return std::nullopt;
     if (is_zero(g_, no)) return found.equal ? picked(found, yes) : counted(found, yes);
-    // Two integers that stand still: no * size + (yes - no) * count.
+    // Two loop-invariant integers: no * size + (yes - no) * count.
     if (!is_integer(g_[yes].dtype) || moves(yes) || moves(no)) return std::nullopt;
     const Id difference = add(Op::Sub, yes, no);
     const auto counts = found.equal ? picked(found, difference) : counted(found, difference);
     return counts ? std::optional(add(Op::Add, *counts, *times(no))) : std::nullopt;
   }
 
-  // What is summed where range == found.equal and nowhere else.
+  // The value summed at range == found.equal, and nowhere else.
   std::optional<Id> picked(const RangeCondition& found, Id value) {
     const Id at = *found.equal;
     const Interval values = algebra_.bounds[at];
@@ -158,7 +158,7 @@ class Sum {
     return is_never_minus_zero(g_, element) ? result : g_.binary(Op::Add, result, zero);
   }
 
-  // `value` as often as lower <= range < upper holds.
+  // `value` times the number of indices with lower <= range < upper.
   std::optional<Id> counted(const RangeCondition& found, Id value) {
     if (moves(value)) return std::nullopt;
     const DType dtype = g_[value].dtype;
@@ -185,7 +185,7 @@ class Sum {
   Algebra& algebra_;
 };
 
-// Maxima, and products and sums of bools, do not change when a value is counted twice.
+// Maxima, and products and sums of bools, do not change when a value counts twice.
 bool is_idempotent(Op op, DType dtype) {
   return op == Op::Max || dtype == DType::Bool;
 }
@@ -210,7 +210,7 @@ Id collapse(Graph& g, const Match& m) {
   return kNoMatch;
 }
 
-// A factor that stands still leaves the sum: exact for integers, which wrap.
+// Hoists a loop-invariant factor: exact for integers, which wrap.
 Id factor_out(Graph& g, const Match& m) {
   Algebra& algebra = m.context<Algebra>();
   const auto sources = g.sources(m.root);

@@ -7,7 +7,7 @@
 namespace plugrad {
 namespace {
 
-// Adds factor * id to the sum; false when it gets too long or overflows.
+// Adds factor * id to the sum; false if it gets too long or overflows.
 bool collect(const Graph& g, Id root, Linear& sum) {
   std::vector<Term> todo{{root, 1}};
   size_t steps = 0;

@@ -1,13 +1,11 @@
-// Comparisons of any integer dtype are lifted to Index, where a range and what it meets form a
-// linear sum.
+// Turns comparisons of any integer dtype into bounds of a range, in Index arithmetic.
 #include "ir/fold.h"
 #include "symbolic/reduction.h"
 
 namespace plugrad {
 namespace {
 
-// Adds factor * (value of id) in unbounded integers; false where the dtype's values have no Index
-// form.
+// Adds factor * (value of id) in unbounded integers; false if the value has no Index form.
 bool add_lifted(Graph& g, Id id, int64_t factor, Algebra& algebra, Linear& sum) {
   const DType dtype = g[id].dtype;
   auto inner = linear_of(g, id);
@@ -52,7 +50,7 @@ Linear negated_sum(Linear sum) {
   return sum;
 }
 
-// One comparison; false when it is none of the range.
+// Adds one comparison; false if it does not bound the range.
 bool add_comparison(Graph& g, Id clause, bool negated, Id range, Algebra& algebra,
                     RangeCondition& result) {
   const Node n = g[clause];

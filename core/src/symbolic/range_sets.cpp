@@ -1,4 +1,4 @@
-// Sets of ranges are interned sorted lists: most nodes of a kernel share one of a few sets.
+// Interns sets of ranges as sorted lists: most nodes of a kernel share one of a few sets.
 #include <algorithm>
 #include <map>
 

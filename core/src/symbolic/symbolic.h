@@ -1,5 +1,4 @@
-// Algebra shared by schedule and codegen: simplification, substitution, and what depends on which
-// loop.
+// Algebra shared by the scheduler and codegen: simplification, substitution, loop dependence.
 #pragma once
 
 #include <memory>
@@ -12,15 +11,13 @@
 
 namespace plugrad {
 
-/// Which rules a Simplifier applies. Strict rules keep every IEEE result (docs/rules.md lists them
-/// all).
+/// The rules of a Simplifier. Strict rules keep every IEEE result (docs/rules.md lists all rules).
 enum class RuleSet : uint8_t {
   Strict = 0,  ///< constants, identities, casts, comparisons, index arithmetic, validity
-  Fast = 1,    ///< and reassociates floats, x * 0 -> 0, …: results may differ in the last bits, NaN
-               ///< may vanish
+  Fast = 1,    ///< also reassociates floats, x * 0 -> 0, …: last bits may differ, NaN may vanish
 };
 
-/// Rewrites to a fixpoint. Keeps its memo between calls, so common parts of many roots cost once.
+/// Rewrites to a fixpoint. Its memo lasts between calls, so that shared parts of roots cost once.
 class Simplifier {
  public:
   explicit Simplifier(Graph& graph, RuleSet sets = RuleSet::Strict);
@@ -34,8 +31,8 @@ class Simplifier {
   std::unique_ptr<State> state_;
 };
 
-/// Replaces nodes below many roots; what does not contain a replaced node stays as it is. The memo
-/// lasts as long as the object.
+/// Substitutes nodes below many roots; nodes without a substituted node stay. The memo lasts as
+/// long as the object.
 class Substitution {
  public:
   Substitution(Graph& graph, std::span<const std::pair<Id, Id>> map);
@@ -47,14 +44,14 @@ class Substitution {
   std::vector<Id> stack_, scratch_;
 };
 
-/// The same for one root. Replacements are not searched again.
+/// The same for one root. Replacements are not substituted again.
 Id substitute(Graph& graph, Id root, std::span<const std::pair<Id, Id>> map);
 inline Id substitute(Graph& graph, Id root, std::initializer_list<std::pair<Id, Id>> map) {
   return substitute(graph, root, std::span<const std::pair<Id, Id>>(map.begin(), map.size()));
 }
 
-/// The Range nodes that each node depends on and that no Reduce below it has closed, as sets
-/// interned by number: equal sets have equal numbers, so comparing them is comparing integers.
+/// The open Range nodes that each node depends on, i.e. those that no Reduce below it closed, as
+/// interned sets: equal sets have equal numbers.
 class RangeSets {
  public:
   explicit RangeSets(const Graph& graph);
@@ -73,17 +70,16 @@ class RangeSets {
   std::unique_ptr<Sets> sets_;
 };
 
-/// Whether `id` is or contains `node`. Walks `id`; for many questions about ranges use RangeSets.
+/// Whether `id` is or contains `node`. Visits all nodes below; RangeSets answers faster for ranges.
 bool depends_on(const Graph& graph, Id id, Id node);
 
-/// Simplifies, and replaces reductions (in loop form) by arithmetic where that keeps the value:
-///   a value that does not change in the loop          value * size  (floats: only where that is
-///   exact) a sum of comparisons (arange, counts)             clamped differences of their bounds
-///   a sum that picks one element (one-hot, gather)    that element; its loads are gated where the
-///   index may
+/// Simplifies, and replaces reductions in loop form by closed forms of the same value:
+///   a loop-invariant value                            value * size  (floats: only if exact)
+///   a sum of comparisons (arange, counts)             clamped differences of their bounds
+///   a sum that selects one element (one-hot, gather)  that element; loads are gated if the index may
 ///                                                     lie outside the loop
-/// The set Fast also multiplies floats by the size, and takes a product with a one-hot factor for a
-/// choice.
+/// RuleSet::Fast also multiplies floats by the size, and treats a product with a one-hot factor as
+/// a selection.
 Id collapse_reduces(Graph& graph, Id root, RuleSet sets = RuleSet::Strict);
 
 }  // namespace plugrad

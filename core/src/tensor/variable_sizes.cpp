@@ -20,7 +20,7 @@ std::string_view reason_of(Extent::Kind kind) {
       return "the part may reach beyond the variable size: take what is below its least value, or "
              "all from there on";
     case Extent::Kind::Reversed:
-      return "an axis of a variable size has no fixed last place to begin at";
+      return "an axis of a variable size has no fixed last index to begin at";
     default:
       return "a written kernel takes no variable sizes";
   }
@@ -106,10 +106,10 @@ AxisSize axis_size(const Tensor& x, int64_t axis) {
   return {r.done(e.count), e.least, true};
 }
 
-AxisSize plus(const AxisSize& size, int64_t places) {
-  if (places == 0) return size;
-  const int64_t least = size.least + places;
-  return {size.varies ? size.count + places : Tensor(least), least, size.varies};
+AxisSize plus(const AxisSize& size, int64_t count) {
+  if (count == 0) return size;
+  const int64_t least = size.least + count;
+  return {size.varies ? size.count + count : Tensor(least), least, size.varies};
 }
 
 AxisSize plus(const AxisSize& a, const AxisSize& b) {
@@ -150,7 +150,7 @@ void require_inside(std::string_view function, const Tensor& part, const Tensor&
   fail(ErrorKind::User,
        "[{}] {} may reach beyond {} along axis {}, whose size varies: both need the same variable "
        "size "
-       "of the same binding there, or the first no more places than its least value",
+       "of the same binding there, or the first no more elements than its least value",
        function, shown(r.shape(own), (*r.extents())[own]),
        shown(r.shape(other), (*r.extents())[other]), axis);
 }

@@ -24,7 +24,7 @@ struct AxisSize {
   bool varies = false;
 };
 AxisSize axis_size(const Tensor& x, int64_t axis);
-AxisSize plus(const AxisSize& size, int64_t places);
+AxisSize plus(const AxisSize& size, int64_t count);
 AxisSize plus(const AxisSize& a, const AxisSize& b);
 /// x at its largest size, with `fill` beyond the variable size of the axis (without one, of all
 /// axes).

@@ -78,8 +78,8 @@ TEST(Fusion, Argmax) {
   const Id x = t.buffer({32, 64});
   const Id is_max = t.op(Op::CmpEq, x, t.max(x, {1}));
   const Id left = t.g.binary(Op::Sub, t.g.constant(DType::I32, int64_t{64}), t.iota(64));
-  const Id place = t.expand(t.reshape(left, {1, 64}), {32, 64});
-  const Id best = t.max(t.g.binary(Op::Mul, t.g.cast(is_max, DType::I32), place), {1});
+  const Id index = t.expand(t.reshape(left, {1, 64}), {32, 64});
+  const Id best = t.max(t.g.binary(Op::Mul, t.g.cast(is_max, DType::I32), index), {1});
   EXPECT_EQ(kernels(t, {t.g.binary(Op::Sub, t.g.constant(DType::I32, int64_t{64}), best)}), 1u);
 }
 
@@ -275,9 +275,9 @@ TEST(Fusion, SharedWeightsOfAttention) {
 TEST(Fusion, Lookups) {
   Tensors t;
   const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
-  const Id places = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
+  const Id numbers = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
   const Id picked = t.g.cast(
-      t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), places), DType::F32);
+      t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), numbers), DType::F32);
   EXPECT_EQ(kernels(t, {t.matmul(picked, table)}), 1u);
   EXPECT_EQ(kernels(t, {t.sum(picked, {0})}), 1u);
   EXPECT_EQ(kernels(t, {t.g.binary(Op::Add, t.iota(10), t.g.constant(DType::I32, int64_t{1}))}),
@@ -290,8 +290,8 @@ TEST(Fusion, Lookups) {
 TEST(Fusion, SparseCrossEntropy) {
   Tensors t;
   const Id logits = t.buffer({32, 10}), label = t.buffer({32, 1}, DType::I32);
-  const Id places = t.expand(t.reshape(t.iota(10), {1, 10}), {32, 10});
-  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(label, {32, 10}), places), DType::F32);
+  const Id classes = t.expand(t.reshape(t.iota(10), {1, 10}), {32, 10});
+  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(label, {32, 10}), classes), DType::F32);
   const Id losses = t.sum(t.mul(t.log_softmax(logits), picked), {1});
   EXPECT_EQ(kernels(t, {t.times(t.mean(losses, {0}), -1)}), 3u);
 }

@@ -213,12 +213,12 @@ TEST(Join, AssignmentsInAnyOrder) {
   Tensors t;
   const Id source = t.buffer({60});
   Id x = t.buffer({40});
-  const Id place = t.iota(40);
+  const Id index = t.iota(40);
   for (int64_t i = 0; i < 60; ++i) {
     const int64_t to = i * 17 % 38, size = i % 3 + 1;
     const Id inside =
-        t.g.binary(Op::And, t.g.binary(Op::CmpLt, t.g.constant(DType::I32, to - 1), place),
-                   t.g.binary(Op::CmpLt, place, t.g.constant(DType::I32, to + size)));
+        t.g.binary(Op::And, t.g.binary(Op::CmpLt, t.g.constant(DType::I32, to - 1), index),
+                   t.g.binary(Op::CmpLt, index, t.g.constant(DType::I32, to + size)));
     const Id value = t.expand(t.shrink(source, {i, i + 1}), {size});
     x = t.g.where(inside, t.pad(t.times(value, 3), {to, 40 - to - size}), x);
   }

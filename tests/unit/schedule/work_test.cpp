@@ -7,17 +7,17 @@ namespace {
 /// x with x[from : from + size] placed at `to`, as an assignment to a slice records it.
 Id with_slice(Tensors& t, Id x, Id value, int64_t to) {
   const int64_t n = t.shape(x)[0], size = t.shape(value)[0];
-  const Id place = t.iota(n);
-  const Id hit = t.g.binary(Op::And, t.g.binary(Op::CmpLt, t.g.constant(DType::I32, to - 1), place),
-                            t.g.binary(Op::CmpLt, place, t.g.constant(DType::I32, to + size)));
+  const Id index = t.iota(n);
+  const Id hit = t.g.binary(Op::And, t.g.binary(Op::CmpLt, t.g.constant(DType::I32, to - 1), index),
+                            t.g.binary(Op::CmpLt, index, t.g.constant(DType::I32, to + size)));
   return t.g.where(hit, t.pad(value, {to, n - to - size}), x);
 }
 
-/// n steps of x[i % places] = x[(i + 1) % places] + 1, by slices of `size`.
-Id recurrence(Tensors& t, int n, int64_t places, int64_t size) {
-  Id x = t.buffer({places * size});
+/// n steps of x[i % slots] = x[(i + 1) % slots] + 1, by slices of `size`.
+Id recurrence(Tensors& t, int n, int64_t slots, int64_t size) {
+  Id x = t.buffer({slots * size});
   for (int i = 0; i < n; ++i) {
-    const int64_t to = i % places, from = (i + 1) % places;
+    const int64_t to = i % slots, from = (i + 1) % slots;
     x = with_slice(t, x, t.plus(t.shrink(x, {from * size, (from + 1) * size}), 1), to * size);
   }
   return x;

@@ -38,7 +38,7 @@ TEST(IndexByData, ListsAreCheckedAndTensorsReadZero) {
             "[index] index 0 is a bool mask: use masked_select(mask), or masked_fill and "
             "where(mask, …), which "
             "keeps the shape");
-  EXPECT_EQ(error_of([&] { a[{Slice(), a}]; }), "[index] places are f32, not integers; cast them");
+  EXPECT_EQ(error_of([&] { a[{Slice(), a}]; }), "[index] indices are f32, not integers; cast them");
   EXPECT_THAT(error_of([&] { (a[{places({0, 1}), places({0, 1, 2})}]); }),
               testing::HasSubstr("[index] shapes (2,) and (3,) do not broadcast"));
 }
@@ -91,8 +91,8 @@ TEST(SetItem, WritesThroughChainsOfIndices) {
   expect_values(row, {202, -6, -4});
   expect_values(x, {0, -4, -3, 3, 4, 9});
   EXPECT_EQ(error_of([&] { x[{{0, 1}}][0] = 1; }),
-            "[setitem] x[places][…] = value would change a copy: use one index, "
-            "x[{places, …}] = value");
+            "[setitem] x[indices][…] = value would change a copy: use one index, "
+            "x[{indices, …}] = value");
 }
 
 TEST(SetItem, PlacesThatAreData) {
@@ -178,9 +178,9 @@ TEST(Scatter, ReducesWithAndWithoutTheElement) {
   const Tensor byte = Tensor::from<uint8_t>({200});
   expect_values(byte.scatter_reduce(0, Tensor::from({0}), 3, Combine::Min), {3});
   EXPECT_EQ(error_of([&] { x.scatter(0, Tensor::from({{1}}), v); }),
-            "[scatter] places (1, 1) and (4,) have different numbers of axes");
+            "[scatter] indices (1, 1) and (4,) have different numbers of axes");
   EXPECT_EQ(error_of([&] { x.scatter(0, at, v[Slice(0, 2)]); }),
-            "[scatter] places (4,) are larger than values (2,) along 0");
+            "[scatter] indices (4,) are larger than values (2,) along 0");
   EXPECT_EQ(error_of([&] { x.scatter(0, at, 1.5); }),
             "[scatter] f32 values into a i32 tensor; cast them first");
 }

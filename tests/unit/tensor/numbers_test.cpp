@@ -71,20 +71,20 @@ TEST(Indices, ThatTheHostKnowsAreCheckedEverywhere) {
   const Tensor x = Tensor::zeros({3, 4});
   const Tensor low = Tensor::from({0, -4}), high = Tensor::from({1, 3});
   EXPECT_EQ(error_of([&] { embedding(x, Tensor::from({-1})); }),
-            "[embedding] place -1 (element 0) is out of range for size 3: allowed are 0 to 2");
-  EXPECT_THAT(error_of([&] { embedding(x, high); }), HasSubstr("place 3 (element 1)"));
+            "[embedding] index -1 (element 0) is out of range for size 3: allowed are 0 to 2");
+  EXPECT_THAT(error_of([&] { embedding(x, high); }), HasSubstr("index 3 (element 1)"));
   EXPECT_EQ(error_of([&] { x.index_select(0, low); }),
-            "[index_select] place -4 (element 1) is out of range for size 3: allowed are -3 to 2");
-  EXPECT_THAT(error_of([&] { x.gather(0, high.reshape({1, 2})); }), HasSubstr("[gather] place 3"));
+            "[index_select] index -4 (element 1) is out of range for size 3: allowed are -3 to 2");
+  EXPECT_THAT(error_of([&] { x.gather(0, high.reshape({1, 2})); }), HasSubstr("[gather] index 3"));
   EXPECT_THAT(error_of([&] { x.scatter(0, high.reshape({1, 2}), 1.0); }),
-              HasSubstr("[scatter] place 3"));
+              HasSubstr("[scatter] index 3"));
   EXPECT_THAT(
       error_of([&] { x.scatter_reduce(0, high.reshape({1, 2}), Tensor(1.0), Combine::Sum); }),
-      HasSubstr("[scatter_reduce] place 3"));
-  EXPECT_THAT(error_of([&] { x[Tensor(high)]; }), HasSubstr("[index] place 3"));
-  EXPECT_THAT(error_of([&] { high.one_hot(3); }), HasSubstr("[one_hot] place 3"));
+      HasSubstr("[scatter_reduce] index 3"));
+  EXPECT_THAT(error_of([&] { x[Tensor(high)]; }), HasSubstr("[index] index 3"));
+  EXPECT_THAT(error_of([&] { high.one_hot(3); }), HasSubstr("[one_hot] index 3"));
   EXPECT_THAT(error_of([&] { x.index_select(0, Tensor::from({kTop})); }),
-              HasSubstr("place 9223372036854775808"));
+              HasSubstr("index 9223372036854775808"));
   expect_values(Tensor::from({5.0f, 6.0f}).index_select(0, Tensor::from({-2, 1})), {5, 6});
 }
 

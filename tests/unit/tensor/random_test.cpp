@@ -119,9 +119,9 @@ TEST_F(RandomFunctions, RefusesWhatHasNoValues) {
             "[randperm] i8 does not hold 0 to 299");
   EXPECT_EQ(error_of([] { Tensor::kaiming_normal({}); }), "[kaiming_normal] the shape has no axes");
   EXPECT_EQ(error_of([] { Tensor::ones({3}).multinomial(4); }),
-            "[multinomial] 4 draws without replacement of the 3 places of (3,)");
+            "[multinomial] 4 draws without replacement of the 3 categories of (3,)");
   EXPECT_EQ(error_of([] { Tensor::ones({0}).multinomial(1, true); }),
-            "[multinomial] 1 draws of the 0 places of (0,)");
+            "[multinomial] 1 draws of the 0 categories of (0,)");
   EXPECT_EQ(error_of([] { Tensor::ones({2, 2, 2}).multinomial(1); }),
             "[multinomial] weights have shape (2, 2, 2), not one or two axes");
 }

@@ -75,11 +75,12 @@ bool is_observed() {
 
 std::string key_on_disk(const KernelRequest& request, const KernelOptions& options,
                         const Tuned& tuned) {
-  const std::string told = fmt::format("options {:x} list {} name {} machine {:x}", options.bits(),
-                                       tuned ? codegen::to_string(*tuned) : "of the heuristic",
-                                       request.user ? request.user->name : std::string(),
-                                       cost::hash_of(*tuning::machine_of(*request.device)));
-  return program_key(request.ast->hash, told, *request.device);
+  const std::string settings_text =
+      fmt::format("options {:x} list {} name {} machine {:x}", options.bits(),
+                  tuned ? codegen::to_string(*tuned) : "of the heuristic",
+                  request.user ? request.user->name : std::string(),
+                  cost::hash_of(*tuning::machine_of(*request.device)));
+  return program_key(request.ast->hash, settings_text, *request.device);
 }
 
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const KernelOptions& options,
@@ -113,7 +114,7 @@ uint64_t size_of_kernel(const ReadyKernel& ready) {
 }
 
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
-void tell(const ReadyKernel& ready) {
+void report(const ReadyKernel& ready) {
   if (!debugging(3)) return;
   std::string planned;  // the kernel's name for PLUGRAD_OPTIMISATIONS
   if (ready.ast)
@@ -195,7 +196,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   for (size_t i : missing) {
     codegen_ns_ += ready[i]->codegen_ns;
     recent_.insert(keys[i], ready[i], size_of_kernel(*ready[i]));
-    tell(*ready[i]);
+    report(*ready[i]);
   }
   for (size_t i = 0; i < requests.size(); ++i)
     if (!ready[i]) ready[i] = ready[first.at(keys[i])];

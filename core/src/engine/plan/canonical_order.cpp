@@ -54,8 +54,8 @@ void StructuralOrder::label_all() {
   for (size_t i = sources_.size(); i-- > 0;) {
     const Sources& sources = sources_[i];
     const uint64_t user = mix(use_[i] + below_[i]);
-    for (uint32_t place = 0; place < sources.count; ++place)
-      use_[sources.first[place]] += mix(user + (sources.is_commutative ? 0 : place));
+    for (uint32_t argument = 0; argument < sources.count; ++argument)
+      use_[sources.first[argument]] += mix(user + (sources.is_commutative ? 0 : argument));
   }
   for (size_t i = 0; i < sources_.size(); ++i)
     label_.push_back(combine(own_[i] + mix(use_[i]), sources_[i], label_));

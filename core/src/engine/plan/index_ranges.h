@@ -17,7 +17,7 @@ namespace plugrad::engine {
 
 /// Valid indices of an axis of size `high`: [low, high), and also `but`.
 struct IndexRange {
-  std::string function, what;  ///< their name in errors: "index_select", "place"
+  std::string function, what;  ///< their name in errors: "index_select", "index"
   int64_t low = 0, high = 0;
   std::optional<int64_t> but{};
   DType dtype = DType::I32;  ///< of the indices

@@ -48,7 +48,7 @@ struct Bindings {
   std::vector<runtime::Buffer*> buffers;
 };
 
-// An output in the memory of a donated input. The input stays valid until give_up_inputs().
+// An output in the memory of a donated input. The input stays valid until donate_inputs().
 ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& input) {
   auto value = std::make_shared<Value>();
   value->dtype = planned.dtype;
@@ -86,7 +86,7 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
 }
 
 // Invalidates donated inputs: from here on their memory may already hold the output.
-void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bound) {
+void donate_inputs(std::span<const schedule::InPlace> taken, const Bindings& bound) {
   for (const schedule::InPlace& pair : taken) {
     bound.values[pair.input]->buffer.reset();
     bound.values[pair.input]->is_gone = true;
@@ -286,7 +286,7 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
   Bindings bound = bind_buffers(ready, inputs, taken, devices);
   LaunchLog log(statistics);
   if (!log.is_timed()) prepare_steps(ready, bound.buffers);
-  give_up_inputs(taken, bound);
+  donate_inputs(taken, bound);
   run_steps(ready, bound, log);
   std::vector<ValuePtr> roots;
   for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);

@@ -24,9 +24,9 @@ uint64_t PreparedConstantsList::bytes_on(uint32_t device) const {
   return bytes;
 }
 
-bool PreparedConstantsList::give_up() {
+bool PreparedConstantsList::drop() {
   const bool has_any = bytes_on() > 0;
-  each([](PreparedConstants& constants) { constants.give_up(); });
+  each([](PreparedConstants& constants) { constants.drop(); });
   return has_any;
 }
 

@@ -20,10 +20,10 @@ struct PreparedConstants {
     std::vector<ValuePtr> results;
   };
   std::vector<Part> parts;
-  bool is_given_up = false;  ///< from now on the recorded plan runs as a whole
+  bool is_dropped = false;  ///< from now on the recorded plan runs as a whole
 
-  void give_up() {
-    is_given_up = true;
+  void drop() {
+    is_dropped = true;
     for (Part& part : parts) part.results.clear();
   }
 };
@@ -35,7 +35,7 @@ class PreparedConstantsList {
   /// Bytes on a device; 0: on all devices.
   uint64_t bytes_on(uint32_t device = 0) const;
   /// Drops all of them. Returns whether memory was freed.
-  bool give_up();
+  bool drop();
 
   template <class Visit>
   void each(Visit visit) const {

@@ -18,12 +18,12 @@ Region RegionFinder::below(Id node) {
   Region region;
   stack_.assign(1, node);
   epoch_of_[node] = epoch_;
-  const Graph& g = draft_.graph;
+  const Graph& g = state_.graph;
   while (!stack_.empty() && region.weight <= kTooHeavy) {
     const Id id = stack_.back();
     stack_.pop_back();
-    ++draft_.visits;
-    if (id != node && draft_.stored[id] != 0) {
+    ++state_.visits;
+    if (id != node && state_.stored[id] != 0) {
       ++region.leaf_count;
       continue;
     }
@@ -39,23 +39,23 @@ Region RegionFinder::below(Id node) {
   return region;
 }
 
-void Demand::update(const Draft& draft, Id node) {
-  ratio[node] = draft.requested[node] != 0 ? 1.0f : 0.0f;
+void Demand::update(const SchedulerState& state, Id node) {
+  ratio[node] = state.requested[node] != 0 ? 1.0f : 0.0f;
   operand[node] = 0;
   kernel[node] = kNoId;
-  const float own = static_cast<float>(std::max<int64_t>(draft.computed[node], 1));
-  for (Id c : draft.consumers.of(node)) {
-    ++draft.visits;
-    const bool ends = draft.stored[c] != 0, reduces = draft.graph[c].op == Op::Reduce;
-    const bool once = reduces || draft.graph[c].op == Op::Pad;  // the padding needs no evaluation
-    const float grows = once ? 1.0f : static_cast<float>(draft.computed[c]) / own;
+  const float own = static_cast<float>(std::max<int64_t>(state.computed[node], 1));
+  for (Id c : state.consumers.of(node)) {
+    ++state.visits;
+    const bool ends = state.stored[c] != 0, reduces = state.graph[c].op == Op::Reduce;
+    const bool once = reduces || state.graph[c].op == Op::Pad;  // padding needs no evaluation
+    const float grows = once ? 1.0f : static_cast<float>(state.computed[c]) / own;
     ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
-    operand[node] |= reduces ? draft.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
+    operand[node] |= reduces ? state.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
     const Id by = ends ? c : kernel[c];
     kernel[node] = kernel[node] == kNoId || kernel[node] == by ? by : kMany;
   }
-  if (draft.of_rows[node] != 0) ratio[node] = std::min(ratio[node], 1.0f);
-  if (draft.stored[node] != 0) kernel[node] = node;
+  if (state.of_rows[node] != 0) ratio[node] = std::min(ratio[node], 1.0f);
+  if (state.stored[node] != 0) kernel[node] = node;
 }
 
 }  // namespace plugrad::schedule

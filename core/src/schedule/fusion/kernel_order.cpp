@@ -5,7 +5,7 @@
 namespace plugrad::schedule {
 namespace {
 
-// Looked at for one pair of kernels. Plans of up to a thousand kernels stay below it.
+// Edges that one call may visit. Plans of up to a thousand kernels stay below.
 constexpr size_t kMostEdges = 16 * 1024;
 
 }  // namespace
@@ -41,7 +41,7 @@ bool KernelOrder::look_at(std::span<const uint32_t> kernels) {
   return edges_ <= kMostEdges;
 }
 
-/// The others and what they depend on, behind `kernel` now; false where that is `kernel` itself.
+/// Collects the others and their dependencies that stand behind `kernel`; false if `kernel` is one.
 bool KernelOrder::find_before(uint32_t kernel, std::span<const uint32_t> others) {
   ++epoch_;
   before_.clear();
@@ -59,7 +59,7 @@ bool KernelOrder::find_before(uint32_t kernel, std::span<const uint32_t> others)
   return true;
 }
 
-/// `kernel` and what depends on it, as far as it stands before the last of the others.
+/// Collects `kernel` and its dependents up to the last of the others.
 bool KernelOrder::find_after(uint32_t kernel, uint32_t last_rank) {
   ++epoch_;
   after_.assign(1, kernel);
@@ -75,7 +75,7 @@ bool KernelOrder::find_after(uint32_t kernel, uint32_t last_rank) {
   return true;
 }
 
-/// The places of both sets are given to the first set, then to the second, each in its order.
+/// Distributes the ranks of both sets: first to before_, then to after_, each in its order.
 void KernelOrder::move() {
   const auto rank_of = [&](uint32_t k) { return rank_[k]; };
   std::ranges::sort(before_, {}, rank_of);

@@ -1,9 +1,8 @@
-// A cut, no rewrite.
-// Cuts kernels that would compute too much for one element: a compiler's time grows faster than a
-// kernel does. The nodes up to one place in the order of the graph are a kernel's, and every value
-// among them that is needed behind that place is stored, unless it is cheap:
-//   y = sin(y * w) + x, n times, and its gradient -> kernels of some steps each, reading the
-//   values that the steps before stored
+// Cuts kernels that would compute too much for one element: compile time grows faster than a kernel
+// does. A kernel gets the nodes up to one position in the order of the graph; values among them
+// that later nodes need are stored unless they are cheap.
+//   before   y = sin(y * w) + x, n times, and its gradient, in one kernel
+//   after    kernels of some iterations each, which read the values stored by those before
 // Equal parts are cut equally, so that few kernels are compiled.
 #include <algorithm>
 
@@ -12,18 +11,19 @@
 namespace plugrad::schedule {
 namespace {
 
-// Instructions that a value is worth which is written, read back and kept in the cache: 12 bytes,
-// at four operations a byte (StoreCost).
+// Instructions that cost as much as to write a value, read it and keep it in the cache: 12 bytes at
+// four operations a byte (StoreCost).
 constexpr uint32_t kWorthStoring = 48;
 
-// A kernel has at most 128 ranges (codegen/analysis/access.h), of which up to 16 are its own.
+// Instructions of a reduce loop: a kernel has at most 128 ranges (codegen/analysis/access.h), up to
+// 16 of them for its output.
 constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
 
 class WorkLimiter {
  public:
-  explicit WorkLimiter(Draft& draft)
-      : draft_(draft),
-        g_(draft.graph),
+  explicit WorkLimiter(SchedulerState& state)
+      : state_(state),
+        g_(state.graph),
         most_(g_.size(), 0),
         base_(g_.size(), kNoId),
         behind_(g_.size(), 0),
@@ -31,7 +31,7 @@ class WorkLimiter {
         epoch_of_(g_.size(), 0) {}
 
   bool run() {
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       if (g_[id].op == Op::Buffer || g_[id].op == Op::UserKernel || g_[id].op == Op::Copy) continue;
       estimate(id);
       if (most_[id] <= kMostInstructions) continue;
@@ -44,15 +44,15 @@ class WorkLimiter {
   }
 
  private:
-  /// No less than the work of the node. Where all of its sources but cheap ones follow from one
-  /// node that was counted, they compute nothing but what that node does and what came after it;
-  /// otherwise what two sources need counts twice.
+  /// Sets an upper bound of the node's work. If all sources that are not cheap follow from one
+  /// counted node, they compute only that node and later ones; otherwise nodes that two sources
+  /// need count twice.
   void estimate(Id id) {
     uint64_t own = instructions_of(g_, g_[id]), sum = own;
     Id base = kNoId;
     bool has_one = true;
     for (Id s : g_.sources(id)) {
-      if (draft_.stored[s] != 0) continue;
+      if (state_.stored[s] != 0) continue;
       sum += most_[s];
       if (most_[s] < kWorthStoring) {
         own += most_[s];
@@ -73,7 +73,7 @@ class WorkLimiter {
     base_[id] = id;
   }
 
-  /// The instructions of what is computed for `id`; counts until there are more than `enough`.
+  /// Instructions to compute `id`; stops counting above `enough`.
   uint32_t work_below(Id id, uint32_t enough) {
     ++epoch_;
     region_.assign(1, id);
@@ -81,7 +81,7 @@ class WorkLimiter {
     uint32_t work = 0;
     for (size_t next = 0; next < region_.size() && work <= enough; ++next) {
       const Id at = region_[next];
-      ++draft_.visits;
+      ++state_.visits;
       work += instructions_of(g_, g_[at]);
       for (Id s : g_.sources(at)) reach(s);
     }
@@ -89,7 +89,7 @@ class WorkLimiter {
   }
 
   void reach(Id id) {
-    if (draft_.stored[id] != 0 || epoch_of_[id] == epoch_) return;
+    if (state_.stored[id] != 0 || epoch_of_[id] == epoch_) return;
     epoch_of_[id] = epoch_;
     region_.push_back(id);
   }
@@ -100,8 +100,8 @@ class WorkLimiter {
       needed_[*id] = is_needed_from(*id, end) ? end : kNoId;
     for (Id id : part)
       if (needed_[id] == end && is_worth_storing(id, end)) {
-        draft_.stored[id] = 1;
-        draft_.ends_kernel[id] = 1;
+        state_.stored[id] = 1;
+        state_.ends_kernel[id] = 1;
         stored_any_ = true;
       }
   }
@@ -111,8 +111,8 @@ class WorkLimiter {
     work_below(end, UINT32_MAX);
     for (size_t next = 0; next < region_.size(); ++next)
       if (most_[region_[next]] >= kWorthStoring)
-        for (Id c : draft_.consumers.of(region_[next])) {
-          ++draft_.visits;
+        for (Id c : state_.consumers.of(region_[next])) {
+          ++state_.visits;
           if (c < end) reach(c);
         }
     std::vector<Id> part = region_;
@@ -121,27 +121,27 @@ class WorkLimiter {
     return part;
   }
 
-  /// By `end` or what comes after it, through views or not.
+  /// By `end` or a later node, directly or through views.
   bool is_needed_from(Id id, Id end) const {
-    return std::ranges::any_of(draft_.consumers.of(id), [&](Id c) {
-      return c >= end || (is_movement(g_[c].op) && draft_.stored[c] == 0 && needed_[c] == end);
+    return std::ranges::any_of(state_.consumers.of(id), [&](Id c) {
+      return c >= end || (is_movement(g_[c].op) && state_.stored[c] == 0 && needed_[c] == end);
     });
   }
 
   bool is_worth_storing(Id id, Id end) {
     const Op op = g_[id].op;
-    return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[id] == 0 && !draft_.is_for_rows(id) &&
-           draft_.counts[id] <= draft_.counts[end] &&
+    return (is_alu(op) || op == Op::Reduce) && state_.of_rows[id] == 0 && !state_.is_for_rows(id) &&
+           state_.counts[id] <= state_.counts[end] &&
            work_below(id, kWorthStoring) >= kWorthStoring;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
-  std::vector<uint32_t> most_;    // by id: no less than the instructions of what it computes
+  std::vector<uint32_t> most_;    // by id: upper bound of its instructions
   std::vector<Id> base_;          // by id: the node from which its work was estimated
-  std::vector<uint64_t> behind_;  // by id: the work of all nodes up to it, cheap sources included
+  std::vector<uint64_t> behind_;  // by id: work of all nodes up to it, with cheap sources
   uint64_t total_ = 0;
-  std::vector<Id> needed_;  // by id: where it was cut last, if the node is needed behind that
+  std::vector<Id> needed_;  // by id: the last cut after which the node is needed
   std::vector<uint32_t> epoch_of_;
   uint32_t epoch_ = 0;
   std::vector<Id> region_;
@@ -158,8 +158,8 @@ uint32_t instructions_of(const Graph& g, const Node& n) {
                                                    : cost.instructions;
 }
 
-bool limit_work(Draft& draft) {
-  return WorkLimiter(draft).run();
+bool limit_work(SchedulerState& state) {
+  return WorkLimiter(state).run();
 }
 
 }  // namespace plugrad::schedule

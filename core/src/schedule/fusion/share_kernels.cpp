@@ -1,41 +1,40 @@
-// A choice, no rewrite.
-// Stored values that can be computed in the same loops share a kernel: the parameter, both moments
-// and the gradient of an optimiser's step; a convolution's sum and its relu; sums over the same
-// elements. What one reads of another at its own index is passed on without memory, and needs none
-// when nothing else reads it.
+// Merges kernels of stored values that can use the same loops: parameter, moments and gradient of
+// an optimiser's step; a convolution and its relu; sums over the same elements. A value that
+// another of the same kernel reads at its own index stays in a register, and needs no memory if no
+// other kernel reads it.
 #include <algorithm>
 #include <map>
 #include <queue>
 
 #include "ir/user.h"
-#include "schedule/draft.h"
 #include "schedule/fusion/cost.h"
 #include "schedule/fusion/kernel_order.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostMembers = 8;
-// By a kernel with reductions that is made of two: LLVM compiles each load as often as the register
-// tile has vectors, and takes seconds for 140.
+// Limit on the buffers of a merged kernel with reductions: LLVM compiles each load once for each
+// vector of the register tile, and takes seconds for 140.
 constexpr size_t kMostLeavesOfReductions = 48;
 constexpr int64_t kWorthAnEpilogue =
-    65536;  // elements that need not be read again after a matmul-like Reduce
+    65536;  // elements from which fusing into a Reduce like a matmul saves more than it costs
 
-// A sum of more terms is added up in parts, and what follows it would run once a part: where that
-// reads arrays of its own, as an optimiser does, it costs more than reading the sum again.
+// Longer sums are added in parts, with an epilogue for each part: one that reads arrays of its own,
+// as an optimiser's step does, costs more than reading the sum again.
 constexpr int64_t kOneGo = 1024;
 
-/// A stored value read by another: at its own index only, or anywhere.
+/// A stored value that another one reads: at its own index only, or at any index.
 struct Leaf {
   Id node;
   bool aligned;
 };
 
-/// Loops that a kernel has inside those of its outputs.
+/// Reduce loops of a kernel.
 struct Inner {
   bool any = false, heavy = false,
-       uniform = true;  // heavy: like matmul; uniform: all of the same sizes
+       uniform = true;  // heavy: like a matmul; uniform: all of the same sizes
   Dims sizes;
   void add(const Dims& other, bool is_heavy) {
     uniform = uniform && (!any || sizes == other);
@@ -47,11 +46,10 @@ struct Inner {
 
 struct Kernel {
   std::vector<Id> members;
-  ListId loops = 0;  // sizes of the outputs' axes without those of size 1
+  ListId loops = 0;  // sizes of the outputs' axes other than 1
   std::vector<Leaf> leaves;
   Inner inner;
-  bool alone =
-      false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  bool alone = false;  // a copy, or loops with conditions, which codegen partitions best alone
   bool reduces = false;
   uint32_t instructions = 0;
   bool merged = false;
@@ -59,16 +57,16 @@ struct Kernel {
 
 class Sharing {
  public:
-  explicit Sharing(Draft& draft)
-      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
+  explicit Sharing(SchedulerState& state)
+      : state_(state), g_(state.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
 
   void run() {
     find_loops();
-    for (Id id : draft_.live)
+    for (Id id : state_.live)
       if (is_computed(id) && !joins_launch(id)) add_kernel(id);
-    if (draft_.options.share_kernels) {
-      KernelOrder order(kernels_.size(), draft_.visits);
-      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k, order);
+    if (state_.options.share_kernels) {
+      KernelOrder order(kernels_.size(), state_.visits);
+      for (uint32_t k = 0; k < kernels_.size(); ++k) merge_or_append(k, order);
     }
     emit();
   }
@@ -77,23 +75,23 @@ class Sharing {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   bool is_computed(Id id) const {
-    return draft_.stored[id] != 0 && draft_.counts[id] != 0 && g_[id].op != Op::Buffer;
+    return state_.stored[id] != 0 && state_.counts[id] != 0 && g_[id].op != Op::Buffer;
   }
   bool is_leaf(Id id, Id root) const {
-    return id != root && draft_.stored[id] != 0 && draft_.devices[id] == draft_.devices[root];
+    return id != root && state_.stored[id] != 0 && state_.devices[id] == state_.devices[root];
   }
 
   void find_loops() {
     loops_.resize(g_.size());
-    for (Id id : draft_.live) {
+    for (Id id : state_.live) {
       Dims sizes;
-      for (int64_t s : draft_.shapes[id])
+      for (int64_t s : state_.shapes[id])
         if (s != 1) sizes.push_back(s);
-      loops_[id] = draft_.graph.list(sizes);
+      loops_[id] = state_.graph.list(sizes);
     }
   }
 
-  /// Whether another output of the same user's kernel is there already: one launch writes all.
+  /// Whether another output of the same user kernel exists: one launch writes all.
   bool joins_launch(Id id) {
     if (g_[id].op != Op::UserKernel) return false;
     std::vector<Id> key(g_.sources(id).begin(), g_.sources(id).end());
@@ -114,25 +112,24 @@ class Sharing {
       for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else
       collect(id, k);
-    // Rows wait for one store's loops alone; and terms stored by an index, which nothing in the
-    // kernel could read, are no faster beside others.
-    k.alone = k.alone || draft_.in_blocks[id] != 0 || draft_.indexed[id] != 0;
+    // Blocked rows belong to one store's loops. Indexed terms gain nothing beside other stores.
+    k.alone = k.alone || state_.in_blocks[id] != 0 || state_.indexed[id] != 0;
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }
 
-  /// Walks what the kernel of `root` computes; each node at most once in each way.
+  /// Collects the nodes that the kernel of `root` computes; each node once for each way.
   void collect(Id root, Kernel& k) {
     ++epoch_;
     struct Visit {
       Id id;
-      bool aligned, inside;  // inside: of another Reduce, whose loops count
+      bool aligned, inside;  // inside another Reduce, whose loops count
     };
     std::vector<Visit> stack = {{root, true, false}};
     while (!stack.empty()) {
       const auto [id, aligned, inside] = stack.back();
       stack.pop_back();
-      ++draft_.visits;
+      ++state_.visits;
       if (is_leaf(id, root)) {
         k.leaves.push_back({id, aligned});
         continue;
@@ -142,12 +139,12 @@ class Sharing {
       k.instructions += instructions_of(g_, g_[id]);
       if (op == Op::Reduce) {
         k.reduces = true;
-        const auto source = draft_.shapes[g_[id].src[0]];
+        const auto source = state_.shapes[g_[id].src[0]];
         Dims sizes;
         for (int64_t axis : g_.arg_list(id).subspan(1))
           sizes.push_back(source[static_cast<size_t>(axis)]);
         if (!inside) k.inner.add(sizes, false);
-        k.inner.heavy = k.inner.heavy || draft_.like_matmul[id] != 0;
+        k.inner.heavy = k.inner.heavy || state_.like_matmul[id] != 0;
       }
       const bool below = inside || op == Op::Reduce;
       const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
@@ -160,7 +157,7 @@ class Sharing {
       }
     }
     std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });
-    // A value read both ways counts as not aligned.
+    // A value read both ways is not aligned.
     const auto last = std::unique(k.leaves.begin(), k.leaves.end(),
                                   [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
     k.leaves.erase(last, k.leaves.end());
@@ -168,8 +165,8 @@ class Sharing {
 
   uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
 
-  /// Merges kernel `k` into an earlier one where that helps.
-  void place(uint32_t k, KernelOrder& order) {
+  /// Merges kernel `k` into an earlier one if that pays.
+  void merge_or_append(uint32_t k, KernelOrder& order) {
     uint32_t mine = k;
     for (uint32_t into : candidates(k)) {
       if (!may_join(k, into) || !order.reads_too(into, read_by(k, into))) continue;
@@ -181,13 +178,13 @@ class Sharing {
     for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
   }
 
-  /// Earlier kernels that `k` reads or that read what it reads.
+  /// Earlier kernels that `k` reads, or that read the same values.
   std::vector<uint32_t> candidates(uint32_t k) const {
     std::vector<uint32_t> found;
     for (const Leaf& leaf : kernels_[k].leaves)
       if (leaf.aligned && writer_of(leaf) != kNone) found.push_back(writer_of(leaf));
     for (const Leaf& leaf : kernels_[k].leaves) {
-      if (draft_.counts[leaf.node] < draft_.counts[kernels_[k].members[0]]) continue;
+      if (state_.counts[leaf.node] < state_.counts[kernels_[k].members[0]]) continue;
       const auto at = readers_.find({kernels_[k].loops, leaf.node});
       if (at != readers_.end()) found.push_back(at->second);
     }
@@ -196,19 +193,19 @@ class Sharing {
 
   bool may_join(uint32_t k, uint32_t into) const {
     const Kernel &a = kernels_[into], &b = kernels_[k];
-    draft_.visits += b.leaves.size();
+    state_.visits += b.leaves.size();
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.instructions + b.instructions > kMostInstructions) return false;
-    if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
-    if (draft_.constant[a.members[0]] != draft_.constant[b.members[0]]) return false;
+    if (state_.devices[a.members[0]] != state_.devices[b.members[0]]) return false;
+    if (state_.constant[a.members[0]] != state_.constant[b.members[0]]) return false;
     const size_t leaves = a.leaves.size() + b.leaves.size();
-    if (leaves + a.members.size() + 1 > draft_.options.max_params) return false;
+    if (leaves + a.members.size() + 1 > state_.options.max_params) return false;
     if ((a.reduces || b.reduces) && leaves > kMostLeavesOfReductions) return false;
     bool reads_it = false;
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);
       if (from == kNone) continue;
-      if (from == into && (!leaf.aligned || draft_.ends_kernel[leaf.node] != 0)) return false;
+      if (from == into && (!leaf.aligned || state_.ends_kernel[leaf.node] != 0)) return false;
       reads_it = reads_it || from == into;
     }
     if (!a.inner.any && !b.inner.any) return true;
@@ -223,15 +220,15 @@ class Sharing {
   }
 
   bool is_worth_an_epilogue(const Kernel& product, const Kernel& end) const {
-    const int64_t count = draft_.counts[end.members[0]];
+    const int64_t count = state_.counts[end.members[0]];
     if (count < kWorthAnEpilogue) return false;
     return element_count(product.inner.sizes) <= kOneGo ||
            std::ranges::all_of(end.leaves, [&](const Leaf& leaf) {
-             return draft_.counts[leaf.node] < count || is_member(product, leaf.node);
+             return state_.counts[leaf.node] < count || is_member(product, leaf.node);
            });
   }
 
-  /// The kernels that `k` reads, but for `except`.
+  /// The kernels that `k` reads, without `except`.
   std::vector<uint32_t> read_by(uint32_t k, uint32_t except) const {
     std::vector<uint32_t> from;
     for (const Leaf& leaf : kernels_[k].leaves)
@@ -260,13 +257,12 @@ class Sharing {
         if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
     for (const Kernel& k : kernels_)
       for (Id member : k.members)
-        if (!k.merged && g_[member].op != Op::UserKernel && draft_.requested[member] == 0 &&
+        if (!k.merged && g_[member].op != Op::UserKernel && state_.requested[member] == 0 &&
             read[member] == 0)
-          draft_.stored[member] = 0;
+          state_.stored[member] = 0;
   }
 
-  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has
-  /// them.
+  /// Emits the kernels in topological order, otherwise in the order of the graph.
   void emit() {
     unstore_internal();
     std::vector<std::vector<uint32_t>> readers(kernels_.size());
@@ -288,19 +284,19 @@ class Sharing {
       ready.pop();
       std::vector<Id> outputs;
       for (Id member : kernels_[k].members)
-        if (draft_.stored[member] != 0) outputs.push_back(member);
-      if (!outputs.empty()) draft_.kernels.push_back(std::move(outputs));
+        if (state_.stored[member] != 0) outputs.push_back(member);
+      if (!outputs.empty()) state_.kernels.push_back(std::move(outputs));
       for (uint32_t r : readers[k])
         if (--waiting[r] == 0) ready.push(r);
     }
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   std::vector<Kernel> kernels_;                   // by first member, ascending
   std::vector<uint32_t> kernel_of_;               // by stored node
-  std::map<std::vector<Id>, uint32_t> launches_;  // of users' kernels, by sources and kernel
-  std::vector<ListId> loops_;                     // by node: its sizes without those of 1
+  std::map<std::vector<Id>, uint32_t> launches_;  // of user kernels, by sources and kernel
+  std::vector<ListId> loops_;                     // by node: its sizes other than 1
   std::map<std::pair<ListId, Id>, uint32_t>
       readers_;  // the last kernel with these loops that reads the node
   std::vector<uint32_t> seen_;
@@ -309,8 +305,8 @@ class Sharing {
 
 }  // namespace
 
-void share_kernels(Draft& draft) {
-  Sharing(draft).run();
+void share_kernels(SchedulerState& state) {
+  Sharing(state).run();
 }
 
 }  // namespace plugrad::schedule

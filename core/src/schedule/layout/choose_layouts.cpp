@@ -1,10 +1,9 @@
-// A choice, no rewrite.
-// The order in which the elements of stored values lie in memory. Values that live on are
-// row-major; of the others the axis goes innermost along which the kernels that write and read them
-// can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes
-// that kernels run over with one loop are one class, and a class goes innermost in all values at
-// once. Small operands that are read over and over are packed: stored once more, the kernel's
-// vectors innermost and the rest in the order of its loops.
+// Chooses the order of elements of stored values in memory. Values that outlive the plan are
+// row-major. In the others, the axis goes innermost along which the kernels that write and read
+// them vectorise at least cost: one that all of them index plainly, e.g. channels. Axes that
+// kernels cover with one loop are one class, which goes innermost in all values at once. Small
+// operands with many reads are packed: stored once more, with the kernel's vectors innermost and
+// the rest in the order of its loops.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -18,20 +17,20 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr int kRounds = 2;
-// A register tile of two vectors and 6 rows, which fills 16 registers, needs less than one load for
-// each multiply-add; one of a vector and 12 rows needs more.
+// Vectors of a block. A register tile of two vectors and 6 rows, which fills 16 registers, needs
+// less than one load for each multiply-add; one of a vector and 12 rows needs more.
 constexpr int64_t kVectorsInBlock = 2;
 
 class LayoutChooser {
  public:
-  explicit LayoutChooser(Draft& draft)
-      : draft_(draft), innermost_(draft.graph.size(), kNoAxis), is_root_(draft.graph.size(), 0) {
-    for (Id root : draft.roots) is_root_[root] = 1;
+  explicit LayoutChooser(SchedulerState& state)
+      : state_(state), innermost_(state.graph.size(), kNoAxis), is_root_(state.graph.size(), 0) {
+    for (Id root : state.roots) is_root_[root] = 1;
   }
 
   void run() {
     find_nests();
-    if (draft_.options.layout_seed != 0) return draw_lots();
+    if (state_.options.layout_seed != 0) return draw_lots();
     find_classes();
     for (int round = 0; round < kRounds; ++round) {
       bool changed = false;
@@ -40,8 +39,8 @@ class LayoutChooser {
     }
     for (const LoopNest& nest : nests_) order_reductions(nest);
     if (!has_room()) return;
-    for (const LoopNest& nest : nests_)  // codegen lays out what blocks of rows read
-      if (draft_.in_blocks[nest.output] == 0) pack_operands(nest);
+    for (const LoopNest& nest : nests_)  // codegen lays out the operands of blocked rows
+      if (state_.in_blocks[nest.output] == 0) pack_operands(nest);
   }
 
  private:
@@ -52,23 +51,23 @@ class LayoutChooser {
     int64_t elements = 0;
   };
 
-  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+  std::span<const int64_t> shape(Id node) { return state_.shapes[node]; }
 
   void find_nests() {
-    for (Id id : draft_.live) {
-      if (draft_.stored[id] == 0) continue;
+    for (Id id : state_.live) {
+      if (state_.stored[id] == 0) continue;
       innermost_[id] = last_axis(id);
-      const Op op = draft_.graph[id].op;
-      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || draft_.counts[id] == 0)
+      const Op op = state_.graph[id].op;
+      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || state_.counts[id] == 0)
         continue;
-      nests_.push_back(loop_nest(draft_, id));
-      add_tiles(nests_.back(), draft_.options.machine, draft_.options.lanes);
+      nests_.push_back(loop_nest(state_, id));
+      add_tiles(nests_.back(), state_.options.machine, state_.options.lanes);
       if (is_free(id)) make_class_of_axes(id);
     }
   }
 
   void draw_lots() {
-    std::mt19937 lots(draft_.options.layout_seed);
+    std::mt19937 lots(state_.options.layout_seed);
     const auto shuffled = [&](size_t size) {
       Dims order(size);
       std::iota(order.begin(), order.end(), 0);
@@ -76,16 +75,16 @@ class LayoutChooser {
       return order;
     };
     for (const LoopNest& nest : nests_) {
-      if (is_free(nest.output)) draft_.order[nest.output] = shuffled(shape(nest.output).size());
+      if (is_free(nest.output)) state_.order[nest.output] = shuffled(shape(nest.output).size());
       for (const Loop& loop : nest.loops)
         if (loop.reduces)
-          draft_.loop_order[loop.owner] = shuffled(draft_.graph.arg_list(loop.owner).size() - 1);
-      for (const Reading& r : nest.readings) {
-        if (draft_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
-        draft_.stored[r.view] = 1;
-        draft_.order[r.view] = shuffled(shape(r.view).size());
-        const int64_t last = shape(r.view)[static_cast<size_t>(draft_.order[r.view].back())];
-        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) draft_.blocks[r.view] = 2;
+          state_.loop_order[loop.owner] = shuffled(state_.graph.arg_list(loop.owner).size() - 1);
+      for (const Access& r : nest.accesses) {
+        if (state_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
+        state_.stored[r.view] = 1;
+        state_.order[r.view] = shuffled(shape(r.view).size());
+        const int64_t last = shape(r.view)[static_cast<size_t>(state_.order[r.view].back())];
+        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) state_.blocks[r.view] = 2;
       }
     }
   }
@@ -97,18 +96,18 @@ class LayoutChooser {
     return kNoAxis;
   }
 
-  /// Whether nobody outside the plan's kernels sees how the value lies.
+  /// Whether only the plan's kernels see the layout of the value.
   bool is_free(Id id) const {
     const auto raw = [&](Id c) {
-      ++draft_.visits;
-      const Op op = draft_.graph[c].op;
+      ++state_.visits;
+      const Op op = state_.graph[c].op;
       return op == Op::Copy || op == Op::UserKernel;
     };
-    return is_root_[id] == 0 && std::ranges::none_of(draft_.consumers.of(id), raw);
+    return is_root_[id] == 0 && std::ranges::none_of(state_.consumers.of(id), raw);
   }
 
-  /// Every axis but the first, which threads share, of values of three axes or more that are not of
-  /// size 1: of a single image the channels move, too.
+  /// Every axis but the first, which threads share, of values with at least three axes longer than
+  /// 1: so the channels of a single image may move, too.
   void make_class_of_axes(Id id) {
     const auto sizes = shape(id);
     if (std::ranges::count_if(sizes, [](int64_t size) { return size != 1; }) < 3) return;
@@ -120,7 +119,7 @@ class LayoutChooser {
     AxisKey root = key;
     for (auto it = parent_.find(root); it != parent_.end(); it = parent_.find(root))
       root = it->second;
-    while (key != root) key = std::exchange(parent_[key], root);  // the next time it is near
+    while (key != root) key = std::exchange(parent_[key], root);  // path compression
     return root;
   }
 
@@ -132,7 +131,7 @@ class LayoutChooser {
 
   void find_classes() {
     for (const LoopNest& nest : nests_)
-      for (const Reading& r : nest.readings)
+      for (const Access& r : nest.accesses)
         for (uint32_t i = 0; i < r.axes.size(); ++i) {
           if (!r.axes[i].plain || r.axes[i].loops == 0) continue;
           const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
@@ -140,13 +139,13 @@ class LayoutChooser {
         }
     for (uint32_t n = 0; n < nests_.size(); ++n) {
       std::set<Id> values = {nests_[n].output};
-      for (const Reading& r : nests_[n].readings) values.insert(r.node);
+      for (const Access& r : nests_[n].accesses) values.insert(r.node);
       for (Id value : values) nests_of_[value].push_back(n);
     }
     for (const AxisKey& key : movable_) {
       Class& c = classes_[root_of(key)];
       c.movable.push_back(key);
-      c.elements += draft_.counts[key.first];
+      c.elements += state_.counts[key.first];
     }
     for (auto& [root, c] : classes_) find_nests_of(c);
   }
@@ -166,15 +165,15 @@ class LayoutChooser {
   }
 
   LayoutCost cost_of(const LoopNest& nest) const {
-    draft_.visits += nest.readings.size();
+    state_.visits += nest.accesses.size();
     const bool packs =
         std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
     return {nest,
             innermost_,
-            draft_.options.machine,
-            draft_.options.lanes,
+            state_.options.machine,
+            state_.options.lanes,
             packs,
-            draft_.options.cache_bytes};
+            state_.options.cache_bytes};
   }
 
   std::vector<double> costs(std::span<const uint32_t> nests) const {
@@ -204,7 +203,7 @@ class LayoutChooser {
     return false;
   }
 
-  /// A value for which it would be dearer does not follow its class.
+  /// Restores the axis of a value that would cost more with the axis of its class.
   void keep_if_cheaper(Id node, uint32_t old) {
     const auto nests = nests_of_.find(node);
     if (innermost_[node] == old || nests == nests_of_.end()) return;
@@ -233,7 +232,7 @@ class LayoutChooser {
     Dims order = row_major(node);
     std::erase(order, int64_t{axis});
     order.push_back(axis);
-    draft_.order[node] = order;
+    state_.order[node] = order;
   }
 
   void order_reductions(const LoopNest& nest) {
@@ -242,12 +241,12 @@ class LayoutChooser {
     for (LoopSet around : nest.bodies) {
       const size_t inner = cost.inner_loop(around, lane);
       if (inner == nest.loops.size()) continue;
-      const auto list = draft_.graph.arg_list(nest.loops[inner].owner).subspan(1);
+      const auto list = state_.graph.arg_list(nest.loops[inner].owner).subspan(1);
       Dims order(list.size());
       std::iota(order.begin(), order.end(), 0);
       std::ranges::stable_partition(
           order, [&](int64_t i) { return list[static_cast<size_t>(i)] != nest.loops[inner].axis; });
-      if (!std::ranges::is_sorted(order)) draft_.loop_order[nest.loops[inner].owner] = order;
+      if (!std::ranges::is_sorted(order)) state_.loop_order[nest.loops[inner].owner] = order;
     }
   }
 
@@ -255,83 +254,84 @@ class LayoutChooser {
     const LayoutCost cost = cost_of(nest);
     const size_t lane = cost.best_loop();
     if (lane == nest.loops.size()) return;
-    for (const Reading& r : nest.readings) {
-      if (draft_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
-        draft_.stored[r.view] = 1;
-        draft_.order[r.view] = packed_order(nest, r, lane);
+    for (const Access& r : nest.accesses) {
+      if (state_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
+        state_.stored[r.view] = 1;
+        state_.order[r.view] = packed_order(nest, r, lane);
         if (r.is_constant && stores_along(nest, lane)) cut_into_blocks(r.view);
-      } else if (draft_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
-        widen(r);
+      } else if (state_.stored[r.view] == 0 && cost.pays_cast_copy(r, lane)) {
+        store_cast_copy(r);
       }
     }
   }
 
-  /// Whether vectors along the loop are stored as they are: then codegen leaves the loop whole.
+  /// Whether vectors along the loop are stored contiguously: then codegen does not split the loop.
   bool stores_along(const LoopNest& nest, size_t lane) const {
     const Loop& loop = nest.loops[lane];
     return loop.owner == nest.output && innermost_[nest.output] == loop.axis && !loop.reduces;
   }
 
-  /// As wide as a register tile, so that a tile reads its weights one after the other. Otherwise
+  /// Blocks as wide as a register tile, so that a tile reads its weights contiguously. Otherwise
   /// they lie a row's length apart, and the kernel copies them for each tile in every run.
   void cut_into_blocks(Id node) {
-    const int64_t block = kVectorsInBlock * int64_t{draft_.options.lanes};
-    const int64_t size = shape(node)[static_cast<size_t>(draft_.order[node].back())];
-    if (size > block && size % block == 0) draft_.blocks[node] = block;
+    const int64_t block = kVectorsInBlock * int64_t{state_.options.lanes};
+    const int64_t size = shape(node)[static_cast<size_t>(state_.order[node].back())];
+    if (size > block && size % block == 0) state_.blocks[node] = block;
   }
 
-  void widen(const Reading& r) {
-    draft_.stored[r.widened] = 1;
-    draft_.order[r.widened] = widened_order(r, draft_.order);
+  void store_cast_copy(const Access& r) {
+    state_.stored[r.cast_copy] = 1;
+    state_.order[r.cast_copy] = cast_copy_order(r, state_.order);
   }
 
-  /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.
+  /// Whether every kernel may take a few buffers more: one may read a value both packed and as
+  /// stored.
   bool has_room() const {
     return std::ranges::all_of(nests_, [&](const LoopNest& nest) {
       std::set<Id> values;
-      for (const Reading& r : nest.readings) values.insert(r.node);
-      return 2 * values.size() + 2 <= draft_.options.max_params;
+      for (const Access& r : nest.accesses) values.insert(r.node);
+      return 2 * values.size() + 2 <= state_.options.max_params;
     });
   }
 
-  /// Axes in the order of the loops that run over them, the one of vectors innermost.
-  Dims packed_order(const LoopNest& nest, const Reading& r, size_t lane) {
-    const auto place = [&](int64_t axis) -> int64_t {
+  /// Axes in the order of the loops that cover them, the vectorised one innermost.
+  Dims packed_order(const LoopNest& nest, const Access& r, size_t lane) {
+    const auto position = [&](int64_t axis) -> int64_t {
       const LoopSet loops = r.view_axes[static_cast<size_t>(axis)].loops;
       if (loops == 0) return -1;
       const auto number = static_cast<size_t>(std::countr_zero(loops));
-      return number == lane ? INT64_MAX : place_of_loop(nest, number);
+      return number == lane ? INT64_MAX : position_of_loop(nest, number);
     };
     Dims order(r.view_axes.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, place);
+    std::ranges::stable_sort(order, {}, position);
     return order;
   }
 
-  int64_t place_of_loop(const LoopNest& nest, size_t number) {
+  int64_t position_of_loop(const LoopNest& nest, size_t number) {
     const Loop& loop = nest.loops[number];
-    const auto order = draft_.loop_order.find(loop.owner);
-    if (!loop.reduces || order == draft_.loop_order.end()) return static_cast<int64_t>(number);
-    const auto list = draft_.graph.arg_list(loop.owner).subspan(1);
+    const auto order = state_.loop_order.find(loop.owner);
+    if (!loop.reduces || order == state_.loop_order.end()) return static_cast<int64_t>(number);
+    const auto list = state_.graph.arg_list(loop.owner).subspan(1);
     const auto position = std::ranges::find(list, int64_t{loop.axis}) - list.begin();
     const auto rank = std::ranges::find(order->second, position) - order->second.begin();
     return static_cast<int64_t>(nest.loops.size()) + rank;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Innermost innermost_;
   std::vector<uint8_t> is_root_;  // by id
   std::vector<LoopNest> nests_;
   std::set<AxisKey> movable_;
   std::map<AxisKey, AxisKey> parent_;
   std::map<AxisKey, Class> classes_;
-  std::map<Id, std::vector<uint32_t>> nests_of_;  // that write or read the value
+  std::map<Id, std::vector<uint32_t>> nests_of_;  // nests that write or read the value
 };
 
 }  // namespace
 
-void choose_layouts(Draft& draft) {
-  if (draft.options.lanes > 1 || draft.options.layout_seed != 0) LayoutChooser(draft).run();
+void choose_layouts(SchedulerState& state) {
+  if (state.options.lanes > 1 || state.options.layout_seed != 0) LayoutChooser(state).run();
 }
 
 }  // namespace plugrad::schedule

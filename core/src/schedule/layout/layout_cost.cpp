@@ -8,24 +8,27 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr double kAmounts[] = {2, 3, 4, 6, 8, 12, 16, 24};  // of a loop in a register tile
-constexpr double kForSums = 0.75;  // of the registers; the others hold operands
-constexpr double kHoisted = 6;     // passes of a sum's loop for one load of what is the same in all
-// A branch that is foreseen wrongly takes 13 cycles on Zen 4 (Agner Fog, The microarchitecture of
-// Intel, AMD and VIA CPUs), in each of which two instructions are issued.
+// share of the registers that hold sums; the others hold operands
+constexpr double kForSums = 0.75;
+// iterations of a sum's loop for one load of a loop-invariant value
+constexpr double kHoisted = 6;
+// Instructions for a mispredicted branch: 13 cycles on Zen 4 (Agner Fog, The microarchitecture of
+// Intel, AMD and VIA CPUs) with two instructions each.
 constexpr double kLoopStart = 26;
-constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
-constexpr double kHorizontal = 16;     // the sum of a vector's lanes
-constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
-// Of a half type, beside the load: vcvtph2ps, or vpmovzxwd and a shift, are two instructions of the
-// ports that compute.
+constexpr double kUnaligned = 1.2;  // factor for unaligned vectors
+constexpr double kHorizontal = 16;  // instructions to add the lanes of a vector
+// reads of each element from which codegen packs a matrix operand
+constexpr double kPanelReads = 32;
+// Instructions to cast a half type after the load: vcvtph2ps, or vpmovzxwd and a shift, are two on
+// the ports that compute.
 constexpr double kCastCost = 2;
-// A vector that is cast, stored and read again as f32: an elementwise kernel of 16,384 f32 takes
-// 1.3 µs in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
+// Instructions to cast, store and read again a vector as f32: an elementwise kernel of 16,384 f32
+// takes 1.3 us in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
 constexpr double kCopyCost = 8;
-constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
-// Of a constant, copied once for many runs: fewer rows do not fill a register tile, and the product
-// is better computed with lanes along its sum, in which a matrix is read as it lies.
-constexpr int64_t kFewReadingsOfConstant = 8;
+constexpr int64_t kFewReads = 64;  // reads of each element below which a packed copy does not pay
+// The same for a constant, which is copied once for many runs: fewer rows do not fill a register
+// tile, and lanes along the sum, which read the matrix in its own order, are faster.
+constexpr int64_t kFewReadsOfConstant = 8;
 
 bool has(LoopSet set, size_t loop) {
   return (set >> loop & 1) != 0;
@@ -41,8 +44,8 @@ double vectors_of(int64_t size, int64_t lanes) {
   return static_cast<double>(size / lanes + std::popcount(static_cast<uint64_t>(size % lanes)));
 }
 
-/// Finds a nest's tile for vectors along one loop: the results of a register tile share what does
-/// not depend on the loops that they are of.
+/// Finds a nest's register tile for vectors along one loop: results of a tile share loads that do
+/// not depend on their loops.
 class TileFinder {
  public:
   TileFinder(const LoopNest& nest, size_t lane, int64_t lanes) : nest_(nest) {
@@ -50,13 +53,13 @@ class TileFinder {
       const int64_t size = nest.loops[l].size;
       passes_.push_back(l == lane ? vectors_of(size, lanes) : static_cast<double>(size));
     }
-    for (const Reading& r : nest.readings) reads_.push_back({r.around, loops_of(r.axes), 1});
+    for (const Access& r : nest.accesses) reads_.push_back({r.around, loops_of(r.axes), 1});
     for (Read& read : reads_)
       for (size_t l = 0; l < passes_.size(); ++l)
         if (has(read.around, l)) read.untiled *= passes_[l];
   }
 
-  /// With sums for at most so many vectors.
+  /// The tile with at most `most` vectors of sums.
   std::vector<double> find(double most) const {
     std::vector<double> tile(nest_.loops.size(), 1), best = tile;
     double held = 1, least = loads(tile);
@@ -137,12 +140,12 @@ double LayoutCost::total(size_t lane) const {
   double cost = store(lane);
   for (LoopSet around : nest_.bodies)
     cost += body(as_run(around), lane) + kLoopStart * starts(around, lane);
-  for (const Reading& reading : nest_.readings) cost += access(reading, lane);
+  for (const Access& access : nest_.accesses) cost += access_cost(access, lane);
   return cost;
 }
 
-// Loops run in the order of the output's layout: what depends on an inner one alone is computed
-// again for each pass of those outside.
+// Loops run in the order of the output's layout: a value that only depends on an inner loop is
+// computed again in each iteration of the outer ones.
 LoopSet LayoutCost::as_run(LoopSet around) const {
   const LoopSet outputs = nest_.bodies[0], own = around & outputs;
   LoopSet inner = 0;
@@ -170,7 +173,7 @@ size_t LayoutCost::inner_loop(LoopSet around, size_t lane) const {
   if (last == none || !nest_.loops[last].reduces) return none;
   size_t inner = last;
   int64_t most = 0;
-  for (const Reading& r : nest_.readings) {
+  for (const Access& r : nest_.accesses) {
     const uint32_t at = innermost_[r.node];
     if (at == kNoAxis || !r.axes[at].plain || r.axes[at].loops == 0 || r.elements <= most) continue;
     const auto loop = static_cast<size_t>(std::countr_zero(r.axes[at].loops));
@@ -182,15 +185,15 @@ size_t LayoutCost::inner_loop(LoopSet around, size_t lane) const {
   return inner;
 }
 
-// How often a sum's inner loop is begun where it runs along a window: it is short, and borders cut
-// it, so that its end is not foreseen. The results of a register tile share it.
+// Starts of a sum's inner loop if it runs along a window: it is short and cut by borders, so that
+// its end is mispredicted. Results of a register tile share a start.
 double LayoutCost::starts(LoopSet around, size_t lane) const {
   const size_t inner = inner_loop(around, lane);
-  const auto is_window = [&](const Reading& r) {
+  const auto is_window = [&](const Access& r) {
     return std::ranges::any_of(r.axes,
                                [&](const AxisIndex& a) { return has(a.loops, inner) && !a.plain; });
   };
-  if (inner == nest_.loops.size() || std::ranges::none_of(nest_.readings, is_window)) return 0;
+  if (inner == nest_.loops.size() || std::ranges::none_of(nest_.accesses, is_window)) return 0;
   double count = 1;
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     if (!has(around, l) || l == inner) continue;
@@ -216,14 +219,14 @@ double LayoutCost::store(size_t lane) const {
   return sums_lanes ? count * kHorizontal : count;
 }
 
-bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
-  if (!has(loops_of(reading.axes), lane)) return false;
-  const uint32_t inner = innermost_[reading.node];
-  return inner == kNoAxis || !has(reading.axes[inner].near, lane);
+bool LayoutCost::gathers(const Access& access, size_t lane) const {
+  if (!has(loops_of(access.axes), lane)) return false;
+  const uint32_t inner = innermost_[access.node];
+  return inner == kNoAxis || !has(access.axes[inner].near, lane);
 }
 
-double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
-  const LoopSet own = loops_of(reading.axes), around = as_run(reading.around);
+double LayoutCost::loads(const Access& access, size_t lane, bool gathers) const {
+  const LoopSet own = loops_of(access.axes), around = as_run(access.around);
   double count = machine_.load_cost();
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     if (!has(around, l)) continue;
@@ -234,98 +237,97 @@ double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) cons
     else
       count *= l == lane && gathers ? static_cast<double>(size) * machine_.lane_cost : passes;
   }
-  const uint32_t inner = innermost_[reading.node];
-  const bool shifted = !gathers && has(own, lane) && inner != kNoAxis && !reading.axes[inner].plain;
+  const uint32_t inner = innermost_[access.node];
+  const bool shifted = !gathers && has(own, lane) && inner != kNoAxis && !access.axes[inner].plain;
   return shifted ? count * kUnaligned : count;
 }
 
-double LayoutCost::packed(const Reading& reading, size_t lane) const {
+double LayoutCost::packed(const Access& access, size_t lane) const {
   const double copying =
-      reading.is_constant ? 0 : elements_of(reading) * machine_.lane_cost + machine_.kernel_cost();
-  return copying + loads(reading, lane, false);
+      access.is_constant ? 0 : elements_of(access) * machine_.lane_cost + machine_.kernel_cost();
+  return copying + loads(access, lane, false);
 }
 
-double LayoutCost::elements_of(const Reading& reading) const {
+double LayoutCost::elements_of(const Access& access) const {
   double elements = 1;
-  for (const AxisIndex& a : reading.view_axes)
+  for (const AxisIndex& a : access.view_axes)
     for (size_t l = 0; l < nest_.loops.size(); ++l)
       if (has(a.loops, l)) elements *= static_cast<double>(nest_.loops[l].size);
   return elements;
 }
 
-// Of a matrix codegen packs what it needs, in panels. A constant one is copied instead where all of
-// it stays in a cache, so that rows which lie apart do no harm: that of a layer of MiniLM of 384 by
-// 384 gains 6% on an Intel Xeon with 2 MiB, that of 384 by 1,536 takes twice as long.
-bool LayoutCost::is_read_often(const Reading& reading, double readings, bool is_matrix) const {
-  if (!reading.is_constant) return !is_matrix && readings >= kFewReadings;
-  const double bytes = elements_of(reading) * sizeof(float);
-  return readings >= kFewReadingsOfConstant &&
-         (!is_matrix || bytes <= static_cast<double>(cache_bytes_));
+// Codegen packs panels of a matrix that is not constant. A constant matrix is copied if it fits a
+// cache, so that distant rows do no harm: the copy of a 384 x 384 layer of MiniLM gains 6% on an
+// Intel Xeon with 2 MiB of cache, the copy of a 384 x 1,536 layer takes twice as long.
+bool LayoutCost::is_read_often(const Access& access, double reads, bool is_matrix) const {
+  if (!access.is_constant) return !is_matrix && reads >= kFewReads;
+  const double bytes = elements_of(access) * sizeof(float);
+  return reads >= kFewReadsOfConstant && (!is_matrix || bytes <= static_cast<double>(cache_bytes_));
 }
 
-double LayoutCost::access(const Reading& reading, size_t lane) const {
-  const bool apart = gathers(reading, lane);
-  const double cost = loads(reading, lane, apart);
-  const bool packs = apart && (pays_packed(reading, lane) || is_panel(reading, lane));
-  return packs ? std::min(cost, packed(reading, lane)) : cost;
+double LayoutCost::access_cost(const Access& access, size_t lane) const {
+  const bool apart = gathers(access, lane);
+  const double cost = loads(access, lane, apart);
+  const bool packs = apart && (pays_packed(access, lane) || is_panel(access, lane));
+  return packs ? std::min(cost, packed(access, lane)) : cost;
 }
 
-bool LayoutCost::is_panel(const Reading& reading, size_t lane) const {
+bool LayoutCost::is_panel(const Access& access, size_t lane) const {
   if (nest_.loops[lane].reduces) return false;
-  const LoopSet own = loops_of(reading.axes);
+  const LoopSet own = loops_of(access.axes);
   LoopSet inside = LoopSet{1} << lane;
   for (size_t l = 0; l < nest_.loops.size(); ++l)
     if (nest_.loops[l].reduces) inside |= LoopSet{1} << l;
-  // Axes outside of the panel, as heads that share their keys are, may be read in any way.
-  for (const AxisIndex& a : reading.axes)
+  // Axes outside the panel, e.g. heads that share their keys, may be read in any way.
+  for (const AxisIndex& a : access.axes)
     if (!a.plain && (a.loops & inside) != 0) return false;
-  double readings = 1;
+  double reads = 1;
   bool sums = false;
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     const bool reduces = nest_.loops[l].reduces;
     sums = sums || (has(own, l) && reduces);
-    if (has(reading.around, l) && !has(own, l) && !reduces)
-      readings *= static_cast<double>(nest_.loops[l].size);
+    if (has(access.around, l) && !has(own, l) && !reduces)
+      reads *= static_cast<double>(nest_.loops[l].size);
   }
-  return sums && readings >= kPanelReadings;
+  return sums && reads >= kPanelReads;
 }
 
-bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
-  if (!packs_ || reading.view == reading.node || !gathers(reading, lane)) return false;
-  double readings = 1;
-  const LoopSet own = loops_of(reading.axes);
+bool LayoutCost::pays_packed(const Access& access, size_t lane) const {
+  if (!packs_ || access.view == access.node || !gathers(access, lane)) return false;
+  double reads = 1;
+  const LoopSet own = loops_of(access.axes);
   bool lane_is_plain = false;
-  int64_t sums = 0;  // loops of the sum that it is read in
-  for (const AxisIndex& a : reading.view_axes) {
+  int64_t sums = 0;  // loops of the sum that reads it
+  for (const AxisIndex& a : access.view_axes) {
     if (!a.plain && a.loops != 0) return false;
     lane_is_plain = lane_is_plain || (a.plain && has(a.loops, lane));
   }
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     sums += has(own, l) && nest_.loops[l].reduces;
-    if (has(reading.around, l) && !has(own, l))
-      readings *= static_cast<double>(nest_.loops[l].size);
+    if (has(access.around, l) && !has(own, l)) reads *= static_cast<double>(nest_.loops[l].size);
   }
-  return is_read_often(reading, readings, sums <= 1) && lane_is_plain &&
-         packed(reading, lane) < loads(reading, lane, true);
+  return is_read_often(access, reads, sums <= 1) && lane_is_plain &&
+         packed(access, lane) < loads(access, lane, true);
 }
 
-size_t LayoutCost::lane_of(const Reading& reading, size_t lane) const {
-  const uint32_t inner = innermost_[reading.node];
-  if (has(reading.around, lane) || inner == kNoAxis || reading.axes[inner].loops == 0) return lane;
-  return static_cast<size_t>(std::countr_zero(reading.axes[inner].loops));
+size_t LayoutCost::lane_of(const Access& access, size_t lane) const {
+  const uint32_t inner = innermost_[access.node];
+  if (has(access.around, lane) || inner == kNoAxis || access.axes[inner].loops == 0) return lane;
+  return static_cast<size_t>(std::countr_zero(access.axes[inner].loops));
 }
 
-bool LayoutCost::pays_widened(const Reading& reading, size_t lane) const {
-  if (!packs_ || reading.widened == kNoId) return false;
-  // A sum in which nothing depends on a loop around it is computed once for all of that loop.
-  Reading once = reading;
+bool LayoutCost::pays_cast_copy(const Access& access, size_t lane) const {
+  if (!packs_ || access.cast_copy == kNoId) return false;
+  // A sum is computed once for all iterations of loops around it that none of its operands depend
+  // on.
+  Access once = access;
   LoopSet used = 0;
-  for (const Reading& other : nest_.readings)
-    if (other.around == reading.around) used |= loops_of(other.axes);
+  for (const Access& other : nest_.accesses)
+    if (other.around == access.around) used |= loops_of(other.axes);
   once.around &= used;
   double elements = 1;
   for (size_t l = 0; l < nest_.loops.size(); ++l)
-    if (has(loops_of(reading.axes), l)) elements *= static_cast<double>(nest_.loops[l].size);
+    if (has(loops_of(access.axes), l)) elements *= static_cast<double>(nest_.loops[l].size);
   const double copies = elements / static_cast<double>(lanes_) * kCopyCost + machine_.kernel_cost();
   return copies < loads(once, lane_of(once, lane), false) / machine_.load_cost() * kCastCost;
 }

@@ -1,16 +1,11 @@
-// A translation, no rewrite: plans are made of groups of values.
-// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
-// object.
+// Turns stored values into the buffers of a plan and groups of them into kernels and copies. Equal
+// kernels become one program.
 #include <algorithm>
 #include <map>
 
 #include "base/check.h"
-#include "ir/structural_hash.h"
 #include "ir/user.h"
-#include "schedule/draft.h"
-#include "schedule/lower/join_programs.h"
 #include "schedule/lower/lower_kernel.h"
-#include "schedule/memory/in_place.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -19,84 +14,84 @@ using Kind = PlannedBuffer::Kind;
 
 class Assembler {
  public:
-  explicit Assembler(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+  explicit Assembler(SchedulerState& state) : state_(state), plan_(state.plan) {}
 
   void run() {
-    draft_.buffer_of.assign(draft_.graph.size(), kNoBuffer);
+    state_.buffer_of.assign(state_.graph.size(), kNoBuffer);
     add_inputs();
     add_constants();
     add_outputs();
-    for (Id id : draft_.live)
-      if (draft_.stored[id] != 0) buffer(id);
-    KernelLowering lowering(draft_);
-    for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
-    find_in_place(plan_, kernels_, draft_.options, draft_.visits);
-    join_programs(plan_, kernels_, draft_.options, draft_.visits);
+    for (Id id : state_.live)
+      if (state_.stored[id] != 0) buffer(id);
+    KernelLowering lowering(state_);
+    for (const std::vector<Id>& outputs : state_.kernels) add_step(lowering, outputs);
+    find_in_place(state_, kernels_);
+    join_programs(state_, kernels_);
     for (size_t i = 0; i < kernels_.size(); ++i)
       if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);
   }
 
  private:
   void add_inputs() {
-    plan_.input_count = static_cast<uint32_t>(draft_.inputs.size());
+    plan_.input_count = static_cast<uint32_t>(state_.inputs.size());
     for (uint32_t i = 0; i < plan_.input_count; ++i) {
-      const Id id = draft_.source_inputs[i];
-      PlannedBuffer planned{.kind = Kind::Input, .number = i, .dtype = draft_.source[id].dtype};
-      planned.device = buffer_device(draft_.source, id);
-      planned.elem_count = element_count(draft_.source.arg_list(id).subspan(2));
-      if (draft_.inputs[i] != kNoId) draft_.buffer_of[draft_.inputs[i]] = i;
+      const Id id = state_.source_inputs[i];
+      PlannedBuffer planned{.kind = Kind::Input, .number = i, .dtype = state_.source[id].dtype};
+      planned.device = buffer_device(state_.source, id);
+      planned.elem_count = element_count(state_.source.arg_list(id).subspan(2));
+      if (state_.inputs[i] != kNoId) state_.buffer_of[state_.inputs[i]] = i;
       plan_.buffers.push_back(planned);
     }
   }
 
   void add_constants() {
-    for (ConstantBuffer& constant : draft_.constants) {
-      if (!std::ranges::binary_search(draft_.live, constant.node)) continue;
-      draft_.buffer_of[constant.node] = static_cast<uint32_t>(plan_.buffers.size());
+    for (ConstantBuffer& constant : state_.constants) {
+      if (!std::ranges::binary_search(state_.live, constant.node)) continue;
+      state_.buffer_of[constant.node] = static_cast<uint32_t>(plan_.buffers.size());
       PlannedBuffer planned{.kind = Kind::Constant,
                             .number = static_cast<uint32_t>(plan_.constants.size()),
-                            .dtype = draft_.graph[constant.node].dtype};
-      planned.device = draft_.devices[constant.node];
-      planned.elem_count = draft_.counts[constant.node];
+                            .dtype = state_.graph[constant.node].dtype};
+      planned.device = state_.devices[constant.node];
+      planned.elem_count = state_.counts[constant.node];
       plan_.buffers.push_back(planned);
       plan_.constants.push_back(std::move(constant.bits));
     }
   }
 
   void add_outputs() {
-    for (uint32_t i = 0; i < draft_.roots.size(); ++i) {
-      const Id root = draft_.roots[i];
-      if (draft_.buffer_of[root] == kNoBuffer) {
+    for (uint32_t i = 0; i < state_.roots.size(); ++i) {
+      const Id root = state_.roots[i];
+      if (state_.buffer_of[root] == kNoBuffer) {
         buffer(root);
         plan_.buffers.back().kind = Kind::Output;
         plan_.buffers.back().number = i;
       }
-      plan_.root_buffers.push_back(draft_.buffer_of[root]);
+      plan_.root_buffers.push_back(state_.buffer_of[root]);
     }
   }
 
   void buffer(Id id) {
-    if (draft_.buffer_of[id] != kNoBuffer) return;
-    ensure(draft_.graph[id].op != Op::Buffer, "[schedule] Buffer {} is not among the inputs", id);
-    const DType dtype = draft_.graph[id].dtype;
+    if (state_.buffer_of[id] != kNoBuffer) return;
+    ensure(state_.graph[id].op != Op::Buffer, "[schedule] Buffer {} is not among the inputs", id);
+    const DType dtype = state_.graph[id].dtype;
     ensure(size_of(dtype) != 0, "[schedule] a value of dtype {} cannot be stored", name_of(dtype));
-    draft_.buffer_of[id] = static_cast<uint32_t>(plan_.buffers.size());
+    state_.buffer_of[id] = static_cast<uint32_t>(plan_.buffers.size());
     PlannedBuffer planned{.kind = Kind::Temporary, .dtype = dtype};
-    planned.device = draft_.devices[id];
-    planned.elem_count = draft_.counts[id];
+    planned.device = state_.devices[id];
+    planned.elem_count = state_.counts[id];
     plan_.buffers.push_back(planned);
   }
 
   void add_step(KernelLowering& lowering, const std::vector<Id>& outputs) {
     const Id id = outputs[0];
-    const Op op = draft_.graph[id].op;
+    const Op op = state_.graph[id].op;
     if (op == Op::UserKernel) return add_user_step(outputs);
-    Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, draft_.devices[id], 0, {}};
+    Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, state_.devices[id], 0, {}};
     if (op == Op::Copy) {
-      step.buffers = {draft_.buffer_of[id], draft_.buffer_of[draft_.graph[id].src[0]]};
+      step.buffers = {state_.buffer_of[id], state_.buffer_of[state_.graph[id].src[0]]};
     } else {
       LoweredKernel kernel = lowering.lower(outputs);
-      for (Id param : kernel.params) step.buffers.push_back(draft_.buffer_of[param]);
+      for (Id param : kernel.params) step.buffers.push_back(state_.buffer_of[param]);
       kernel.ast->graph.trim();
       kernels_.push_back(std::move(kernel.ast));
     }
@@ -104,25 +99,25 @@ class Assembler {
     kernels_.resize(plan_.steps.size());
   }
 
-  /// All outputs get memory, those too that nobody reads.
+  /// All outputs get memory, unread ones too.
   void add_user_step(const std::vector<Id>& outputs) {
-    const Graph& g = draft_.graph;
+    const Graph& g = state_.graph;
     const UserKernelArg arg(g.arg_list(outputs[0]));
     const bool is_loop = (arg.kernel() & kLoopBit) != 0;
     Step step{is_loop ? Step::Kind::Loop : Step::Kind::User,
-              draft_.devices[outputs[0]],
+              state_.devices[outputs[0]],
               arg.kernel() & ~kLoopBit,
               {}};
     for (uint32_t i = 0; i < arg.output_count(); ++i) {
       const auto at = std::ranges::find_if(
           outputs, [&](Id id) { return UserKernelArg(g.arg_list(id)).output() == i; });
-      step.buffers.push_back(at != outputs.end() ? draft_.buffer_of[*at]
+      step.buffers.push_back(at != outputs.end() ? state_.buffer_of[*at]
                                                  : unread(arg.form(i), step.device));
     }
-    for (Id s : g.sources(outputs[0])) step.buffers.push_back(draft_.buffer_of[s]);
-    require(is_loop || step.buffers.size() <= draft_.options.max_params,
+    for (Id s : g.sources(outputs[0])) step.buffers.push_back(state_.buffer_of[s]);
+    require(is_loop || step.buffers.size() <= state_.options.max_params,
             "[schedule] a user's kernel takes {} buffers, the device {} at most",
-            step.buffers.size(), draft_.options.max_params);
+            step.buffers.size(), state_.options.max_params);
     plan_.steps.push_back(std::move(step));
     kernels_.resize(plan_.steps.size());
   }
@@ -136,29 +131,34 @@ class Assembler {
   }
 
   uint32_t intern(const std::shared_ptr<KernelAst>& ast) {
-    draft_.visits += ast->graph.size();
-    NodeHash hash = structural_hash(ast->graph, ast->sink);
-    hash.word[0] ^= ast->is_exact ? 1 : 0;
+    state_.visits += ast->graph.size();
+    const NodeHash hash = hash_of(*ast);
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
     if (fresh) {
-      ast->graph.trim();  // others may have been rebuilt since they were lowered
+      ast->graph.trim();  // passes may have rebuilt it since it was lowered
       plan_.asts.push_back(ast);
     }
     return at->second;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   Plan& plan_;
-  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null where it runs none
+  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null for steps without one
   std::map<NodeHash, uint32_t> known_;
 };
 
 }  // namespace
 
-void assemble(Draft& draft) {
-  Assembler(draft).run();
+NodeHash hash_of(const KernelAst& ast) {
+  NodeHash hash = structural_hash(ast.graph, ast.sink);
+  hash.word[0] ^= ast.is_exact ? 1 : 0;
+  return hash;
+}
+
+void assemble(SchedulerState& state) {
+  Assembler(state).run();
 }
 
 }  // namespace plugrad::schedule

@@ -1,66 +1,62 @@
-// An analysis, no rewrite.
-// Axes of variable sizes (ir/extents.h): which values nobody looks at behind some place. The nodes
-// that say so are gone from the draft; what they said of its values is kept here, as far as a
-// kernel can tell the size before it begins: numbers in memory, and sums and products of them.
+// Finds for axes of variable size (ir/extents.h) how many of their elements of each value are read.
+// Simplification removed the Bounded nodes; their counts are kept here if a kernel can compute them
+// before its loops begin: from numbers in memory, by sums, products and maxima.
 #include <algorithm>
 
 #include "ir/extents.h"
-#include "schedule/draft.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
 class Finder {
  public:
-  Finder(Draft& draft, std::span<const Id> new_id) : draft_(draft), new_id_(new_id) {}
+  Finder(SchedulerState& state, std::span<const Id> new_id) : state_(state), new_id_(new_id) {}
 
   void run() {
     Reachable reachable;
-    const std::vector<Id> nodes = reachable.from(draft_.source, draft_.source_roots);
-    const auto is_bounded = [&](Id id) { return draft_.source[id].op == Op::Bounded; };
+    const std::vector<Id> nodes = reachable.from(state_.source, state_.source_roots);
+    const auto is_bounded = [&](Id id) { return state_.source[id].op == Op::Bounded; };
     if (std::ranges::none_of(nodes, is_bounded)) return;
     copy(nodes);
     find_used(nodes);
     find_seen(nodes);
-    std::ranges::sort(draft_.masks);
+    std::ranges::sort(state_.masks);
     for (Id id : nodes) note(id);
-    std::erase_if(draft_.limits, [](const auto& entry) { return entry.second.empty(); });
+    std::erase_if(state_.limits, [](const auto& entry) { return entry.second.empty(); });
   }
 
  private:
-  // Extents add nodes, and the source is not ours.
+  // Extents add nodes, and the source is const.
   void copy(const std::vector<Id>& nodes) {
-    copy_of_.assign(draft_.source.size(), kNoId);
+    copy_of_.assign(state_.source.size(), kNoId);
     std::vector<Id> sources;
     for (Id id : nodes) {
-      const Node& n = draft_.source[id];
       sources.clear();
-      for (Id s : draft_.source.sources(n)) sources.push_back(copy_of_[s]);
-      const bool has_list = op_info(n.op).arg == ArgKind::List;
-      const uint64_t arg = has_list ? graph_.list(draft_.source.arg_list(id)) : n.arg;
-      copy_of_[id] = graph_.add(n.op, n.dtype, sources, arg);
+      for (Id s : state_.source.sources(id)) sources.push_back(copy_of_[s]);
+      copy_of_[id] = copied_node(graph_, state_.source, id, sources);
       new_of_copy_.resize(graph_.size(), kNoId);
       new_of_copy_[copy_of_[id]] = new_id_[id];
     }
   }
 
-  // What is used otherwise than through a Bounded.
+  // Marks the nodes with a use other than a Bounded.
   void find_used(const std::vector<Id>& nodes) {
-    used_.assign(draft_.source.size(), 0);
-    for (Id root : draft_.source_roots) used_[root] = 1;
+    used_.assign(state_.source.size(), 0);
+    for (Id root : state_.source_roots) used_[root] = 1;
     for (Id id : nodes) {
-      const auto sources = draft_.source.sources(id);
+      const auto sources = state_.source.sources(id);
       for (size_t i = 0; i < sources.size(); ++i)
-        if (i > 0 || draft_.source[id].op != Op::Bounded) used_[sources[i]] = 1;
+        if (i > 0 || state_.source[id].op != Op::Bounded) used_[sources[i]] = 1;
     }
   }
 
-  // Axes, as bits, of which somebody looks at the places behind: a reduction along them and what
-  // pads them, for which something harmless was put there. Memory must hold it.
+  // Marks, as bits, the axes whose elements beyond the count are read: by a reduction along the
+  // axis, or as padding, for which the graph put neutral values there. Memory must hold them.
   void find_seen(const std::vector<Id>& nodes) {
-    seen_.assign(draft_.source.size(), 0);
+    seen_.assign(state_.source.size(), 0);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
-      const auto sources = draft_.source.sources(*id);
+      const auto sources = state_.source.sources(*id);
       for (size_t i = 0; i < sources.size(); ++i)
         seen_[sources[i]] |= seen_through(*id, i) & counted(sources[i]);
     }
@@ -75,21 +71,21 @@ class Finder {
   }
 
   uint64_t seen_through(Id id, size_t source) {
-    const Node& n = draft_.source[id];
+    const Node& n = state_.source[id];
     const auto bit = [](int64_t axis) { return uint64_t{1} << std::min<int64_t>(axis, 63); };
     uint64_t seen = seen_[id];
     switch (n.op) {
       case Op::Reduce:
-        for (int64_t axis : draft_.source.arg_list(id).subspan(1)) seen |= bit(axis);
+        for (int64_t axis : state_.source.arg_list(id).subspan(1)) seen |= bit(axis);
         return seen;
       case Op::Pad: {
-        const auto pads = draft_.source.arg_list(id);
+        const auto pads = state_.source.arg_list(id);
         for (size_t i = 0; i + 1 < pads.size(); i += 2)
           if (pads[i] != 0 || pads[i + 1] != 0) seen |= bit(static_cast<int64_t>(i / 2));
         return seen;
       }
-      case Op::Bounded: {  // that makes an axis whole shows what stands behind
-        const int64_t axis = draft_.source.arg_list(id)[0];
+      case Op::Bounded: {  // one that makes an axis whole exposes the elements beyond
+        const int64_t axis = state_.source.arg_list(id)[0];
         if (source == 0 && (counted(id) & bit(axis)) == 0) seen |= bit(axis);
         return source == 0 ? seen : 0;
       }
@@ -97,7 +93,7 @@ class Finder {
         return source == 1 ? seen & ~replaced_by(id, seen) : seen;
       case Op::Permute: {
         uint64_t from = 0;
-        const auto order = draft_.source.arg_list(id);
+        const auto order = state_.source.arg_list(id);
         for (size_t i = 0; i < order.size(); ++i)
           if ((seen & bit(static_cast<int64_t>(i))) != 0) from |= bit(order[i]);
         return from;
@@ -109,10 +105,10 @@ class Finder {
     }
   }
 
-  // The axes behind whose counts a Where puts something else, of those that are seen.
+  // Those of the `seen` axes whose elements beyond the count a Where replaces.
   uint64_t replaced_by(Id id, uint64_t seen) {
     if (seen == 0) return 0;
-    const auto sources = draft_.source.sources(id);
+    const auto sources = state_.source.sources(id);
     const Id value = copy_of_[sources[1]];
     const std::vector<Extent> extents = extents_[value];
     BoundedGraph bounded{graph_, shapes_, extents_};
@@ -123,11 +119,11 @@ class Finder {
       if (masked.op == Op::Where && masked.src[0] == copy_of_[sources[0]])
         axes |= uint64_t{1} << axis;
     }
-    if (axes != 0 && draft_.graph[new_id_[id]].op == Op::Where) draft_.masks.push_back(new_id_[id]);
+    if (axes != 0 && state_.graph[new_id_[id]].op == Op::Where) state_.masks.push_back(new_id_[id]);
     return axes;
   }
 
-  // Several nodes may have become one: what holds for all of them holds for it.
+  // Several nodes may have become one: it keeps the limits that all of them have.
   void note(Id id) {
     if (used_[id] == 0) return;
     std::vector<Limit> found;
@@ -138,25 +134,25 @@ class Finder {
       if (const Id count = number(extents[axis].count); count != kNoId)
         found.push_back({axis, count});
     }
-    const auto [at, is_first] = draft_.limits.try_emplace(new_id_[id], found);
+    const auto [at, is_first] = state_.limits.try_emplace(new_id_[id], found);
     if (!is_first)
       std::erase_if(at->second,
                     [&](const Limit& l) { return std::ranges::find(found, l) == found.end(); });
   }
 
-  // The count as a node of the draft; kNoId where a kernel or a copy makes it.
+  // The count as a node of the scheduler's graph; kNoId where a kernel or a copy computes it.
   Id number(Id copied) {
     const Node n = graph_[copied];
-    if (n.op == Op::Const) return draft_.graph.add(n.op, n.dtype, {}, n.arg);
+    if (n.op == Op::Const) return state_.graph.add(n.op, n.dtype, {}, n.arg);
     if (n.op == Op::Buffer) return new_of_copy_[copied];
     const bool is_view = n.op == Op::Bounded || n.op == Op::Detach || n.op == Op::Function;
     if (is_view) return number(n.src[0]);
     if (n.op != Op::Add && n.op != Op::Mul && n.op != Op::Max) return kNoId;
     const Id left = number(n.src[0]), right = number(n.src[1]);
-    return left == kNoId || right == kNoId ? kNoId : draft_.graph.binary(n.op, left, right);
+    return left == kNoId || right == kNoId ? kNoId : state_.graph.binary(n.op, left, right);
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const std::span<const Id> new_id_;
   Graph graph_;
   Shapes shapes_{graph_};
@@ -168,8 +164,8 @@ class Finder {
 
 }  // namespace
 
-void find_limits(Draft& draft, std::span<const Id> new_id) {
-  Finder(draft, new_id).run();
+void find_limits(SchedulerState& state, std::span<const Id> new_id) {
+  Finder(state, new_id).run();
 }
 
 std::vector<Id> leaves_of_count(const Graph& graph, Id count) {

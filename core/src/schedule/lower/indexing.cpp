@@ -81,7 +81,7 @@ std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
   int64_t stride = element_count(shape), outer = stride;
   for (size_t i = 0; i < shape.size(); ++i) {
     stride /= shape[i];
-    // The outermost digit needs no remainder: flat is below the product of all.
+    // The outermost index needs no remainder: flat is below the product of all sizes.
     const Id rest = outer == element_count(shape) ? flat : remainder(flat, outer);
     index[i] = shape[i] == 1 ? g_.index(0) : quotient(rest, stride);
     outer = stride;
@@ -91,8 +91,7 @@ std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
 
 std::vector<Id> Indexing::reshape(std::span<const Id> index, std::span<const int64_t> to,
                                   std::span<const int64_t> from) {
-  // Runs of axes with equal products are independent of each other: only inside one are digits
-  // taken apart.
+  // Groups of axes with equal products are independent: only axes within a group are split.
   std::vector<Id> out;
   size_t i = 0, j = 0;
   while (i < to.size() || j < from.size()) {

@@ -1,4 +1,4 @@
-// Where the elements of a view lie in its source: index arithmetic on the ranges of one kernel.
+// Turns indices of a view into indices of its source: index arithmetic on the ranges of one kernel.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace plugrad::schedule {
 
-/// Index expressions of dtype Index, kept small while they are made.
+/// Builds index expressions of dtype Index, folding constants.
 class Indexing {
  public:
   explicit Indexing(Graph& graph) : g_(graph) {}
@@ -18,16 +18,15 @@ class Indexing {
   Id mul(Id a, int64_t factor);
   Id quotient(Id a, int64_t divisor);
   Id remainder(Id a, int64_t divisor);
-  /// low <= a < high, leaving out the sides that `from`, `to` (the bounds of a) already give;
-  /// kNoId: always.
+  /// low <= a < high for 0 <= a < size, without comparisons that always hold; kNoId: always true.
   Id within(Id a, int64_t low, int64_t high, int64_t size);
-  Id both(Id a, Id b);  ///< conjunction; kNoId is "always"
+  Id both(Id a, Id b);  ///< conjunction; kNoId is true
 
-  /// Row-major place of `index` in `shape`.
+  /// Row-major offset of `index` in `shape`.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape);
-  /// As above, with the axes in another order, outermost first. `block`: the last of them is cut
-  /// into blocks of so many elements, which divide its size: the number of the block is the
-  /// outermost digit, the place in it the innermost. 0: it is whole.
+  /// The same with the axes in another order, outermost first. `block`: the last axis is cut into
+  /// blocks of so many elements, which divide its size: the block number is outermost, the index in
+  /// the block innermost. 0: not cut.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape,
              std::span<const int64_t> order, int64_t block = 0);
   /// The index into a source of shape `from` whose reshape to `to` is read at `index`.

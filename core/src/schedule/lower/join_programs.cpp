@@ -1,30 +1,33 @@
-#include "schedule/lower/join_programs.h"
-
+// Makes one program of kernels that differ only in constant offsets of their loads, as those of an
+// unrolled loop over slices of one tensor do. The program takes the offsets at launch.
+//   before   load p1 (%4*16 + %5 + 32)   load p1 (%4*16 + %5 + 48)   …
+//   after    load p1 (%4*16 + %5 + scalar 0 * 16 + 32)               with 0, 1, … at launch
+// Kernels that read the same parameters in another order become one program, too. Offsets become
+// scalars only where at least kLeastKernels kernels become one: other kernels keep their constants.
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 
-#include "ir/facts.h"
 #include "ir/kernel_ast.h"
-#include "ir/structural_hash.h"
 #include "schedule/lower/read_order.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
-// An offset that is known only at launch costs an addition for each load, a program 25 ms of
-// compiling (LSTMCell with Adam over 128 steps, on two cores): worth it where several are saved.
+// An offset that is passed at launch costs an addition for each load; a program costs 25 ms of
+// compilation (LSTMCell with Adam over 128 steps, on two cores).
 constexpr size_t kLeastKernels = 4;
 constexpr size_t kMostScalars = 4;
 
 using AstPtr = std::shared_ptr<KernelAst>;
 
-/// Where load number `load` of the kernel reads: a node of the graph given, of its index without
-/// the offset (kNoId for none).
+/// Makes the index of load number `load` in the graph, from its index without the offset (kNoId for
+/// none).
 using NewIndex = std::function<Id(Graph& graph, size_t load, Id base)>;
 
-/// The same kernel, reading elsewhere. `params`: those that it reads are numbered anew, in this
+/// A copy of the kernel with other load indices. The parameters `params` are renumbered in this
 /// order.
 AstPtr with_indices(const KernelAst& ast, std::span<const Id> loads, std::span<const Id> params,
                     const NewIndex& index_of) {
@@ -50,9 +53,7 @@ AstPtr with_indices(const KernelAst& ast, std::span<const Id> loads, std::span<c
       const Id base = split_index(from, from.sources(node)[1]).base;
       sources[1] = index_of(g, number[id], base == kNoId ? kNoId : new_id[base]);
     }
-    const bool has_list = op_info(node.op).arg == ArgKind::List;
-    new_id[id] =
-        g.add(node.op, node.dtype, sources, has_list ? g.list(from.arg_list(id)) : node.arg);
+    new_id[id] = copied_node(g, from, id, sources);
   }
   made->sink = new_id[ast.sink];
   made->param_count = ast.param_count;
@@ -64,7 +65,7 @@ Id sum_of(Graph& g, Id base, Id more) {
   return base == kNoId ? more : g.binary(Op::Add, base, more);
 }
 
-/// An offset that differs among kernels: least + factor * a scalar, which counts from 0.
+/// An offset that differs among kernels: least + factor * scalar, where the scalar counts from 0.
 struct Lifted {
   int64_t least, factor;
   size_t scalar;
@@ -77,14 +78,14 @@ struct Member {
   std::vector<int64_t> offsets = {};  // of its loads
 };
 
-/// Kernels that are equal but for offsets and the numbers of what they read.
+/// Kernels that differ only in offsets and parameter numbers.
 using Alike = std::vector<Member>;
 
 class Lifter {
  public:
   Lifter(const Alike& alike, uint32_t max_params) : alike_(alike), max_params_(max_params) {}
 
-  /// Nothing where it would take too many scalars.
+  /// Null if it would need too many scalars.
   AstPtr merged() {
     const Member& first = alike_[0];
     for (size_t load = 0; load < first.offsets.size(); ++load)
@@ -141,18 +142,12 @@ class Lifter {
   std::vector<std::vector<uint64_t>> scalars_;  // by number, then by kernel
 };
 
-NodeHash hash_of(const KernelAst& ast) {
-  NodeHash hash = structural_hash(ast.graph, ast.sink);
-  hash.word[0] ^= ast.is_exact ? 1 : 0;
-  return hash;
-}
-
 uint32_t slot_of(const Member& member, size_t param) {
   return param_info(member.ast->graph, member.order.params[param]).slot;
 }
 
-/// Equal for kernels of which load and parameter number i of one are those of the other, whatever
-/// they read. Their parameters have the same numbers in another order.
+/// Equal for kernels whose i-th load and i-th parameter correspond, whatever they read. Their
+/// parameters have the same numbers in another order.
 NodeHash hash_with_numbers(const Member& member) {
   const auto numbered = [](Graph& g, size_t load, Id base) {
     return sum_of(g, base, make_scalar(g, static_cast<uint32_t>(load), 0));
@@ -175,8 +170,8 @@ std::vector<int64_t> offsets_of(const Member& member) {
 
 class ProgramJoiner {
  public:
-  ProgramJoiner(Plan& plan, std::span<AstPtr> kernels, const Options& options, uint64_t& visits)
-      : plan_(plan), kernels_(kernels), options_(options), visits_(visits) {}
+  ProgramJoiner(SchedulerState& state, StepKernels kernels)
+      : plan_(state.plan), kernels_(kernels), options_(state.options), visits_(state.visits) {}
 
   void run() {
     std::map<uint64_t, Alike> likely;
@@ -210,7 +205,7 @@ class ProgramJoiner {
     return out;
   }
 
-  /// One kernel for all where that saves enough, otherwise one for all of equal offsets.
+  /// Makes one program for all if that saves enough, otherwise one for each set of equal offsets.
   void share(const Alike& alike) {
     std::map<std::vector<int64_t>, std::vector<const Member*>> by_offsets;
     for (const Member& member : alike) by_offsets[member.offsets].push_back(&member);
@@ -226,7 +221,7 @@ class ProgramJoiner {
       for (const Member* member : members) give(*member, members[0]->ast, *members[0], {});
   }
 
-  /// The steps of `member` run `kernel`, whose parameters are numbered as those of `as`.
+  /// Lets the steps of `member` run `kernel`, whose parameters are numbered as in `as`.
   void give(const Member& member, const AstPtr& kernel, const Member& as,
             const std::vector<uint64_t>& scalars) {
     for (size_t number : member.steps) {
@@ -240,16 +235,15 @@ class ProgramJoiner {
   }
 
   Plan& plan_;
-  std::span<AstPtr> kernels_;
+  StepKernels kernels_;
   const Options& options_;
   uint64_t& visits_;
 };
 
 }  // namespace
 
-void join_programs(Plan& plan, std::span<AstPtr> kernels, const Options& options,
-                   uint64_t& visits) {
-  ProgramJoiner(plan, kernels, options, visits).run();
+void join_programs(SchedulerState& state, StepKernels kernels) {
+  ProgramJoiner(state, kernels).run();
 }
 
 }  // namespace plugrad::schedule

@@ -13,9 +13,8 @@
 namespace plugrad::schedule {
 namespace {
 
-/// Whether a * b + c * d occurs where nothing else wants multiply-adds. Which of the products
-/// contracts depends on the order of the operands, and so on that in which a program was recorded:
-/// the same step would differ in its last bits from one recording to the next.
+/// Whether a * b + c * d occurs in a kernel without other multiply-adds. The product that contracts
+/// depends on the order of recording: the last bits would differ between recordings.
 bool adds_products(const Graph& g, Id sink) {
   const auto is_product = [&](Id id) { return g[id].op == Op::Mul && is_float(g[id].dtype); };
   bool found = false;
@@ -34,9 +33,9 @@ bool adds_products(const Graph& g, Id sink) {
 
 void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier) {
   for (Id id : touched_) first_[id] = kNone;
-  first_.resize(draft_.graph.size(), kNone);
+  first_.resize(state_.graph.size(), kNone);
   touched_.clear();
-  places_.clear();
+  instances_.clear();
   loops_.assign(1, Loops{0, 0, 0, {}});
   runs_.clear();
   params_.clear();
@@ -48,7 +47,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   graph_ = &graph;
   indexing_ = std::make_unique<Indexing>(graph);
   simplify_ = [&](Id id) { return simplifier(id); };
-  device_ = draft_.devices[outputs[0]];
+  device_ = state_.devices[outputs[0]];
   make_output_loops(outputs[0]);
   for (Id node : outputs) {
     outputs_.push_back({node, kNoId, kNoId});
@@ -60,64 +59,65 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
 LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   auto ast = std::make_shared<KernelAst>();
   Graph& g = ast->graph;
-  Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
+  Simplifier simplifier(g, state_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
   begin(outputs, g, simplifier);
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
   for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
-  ast->sink = simplifier(mark_kept(g.add(Op::Sink, DType::Void, stores)));
+  ast->sink = simplifier(mark_local_buffers(g.add(Op::Sink, DType::Void, stores)));
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};
 }
 
-/// Readers have larger ids: in descending order a node is met when all its places are known.
+/// Consumers have larger ids: in descending order, all instances of a node are known when it is
+/// reached.
 std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
   Graph graph;
   Simplifier simplifier(graph);
   begin({output}, graph, simplifier);
   std::vector<Id> found;
   std::priority_queue<Id> waiting;
-  const auto reach = [&](Id node, auto&& make_place) {
+  const auto reach = [&](Id node, auto&& make_instance) {
     const bool is_new = first_[node] == kNone;
-    make_place();
+    make_instance();
     if (is_new) waiting.push(node);
   };
-  reach(output, [&] { place(output, index_list(output_index(output)), kNoId, 0); });
+  reach(output, [&] { instance(output, index_list(output_index(output)), kNoId, 0); });
   while (!waiting.empty()) {
     const Id node = waiting.top();
     waiting.pop();
     if (is_leaf(node)) continue;
-    if (is_storable(node) && places_[first_[node]].number > most) {
+    if (is_storable(node) && instances_[first_[node]].number > most) {
       found.push_back(node);
       continue;
     }
-    for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-      Place entered = places_[at];
+    for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
+      Instance entered = instances_[at];
       enter(entered);
       if (entered.value != kNoId) continue;  // padding
-      for (Id s : draft_.graph.sources(node)) reach(s, [&] { source_place(entered, s); });
+      for (Id s : state_.graph.sources(node)) reach(s, [&] { source_instance(entered, s); });
     }
   }
   return found;
 }
 
 bool KernelLowering::is_storable(Id node) const {
-  const Op op = draft_.graph[node].op;
-  return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[node] == 0 && !draft_.is_for_rows(node);
+  const Op op = state_.graph[node].op;
+  return (is_alu(op) || op == Op::Reduce) && state_.of_rows[node] == 0 && !state_.is_for_rows(node);
 }
 
-/// The axes of a stored value, the outermost in memory first.
+/// The axes of a stored value, outermost in memory first.
 Dims KernelLowering::axis_order(Id node) const {
-  if (const auto own = draft_.order.find(node); own != draft_.order.end()) return own->second;
-  Dims order(draft_.shapes[node].size());
+  if (const auto own = state_.order.find(node); own != state_.order.end()) return own->second;
+  Dims order(state_.shapes[node].size());
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
-/// One for each axis, the outermost in memory first.
+/// One loop for each axis, outermost in memory first.
 void KernelLowering::make_output_loops(Id output) {
-  const auto shape = draft_.shapes[output];
+  const auto shape = state_.shapes[output];
   std::vector<Id> by_axis(shape.size(), kNoId);
   for (int64_t axis : axis_order(output)) {
     const int64_t size = shape[static_cast<size_t>(axis)];
@@ -128,20 +128,20 @@ void KernelLowering::make_output_loops(Id output) {
     if (range != kNoId) ranges_.push_back(range);
 }
 
-/// Where the element of a stored value lies.
+/// The offset of an element of a stored value.
 Id KernelLowering::element(Id node, std::span<const Id> index) {
-  const auto own = draft_.order.find(node);
-  const auto shape = draft_.shapes[node];
-  if (own == draft_.order.end()) return simplify_(indexing_->flatten(index, shape));
-  const auto block = draft_.blocks.find(node);
-  const int64_t size = block == draft_.blocks.end() ? 0 : block->second;
+  const auto own = state_.order.find(node);
+  const auto shape = state_.shapes[node];
+  if (own == state_.order.end()) return simplify_(indexing_->flatten(index, shape));
+  const auto block = state_.blocks.find(node);
+  const int64_t size = block == state_.blocks.end() ? 0 : block->second;
   return simplify_(indexing_->flatten(index, shape, own->second, size));
 }
 
 std::vector<Id> KernelLowering::output_index(Id output) {
   std::vector<Id> index;
   size_t next = 0;
-  for (int64_t size : draft_.shapes[output])
+  for (int64_t size : state_.shapes[output])
     index.push_back(size == 1 ? graph_->index(0) : ranges_[next++]);
   return index;
 }
@@ -155,29 +155,30 @@ Id KernelLowering::store(Id node) {
   return graph_->add(Op::Store, DType::Void, {param(node), flat, value});
 }
 
-/// Says of the places behind an output's limits that nobody needs them. A place is counted in
-/// elements from where the axis begins, so that axes which become one loop keep one limit.
+/// Adds the output's limits to the store, as a gate that codegen may use to skip elements.
+/// Positions count elements from the start of the axis, so that merged axes keep one limit.
 Id KernelLowering::with_limits(Id store, Id node) {
-  const auto limits = draft_.limits.find(node);
-  if (limits == draft_.limits.end()) return store;
+  const auto limits = state_.limits.find(node);
+  if (limits == state_.limits.end()) return store;
   Graph& g = *graph_;
   const std::vector<Id> index = output_index(node);
-  const auto shape = draft_.shapes[node];
+  const auto shape = state_.shapes[node];
   const Dims order = axis_order(node);
   Id gate = kNoId;
   for (const Limit& limit : limits->second) {
-    if (shape[limit.axis] == 1 || !may_read(leaves_of_count(draft_.graph, limit.count))) continue;
-    Id place = g.index(0);
+    if (shape[limit.axis] == 1 || !may_read(leaves_of_count(state_.graph, limit.count))) continue;
+    Id position = g.index(0);
     int64_t stride = 1;
     for (size_t i = order.size(); i-- > 0;) {
       const auto axis = static_cast<size_t>(order[i]);
-      place = indexing_->add(place, indexing_->mul(index[axis], stride));
+      position = indexing_->add(position, indexing_->mul(index[axis], stride));
       if (axis == limit.axis) break;
       stride *= shape[axis];
     }
     const Id count = g.cast(lower_value(limit.count, g.list({})), DType::Index);
-    const Id hint = g.add(Op::Bounded, DType::Bool,
-                          {simplify_(place), simplify_(indexing_->mul(count, stride))}, g.list({}));
+    const Id hint =
+        g.add(Op::Bounded, DType::Bool,
+              {simplify_(position), simplify_(indexing_->mul(count, stride))}, g.list({}));
     gate = indexing_->both(gate, hint);
   }
   if (gate == kNoId) return store;
@@ -189,46 +190,46 @@ Id KernelLowering::with_limits(Id store, Id node) {
 bool KernelLowering::may_read(std::span<const Id> leaves) const {
   size_t count = params_.size();
   for (Id leaf : leaves) {
-    if (draft_.devices[leaf] != device_) return false;
+    if (state_.devices[leaf] != device_) return false;
     count += slots_.contains(leaf) ? 0 : 1;
   }
-  return count <= draft_.options.max_params;
+  return count <= state_.options.max_params;
 }
 
-/// Walks down from the root with a stack of places; a place is finished when its sources are.
+/// Lowers with a stack of instances; an instance is finished after its sources.
 Id KernelLowering::lower_value(Id root, ListId index) {
-  const uint32_t top = place(root, index, kNoId, 0);
+  const uint32_t top = instance(root, index, kNoId, 0);
   stack_.assign(1, top);
   while (!stack_.empty()) {
     const uint32_t at = stack_.back();
-    if (places_[at].value != kNoId) {
+    if (instances_[at].value != kNoId) {
       stack_.pop_back();
       continue;
     }
-    if (!places_[at].entered) {
-      Place entered = places_[at];
+    if (!instances_[at].entered) {
+      Instance entered = instances_[at];
       enter(entered);
       entered.entered = true;
-      entered.next = places_[at].next;
-      places_[at] = entered;
+      entered.next = instances_[at].next;
+      instances_[at] = entered;
       if (entered.value != kNoId) continue;
-      for (Id s : draft_.graph.sources(entered.node)) {
-        const uint32_t below = source_place(entered, s);
-        if (places_[below].value == kNoId) stack_.push_back(below);
+      for (Id s : state_.graph.sources(entered.node)) {
+        const uint32_t below = source_instance(entered, s);
+        if (instances_[below].value == kNoId) stack_.push_back(below);
       }
       continue;
     }
-    const Place done = places_[at];
-    places_[at].value = finish(done);
+    const Instance done = instances_[at];
+    instances_[at].value = finish(done);
     stack_.pop_back();
   }
-  return places_[top].value;
+  return instances_[top].value;
 }
 
 void KernelLowering::find_phases(const std::vector<Id>& outputs) {
-  const Graph& g = draft_.graph;
+  const Graph& g = state_.graph;
   phase_.resize(g.size(), 0);
-  Reachable& reachable = draft_.reachable;
+  Reachable& reachable = state_.reachable;
   const auto is_read = [&](Id id) { return output(id) == nullptr && is_leaf(id); };
   for (Id id : reachable.from(g, outputs, is_read)) {
     phase_[id] = 0;
@@ -238,7 +239,7 @@ void KernelLowering::find_phases(const std::vector<Id>& outputs) {
   }
 }
 
-/// The reduce loops along which a node of the kernel runs, as bits.
+/// The reduce loops that a node of the kernel depends on, as bits.
 uint64_t KernelLowering::runs_along(Id id) {
   for (Id at = static_cast<Id>(runs_.size()); at <= id; ++at) {
     uint64_t runs = 0;
@@ -252,9 +253,8 @@ uint64_t KernelLowering::runs_along(Id id) {
   return runs_[id];
 }
 
-/// Of the reduce loops `loops` and those around them, the innermost that the index or the gate runs
-/// along: a maximum of a row that is needed for each element of a sum over the row is the same for
-/// all of them.
+/// The innermost of the loops in and around `loops` that the index or the gate depends on: a row's
+/// maximum that a sum over the row needs is the same for all of its terms.
 uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
   if (loops == 0) return 0;
   uint64_t runs = gate == kNoId ? 0 : runs_along(gate);
@@ -264,7 +264,7 @@ uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
   return loops;
 }
 
-/// Whether the index is numbers: what lies there is inside and can be read under any condition.
+/// Whether the index is constant: such an element is in bounds under any condition.
 bool KernelLowering::is_one_element(ListId index) const {
   const auto values = graph_->list(index);
   return !values.empty() && std::ranges::all_of(values, [&](int64_t i) {
@@ -272,36 +272,37 @@ bool KernelLowering::is_one_element(ListId index) const {
   });
 }
 
-uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
+uint32_t KernelLowering::instance(Id node, ListId index, Id gate, uint32_t loops) {
   if (gate != kNoId && is_one_element(index)) gate = kNoId;
   loops = loops_around(index, gate, loops);
-  for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-    ++draft_.visits;
-    const Place& p = places_[at];
+  for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
+    ++state_.visits;
+    const Instance& p = instances_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
-  ++draft_.visits;
+  ++state_.visits;
   const bool is_first = first_[node] == kNone;
   if (is_first) touched_.push_back(node);
-  const uint32_t number = is_first ? 1 : places_[first_[node]].number + 1;
-  places_.push_back({.node = node,
-                     .index = index,
-                     .gate = gate,
-                     .loops = loops,
-                     .next = first_[node],
-                     .number = number});
-  return first_[node] = static_cast<uint32_t>(places_.size() - 1);
+  const uint32_t number = is_first ? 1 : instances_[first_[node]].number + 1;
+  instances_.push_back({.node = node,
+                        .index = index,
+                        .gate = gate,
+                        .loops = loops,
+                        .next = first_[node],
+                        .number = number});
+  return first_[node] = static_cast<uint32_t>(instances_.size() - 1);
 }
 
-uint32_t KernelLowering::source_place(const Place& at, Id source) {
-  const bool scalar = draft_.shapes[source].empty();
-  return place(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate, at.inner_loops);
+uint32_t KernelLowering::source_instance(const Instance& at, Id source) {
+  const bool scalar = state_.shapes[source].empty();
+  return instance(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate,
+                  at.inner_loops);
 }
 
-/// Read from memory rather than computed here.
+/// Whether the kernel reads the node from memory, or already has it.
 bool KernelLowering::is_leaf(Id node) const {
-  if (draft_.graph[node].op == Op::Const) return true;
-  if (draft_.stored[node] == 0 || draft_.devices[node] != device_) return false;
+  if (state_.graph[node].op == Op::Const) return true;
+  if (state_.stored[node] == 0 || state_.devices[node] != device_) return false;
   const Output* here = output(node);
   return here == nullptr || here->value != kNoId;
 }
@@ -312,7 +313,7 @@ const KernelLowering::Output* KernelLowering::output(Id node) const {
   return nullptr;
 }
 
-void KernelLowering::enter(Place& at) {
+void KernelLowering::enter(Instance& at) {
   at.inner_index = at.index;
   at.inner_gate = at.gate;
   at.inner_loops = at.loops;
@@ -320,15 +321,15 @@ void KernelLowering::enter(Place& at) {
     at.value = load(at);
     return;
   }
-  const Op op = draft_.graph[at.node].op;
+  const Op op = state_.graph[at.node].op;
   if (is_movement(op)) enter_movement(at);
   if (op == Op::Reduce) enter_reduce(at);
 }
 
-void KernelLowering::enter_movement(Place& at) {
-  const Graph& tensors = draft_.graph;
+void KernelLowering::enter_movement(Instance& at) {
+  const Graph& tensors = state_.graph;
   const auto list = tensors.arg_list(at.node);
-  const auto to = draft_.shapes[at.node], from = draft_.shapes[tensors[at.node].src[0]];
+  const auto to = state_.shapes[at.node], from = state_.shapes[tensors[at.node].src[0]];
   std::vector<Id> index = index_of(at.index), inner = index;
   switch (tensors[at.node].op) {
     case Op::Reshape:
@@ -360,13 +361,12 @@ void KernelLowering::enter_movement(Place& at) {
   at.inner_index = index_list(inner);
 }
 
-/// A place that is known to be inside or outside needs no condition: the condition of a place far
-/// up would otherwise take part in telling all those below it apart.
-void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
+/// A constant condition is dropped: otherwise it would distinguish all instances below.
+void KernelLowering::enter_padding(Instance& at, std::span<Id> inner) {
   const Id valid = at.valid == kNoId ? kNoId : simplify_(at.valid);
   const bool known = valid != kNoId && is_const(*graph_, valid);
   if (known && const_int(*graph_, valid) == 0) {
-    at.value = graph_->constant(draft_.graph[at.node].dtype, int64_t{0});
+    at.value = graph_->constant(state_.graph[at.node].dtype, int64_t{0});
     return;
   }
   at.valid = known ? kNoId : valid;
@@ -375,14 +375,14 @@ void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
   at.inner_index = index_list(inner);
 }
 
-void KernelLowering::enter_reduce(Place& at) {
-  const auto list = draft_.graph.arg_list(at.node);
-  const auto from = draft_.shapes[draft_.graph[at.node].src[0]];
+void KernelLowering::enter_reduce(Instance& at) {
+  const auto list = state_.graph.arg_list(at.node);
+  const auto from = state_.shapes[state_.graph[at.node].src[0]];
   Dims sizes;
   for (int64_t axis : list.subspan(1)) sizes.push_back(from[static_cast<size_t>(axis)]);
   Dims order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  if (const auto own = draft_.loop_order.find(at.node); own != draft_.loop_order.end())
+  if (const auto own = state_.loop_order.find(at.node); own != state_.loop_order.end())
     order = own->second;
   at.inner_loops = loops_for(at.loops, sizes, order, phase_[at.node]);
   std::vector<Id> index = index_of(at.index);
@@ -394,7 +394,7 @@ void KernelLowering::enter_reduce(Place& at) {
 uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims& order,
                                    uint32_t phase) {
   const ListId key = graph_->list(sizes);
-  draft_.visits += loops_.size();
+  state_.visits += loops_.size();
   for (uint32_t i = 1; i < loops_.size(); ++i)
     if (loops_[i].outer == outer && loops_[i].sizes == key && loops_[i].phase == phase) return i;
   Loops loops{outer, key, phase, std::vector<Id>(sizes.size())};
@@ -405,11 +405,12 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims
   return static_cast<uint32_t>(loops_.size() - 1);
 }
 
-Id KernelLowering::finish(const Place& at) {
-  const Node& n = draft_.graph[at.node];
-  is_exact_ = is_exact_ || draft_.exact[at.node] != 0;
+Id KernelLowering::finish(const Instance& at) {
+  const Node& n = state_.graph[at.node];
+  is_exact_ = is_exact_ || state_.bitwise_comparable[at.node] != 0;
   std::vector<Id> src;
-  for (Id s : draft_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
+  for (Id s : state_.graph.sources(at.node))
+    src.push_back(instances_[source_instance(at, s)].value);
   if (n.op == Op::Pad) return padded(at, src[0]);
   if (n.op == Op::Reduce) return reduced(at, src[0]);
   if (n.op == Op::Iota) return graph_->cast(index_of(at.index)[0], n.dtype);
@@ -417,8 +418,8 @@ Id KernelLowering::finish(const Place& at) {
   return src[0];  // a view
 }
 
-Id KernelLowering::load(const Place& at) {
-  const Node& n = draft_.graph[at.node];
+Id KernelLowering::load(const Instance& at) {
+  const Node& n = state_.graph[at.node];
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
   const std::vector<Id> index = index_of(at.index);
   const Id flat = element(at.node, index);
@@ -433,7 +434,7 @@ Id KernelLowering::load(const Place& at) {
                      {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
 }
 
-/// Whether `value` is +0 wherever `gate` is false because it is made of loads that are.
+/// Whether `value` is +0 where `gate` is false, because the loads in it are.
 bool KernelLowering::zero_outside(Id value, Id gate) const {
   const Graph& g = *graph_;
   const Node* n = &g[value];
@@ -442,11 +443,11 @@ bool KernelLowering::zero_outside(Id value, Id gate) const {
   return n->op == Op::Load && n->src_count == 4 && g.sources(*n)[2] == gate;
 }
 
-Id KernelLowering::padded(const Place& at, Id value) {
+Id KernelLowering::padded(const Instance& at, Id value) {
   Graph& g = *graph_;
   if (at.valid == kNoId || zero_outside(value, at.inner_gate)) return value;
   if (g[value].op == Op::Reduce && static_cast<Op>(g.arg_list(value)[0]) == Op::Add) {
-    // The sum is 0 where each term is: then the loops of a sum around can merge with these.
+    // The sum is 0 where each term is: the loops of a sum around it can merge with its loops.
     const Node n = g[value];
     std::vector<Id> src(g.sources(n).begin(), g.sources(n).end());
     src[0] = padded(at, src[0]);
@@ -455,18 +456,18 @@ Id KernelLowering::padded(const Place& at, Id value) {
   return g.where(at.valid, value, g.constant(g[value].dtype, int64_t{0}));
 }
 
-Id KernelLowering::reduced(const Place& at, Id value) {
+Id KernelLowering::reduced(const Instance& at, Id value) {
   Graph& g = *graph_;
-  const Op op = static_cast<Op>(draft_.graph.arg_list(at.node)[0]);
+  const Op op = static_cast<Op>(state_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;
-  // Sums of small floats would lose too much, a maximum is one of them; a bool has no sum.
+  // Sums of small floats round too much; a maximum is exact. A bool has no sum.
   const bool rounds = is_float(dtype) && size_of(dtype) < 4 && op != Op::Max;
-  const DType wide = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
-  value = g.cast(value, wide);
+  const DType sum_dtype = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
+  value = g.cast(value, sum_dtype);
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;
   src.insert(src.end(), ranges.begin(), ranges.end());
-  const bool is_indexed = draft_.indexed[at.node] != 0;
+  const bool is_indexed = state_.indexed[at.node] != 0;
   const ListId list = is_indexed ? g.list({static_cast<int64_t>(op), kIndexed})
                                  : g.list({static_cast<int64_t>(op)});
   const Node inner = g[value];
@@ -475,21 +476,20 @@ Id KernelLowering::reduced(const Place& at, Id value) {
     src[0] = below[0];
     src.insert(src.end(), below.begin() + 1, below.end());
   }
-  const Id sum = g.add(Op::Reduce, wide, src, list);
-  if (dtype == DType::Bool) return g.binary(Op::CmpNe, sum, g.constant(wide, int64_t{0}));
+  const Id sum = g.add(Op::Reduce, sum_dtype, src, list);
+  if (dtype == DType::Bool) return g.binary(Op::CmpNe, sum, g.constant(sum_dtype, int64_t{0}));
   return g.cast(sum, dtype);
 }
 
 Id KernelLowering::param(Id node) {
   const uint32_t slot = slot_of(node);
   const uint32_t access = slot < outputs_.size() ? PGR_PARAM_WRITE : PGR_PARAM_READ;
-  return make_param(*graph_, draft_.graph[node].dtype,
-                    {slot, draft_.counts[node], access | PGR_PARAM_NO_ALIAS});
+  return make_param(*graph_, state_.graph[node].dtype,
+                    {slot, state_.counts[node], access | PGR_PARAM_NO_ALIAS});
 }
 
 ListId KernelLowering::index_list(std::span<const Id> index) {
-  const Dims values(index.begin(), index.end());
-  return graph_->list(values);
+  return graph_->list(Dims(index.begin(), index.end()));
 }
 
 std::vector<Id> KernelLowering::index_of(ListId list) const {

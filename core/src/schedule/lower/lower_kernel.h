@@ -1,4 +1,4 @@
-// Stored values as loops over scalars (ir/kernel_ast.h).
+// Turns stored values into loops over scalars (ir/kernel_ast.h).
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "schedule/draft.h"
 #include "schedule/lower/indexing.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad {
 class RangeSets;
@@ -16,50 +16,50 @@ class Simplifier;
 
 namespace plugrad::schedule {
 
-/// A kernel and the stored nodes of the draft behind its params, in param order.
+/// A kernel, and by parameter the stored node of the scheduler's graph.
 struct LoweredKernel {
   std::shared_ptr<KernelAst> ast;
   std::vector<Id> params;
 };
 
-/// Lowers kernels one after the other; keeps its working memory between them.
+/// Lowers kernels one after another; keeps its memory between them.
 class KernelLowering {
  public:
-  explicit KernelLowering(Draft& draft) : draft_(draft) {}
+  explicit KernelLowering(SchedulerState& state) : state_(state) {}
 
-  /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1
-  /// only.
+  /// The kernel that computes the stored nodes `outputs`, ascending. Their shapes differ in axes of
+  /// size 1 only.
   LoweredKernel lower(const std::vector<Id>& outputs);
 
-  /// The values that the kernel of `output` alone would compute at more than `most` indices each:
-  /// those nearest to the output, and none of what only they need.
+  /// The values that the kernel of `output` alone would compute at more than `most` indices: the
+  /// nearest to the output, without values that only they need.
   std::vector<Id> computed_too_often(Id output, size_t most);
 
  private:
-  // A node read at one index under one validity, inside one set of reduce loops.
-  struct Place {
+  // A node evaluated at one index, under one gate, inside one set of reduce loops.
+  struct Instance {
     Id node;
-    ListId index;         // one index expression an axis
-    Id gate;              // a condition outside of which the value does not matter; kNoId: none
+    ListId index;         // one index expression for each axis
+    Id gate;              // the value is only needed where this condition holds; kNoId: everywhere
     uint32_t loops;       // the reduce loops around it
-    uint32_t next;        // another place of the same node, or kNone
-    uint32_t number = 1;  // how many places of the node there are up to this one
-    Id value = kNoId;     // what it became
+    uint32_t next;        // another instance of the node, or kNone
+    uint32_t number = 1;  // instances of the node up to this one
+    Id value = kNoId;     // its node in the kernel
     bool entered = false;
-    // How the sources are read.
+    // The same for its sources.
     ListId inner_index = 0;
     Id inner_gate = kNoId;
     uint32_t inner_loops = 0;
     Id valid = kNoId;  // of a Pad
   };
-  // The loops of Reduces over the same sizes in the same surroundings: they are shared.
+  // The loops of Reduces over the same sizes inside the same loops: they share them.
   struct Loops {
     uint32_t outer;
     ListId sizes;
-    uint32_t phase;  // Reduces inside one another have different ones
+    uint32_t phase;  // differs for nested Reduces
     std::vector<Id> ranges;
   };
-  // An output: where its element of this iteration is stored, and what it is, once known.
+  // An output, with the index and, once lowered, the value of its element.
   struct Output {
     Id node, index, value;
   };
@@ -75,22 +75,22 @@ class KernelLowering {
   bool may_read(std::span<const Id> leaves) const;
   Id lower_value(Id root, ListId index);
   bool is_one_element(ListId index) const;
-  uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
-  uint32_t source_place(const Place& at, Id source);
-  void enter(Place& at);
-  void enter_movement(Place& at);
-  void enter_padding(Place& at, std::span<Id> inner);
-  void enter_reduce(Place& at);
-  Id finish(const Place& at);
-  Id load(const Place& at);
-  Id padded(const Place& at, Id value);
-  Id reduced(const Place& at, Id value);
+  uint32_t instance(Id node, ListId index, Id gate, uint32_t loops);
+  uint32_t source_instance(const Instance& at, Id source);
+  void enter(Instance& at);
+  void enter_movement(Instance& at);
+  void enter_padding(Instance& at, std::span<Id> inner);
+  void enter_reduce(Instance& at);
+  Id finish(const Instance& at);
+  Id load(const Instance& at);
+  Id padded(const Instance& at, Id value);
+  Id reduced(const Instance& at, Id value);
   bool zero_outside(Id value, Id gate) const;
-  bool differ_in_loops(const Place& a, const Place& b);
-  bool is_part_of_kept(Id node, const std::vector<Id>& kept) const;
+  bool differ_in_loops(const Instance& a, const Instance& b);
+  bool is_part_of_buffered(Id node, const std::vector<Id>& buffered) const;
   std::vector<std::vector<Id>> values_of(Id node);
   bool are_rows_of_operand(Id value, RangeSets& open);
-  Id mark_kept(Id sink);
+  Id mark_local_buffers(Id sink);
   bool is_leaf(Id node) const;
   bool is_storable(Id node) const;
   const Output* output(Id node) const;
@@ -107,7 +107,7 @@ class KernelLowering {
   ListId index_list(std::span<const Id> index);
   std::vector<Id> index_of(ListId list) const;
 
-  Draft& draft_;
+  SchedulerState& state_;
   std::vector<Output> outputs_;
   std::vector<Id> ranges_;  // the loops of the outputs
   uint32_t device_ = 0;
@@ -115,15 +115,15 @@ class KernelLowering {
   Graph* graph_ = nullptr;
   std::unique_ptr<Indexing> indexing_;
   std::function<Id(Id)> simplify_;
-  std::vector<uint32_t> first_;  // by draft node: its places
+  std::vector<uint32_t> first_;  // by tensor node: its first instance
   std::vector<Id> touched_;
-  std::vector<Place> places_;
+  std::vector<Instance> instances_;
   std::vector<uint32_t> stack_;
   std::vector<Loops> loops_;
-  std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
+  std::vector<uint32_t> phase_;  // by tensor node: nested Reduces on the longest path down
   std::vector<uint64_t> runs_;   // by node of the kernel
   std::vector<Id> params_;
-  std::unordered_map<Id, uint32_t> slots_;  // by node: its place in params_
+  std::unordered_map<Id, uint32_t> slots_;  // by node: its index in params_
   bool is_exact_ = false;
 };
 

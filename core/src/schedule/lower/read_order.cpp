@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/facts.h"
 #include "ir/kernel_ast.h"
 #include "plugrad/plugin_api/kernel_ir.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -48,7 +48,7 @@ SplitIndex split_index(const Graph& g, Id index) {
   return {index, 0};
 }
 
-/// Depth first, sources of commutative ops by their hashes.
+/// Depth first; sources of commutative ops in the order of their hashes.
 ReadOrder::ReadOrder(const KernelAst& ast) {
   const Graph& g = ast.graph;
   std::vector<uint64_t> hashes(g.size());

@@ -1,5 +1,6 @@
-#include "schedule/memory/in_place.h"
-
+// Finds outputs that may take the memory of an input (buffer donation): an output of the same form
+// that is written after the last read of the input, or by a kernel that reads each element of the
+// input only where it writes it. In such a kernel the two parameters may be one buffer.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,18 +8,18 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/facts.h"
 #include "ir/kernel_ast.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 namespace {
 
 using Kind = PlannedBuffer::Kind;
 
-// Of a smaller value memory is not worth asking whether somebody wants it.
+// Bytes below which reuse does not pay for its checks.
 constexpr int64_t kLeastBytes = 64 << 10;
 
-/// The steps that touch a buffer.
+/// The first and the last step that use a buffer.
 struct Touched {
   std::optional<size_t> first, last;
 };
@@ -32,22 +33,21 @@ std::vector<Touched> touched(const Plan& plan) {
   return out;
 }
 
-/// Dtype, device and number of elements: of two buffers of one form, one may lie where the other
-/// lies.
+/// Dtype, device and element count: equal for buffers that can replace each other.
 using Form = std::tuple<DType, uint32_t, int64_t>;
 Form form_of(const PlannedBuffer& buffer) {
   return {buffer.dtype, buffer.device, buffer.elem_count};
 }
 
-/// The only place of a buffer among a step's parameters.
+/// The parameter of a step that is the buffer; none unless it is exactly one.
 std::optional<uint32_t> slot_of(const Step& step, uint32_t buffer) {
   if (std::ranges::count(step.buffers, buffer) != 1) return std::nullopt;
   return static_cast<uint32_t>(std::ranges::find(step.buffers, buffer) - step.buffers.begin());
 }
 
-/// Whether every load of parameter `read` is of the element that is stored to `written` of what it
-/// is needed for. With a sum in the kernel that says nothing: sums wait in the output until they
-/// are finished. Stores with loops or gates of their own come one after the other.
+/// Whether every load of parameter `read` has the index of the store to `written`. False for
+/// kernels with sums, which keep partial sums in the output, and for several stores with loops or
+/// gates of their own, which run one after another.
 bool reads_where_it_writes(const KernelAst& ast, uint32_t written, uint32_t read) {
   const Graph& g = ast.graph;
   const auto stores = g.sources(ast.sink);
@@ -66,7 +66,7 @@ bool reads_where_it_writes(const KernelAst& ast, uint32_t written, uint32_t read
   });
 }
 
-/// The same kernel, of which these parameters may be one buffer.
+/// A copy of the kernel in which these parameters may be one buffer.
 std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint32_t other) {
   const Graph& from = ast.graph;
   auto made = std::make_shared<KernelAst>();
@@ -83,9 +83,7 @@ std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint3
     }
     sources.clear();
     for (Id source : from.sources(node)) sources.push_back(new_id[source]);
-    const bool has_list = op_info(node.op).arg == ArgKind::List;
-    new_id[id] =
-        g.add(node.op, node.dtype, sources, has_list ? g.list(from.arg_list(id)) : node.arg);
+    new_id[id] = copied_node(g, from, id, sources);
   }
   made->sink = new_id[ast.sink];
   made->param_count = ast.param_count;
@@ -95,19 +93,19 @@ std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint3
 
 class InPlaceFinder {
  public:
-  InPlaceFinder(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels, uint64_t& visits)
-      : plan_(plan),
+  InPlaceFinder(SchedulerState& state, StepKernels kernels)
+      : plan_(state.plan),
         kernels_(kernels),
-        visits_(visits),
-        touched_(touched(plan)),
-        is_root_(plan.buffers.size()) {
-    for (uint32_t root : plan.root_buffers) is_root_[root] = true;
-    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
-      if (plan.buffers[i].kind == Kind::Output && touched_[i].first)
-        outputs_[form_of(plan.buffers[i])].emplace(*touched_[i].first, i);
+        visits_(state.visits),
+        touched_(touched(plan_)),
+        is_root_(plan_.buffers.size()) {
+    for (uint32_t root : plan_.root_buffers) is_root_[root] = true;
+    for (uint32_t i = 0; i < plan_.buffers.size(); ++i)
+      if (plan_.buffers[i].kind == Kind::Output && touched_[i].first)
+        outputs_[form_of(plan_.buffers[i])].emplace(*touched_[i].first, i);
   }
 
-  /// The output that is written next after the last reading, or at it.
+  /// Finds the first output that is written at or after the last read of the input.
   void find_output_for(uint32_t input) {
     const auto outputs = outputs_.find(form_of(plan_.buffers[input]));
     const Touched& reads = touched_[input];
@@ -136,21 +134,20 @@ class InPlaceFinder {
   }
 
   Plan& plan_;
-  std::span<std::shared_ptr<KernelAst>> kernels_;
+  StepKernels kernels_;
   uint64_t& visits_;
   std::vector<Touched> touched_;
   std::vector<bool> is_root_;
-  // That no input has yet: the steps that write them first, and their numbers.
+  // Outputs without an input: the step that first writes them, and their number.
   std::map<Form, std::set<std::pair<size_t, uint32_t>>> outputs_;
 };
 
 }  // namespace
 
-void find_in_place(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels,
-                   const Options& options, uint64_t& visits) {
-  InPlaceFinder finder(plan, kernels, visits);
-  for (uint32_t input : options.replaced) {
-    const PlannedBuffer& buffer = plan.buffers[input];
+void find_in_place(SchedulerState& state, StepKernels kernels) {
+  InPlaceFinder finder(state, kernels);
+  for (uint32_t input : state.options.replaced) {
+    const PlannedBuffer& buffer = state.plan.buffers[input];
     if (buffer.elem_count * size_of(buffer.dtype) >= kLeastBytes) finder.find_output_for(input);
   }
 }

@@ -1,5 +1,5 @@
-// Integers and bools are rings of wrap-around arithmetic: constants move outward and meet, equal
-// terms merge.
+// Associativity of integers and bools, which wrap: constants move outward and merge, equal terms
+// merge.
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {

@@ -1,4 +1,4 @@
-// Bool algebra. "Not" is x ^ true; equality of bools becomes xor, their product and, their maximum
+// Bool algebra. "Not" is x ^ true; equality of bools is xor, their product is and, their maximum
 // or.
 #include "symbolic/rules/tables.h"
 
@@ -6,7 +6,7 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// not (x < c) is c - 1 < x, for integers, where c - 1 does not wrap.
+// not (x < c) is c - 1 < x for integers if c - 1 does not wrap.
 Id negate_less_constant(Graph& g, const Match& m) {
   const DType dtype = g[m[x]].dtype;
   const int64_t c = const_int(g, m[c0]);

@@ -1,5 +1,4 @@
-// Casts that change nothing, and casts of casts. Integers wrap when cast to integers; floats
-// saturate.
+// Casts without effect, and casts of casts. Integers wrap when cast to integers; floats saturate.
 #include "ir/fold.h"
 #include "symbolic/rules/tables.h"
 
@@ -34,7 +33,7 @@ bool integer_or_bool(DType dtype) {
   return is_integer(dtype) || dtype == DType::Bool;
 }
 
-// Narrowing wraps modulo 2^bits, so only the last width counts.
+// Narrowing wraps modulo 2^bits: only the last width counts.
 bool narrows(DType through, DType to) {
   const auto bits = [](DType d) { return d == DType::Index ? 8u : size_of(d); };
   return is_integer(through) && is_integer(to) && bits(to) <= bits(through);
@@ -46,7 +45,7 @@ Id cast_of_cast(Graph& g, const Match& m) {
   const DType from = g[inner].dtype, through = g[g[m.root].src[0]].dtype, to = g[m.root].dtype;
   if (integer_or_bool(from) && narrows(through, to)) return g.cast(inner, to);
   if (!keeps_values(g, inner, through, bounds)) return kNoMatch;
-  // i8 -1 by way of f32 to u8 saturates to 0, while the direct cast wraps to 255.
+  // i8 -1 cast to f32 and to u8 saturates to 0; the direct cast wraps to 255.
   const bool saturates = integer_or_bool(from) && is_float(through) && is_integer(to);
   if (saturates && !keeps_values(g, inner, to, bounds)) return kNoMatch;
   return g.cast(inner, to);

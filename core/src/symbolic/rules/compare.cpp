@@ -1,4 +1,4 @@
-// Comparisons: of sums in index arithmetic, of casts, with themselves.
+// Comparisons of index sums, of casts, and of a value with itself.
 //   before  r0*4 + r1 + 8 < 20      after  r0 < 3      (0 <= r1 < 4)
 #include <numeric>
 
@@ -19,7 +19,7 @@ int64_t common_factor(const Linear& sum) {
   return factor;
 }
 
-// The sum as left and right of a comparison with no negative factor: left - right is the sum.
+// Splits a sum into left - right with positive factors on both sides.
 struct Sides {
   Linear left, right;
 };
@@ -50,8 +50,8 @@ std::optional<Linear> difference(Graph& g, Id a, Id b) {
   return left;
 }
 
-// f*H + S < 0, S including the constant, is H + floor(S / f) < 0: simpler when that quotient is one
-// number.
+// f*H + S < 0, with the constant in S, is H + floor(S / f) < 0: simpler if that quotient is
+// constant.
 bool drop_small_terms(Linear& sum, Bounds& bounds) {
   for (const Term& t : sum.terms) {
     const int64_t f = std::abs(t.factor);
@@ -125,7 +125,7 @@ Id equal_index(Graph& g, const Match& m) {
   return build_comparison(g, op, *sum);
 }
 
-// Both sides cast from one dtype that the cast keeps: compare before.
+// Compares before two casts from one dtype that keep the value.
 Id compare_casts(Graph& g, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const Id a = m[x], b = m[y];
@@ -136,14 +136,14 @@ Id compare_casts(Graph& g, const Match& m) {
   return g.binary(g[m.root].op, a, b);
 }
 
-// -127 of i8 and 4294967169 of u32 have the same low bits, and are not the same number.
+// -127 of i8 and 4294967169 of u32 have the same low bits, but are different numbers.
 bool same_number(const Graph& g, Id a, Id b) {
   if (is_float(g[a].dtype) || is_float(g[b].dtype)) return const_float(g, a) == const_float(g, b);
   const auto above = [&](Id id) { return g[id].dtype == DType::U64 && const_int(g, id) < 0; };
   return const_int(g, a) == const_int(g, b) && above(a) == above(b);
 }
 
-// A cast against a constant: against the same number in the dtype before, when it has that number.
+// Compares before a cast if the constant has the same value in the dtype before.
 Id compare_cast_constant(Graph& g, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const Node n = g[m.root];

@@ -1,4 +1,4 @@
-// Ops on constants become constants, and so does any integer node that can only have one value.
+// Constant folding, also of integer nodes whose bounds leave one value.
 #include "ir/fold.h"
 #include "ir/range.h"
 #include "symbolic/rules/tables.h"
@@ -13,13 +13,13 @@ Id fold_node(Graph& g, const Match& m) {
   return bits ? g.add(Op::Const, n.dtype, {}, *bits) : kNoMatch;
 }
 
-// U64 is left out: its bounds are clamped. So are the ends of int64_t, which may be saturated.
+// Not for U64, whose bounds are clamped, nor for the ends of int64_t, which may be saturated.
 Id only_value(Graph& g, const Match& m) {
   const Interval values = m.context<Algebra>().bounds[m.root];
   const DType dtype = g[m.root].dtype;
   const bool exact = values.lo != INT64_MIN && values.hi != INT64_MAX && dtype != DType::U64;
   if (g[m.root].op == Op::Range && is_bounded(g[m.root]))
-    return kNoMatch;  // it may run over nothing
+    return kNoMatch;  // it may be an empty loop
   return values.is_const() && exact ? g.constant(dtype, values.lo) : kNoMatch;
 }
 

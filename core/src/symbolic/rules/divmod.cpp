@@ -1,9 +1,9 @@
-// Each step below rewrites  x // c  and  x % c  for a sum x in unbounded integers:
-//   whole multiples   terms whose factor c divides leave the quotient, and vanish from the modulus
-//   one period        when the rest stays in [q*c, (q+1)*c) the quotient is q
-//   congruence        smaller factors, equal modulo c, where they give one period
+// Rewrites x // c and x % c for a sum x in unbounded integers:
+//   whole multiples   terms with a factor divisible by c become quotient, not modulus
+//   one period        if the remainder stays in [q*c, (q+1)*c) the quotient is q
+//   congruence        smaller factors, equal modulo c, if they give one period
 //   common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g
-//   nested            (y // a) // b is y // (a*b);  (y % a) % b is y % b where b divides a
+//   nested            (y // a) // b is y // (a*b);  (y % a) % b is y % b if b divides a
 #include "symbolic/rules/divmod.h"
 
 #include <numeric>
@@ -14,10 +14,10 @@ namespace plugrad {
 namespace {
 
 struct Split {
-  Linear quotient, remainder;  // x == c * quotient + remainder, exactly
+  Linear quotient, remainder;  // x == c * quotient + remainder
 };
 
-// The quotient takes the whole multiples; the constant of the remainder lies in [0, c).
+// The quotient takes whole multiples; the constant of the remainder lies in [0, c).
 Split take_multiples(const Linear& x, int64_t c) {
   Split s;
   for (const Term& t : x.terms) {
@@ -31,8 +31,8 @@ Split take_multiples(const Linear& x, int64_t c) {
   return s;
 }
 
-// Moves multiples of c from the remainder's factors to the quotient: 13 becomes 1, 11 becomes -1 (c
-// 12).
+// Moves multiples of c from the remainder's factors to the quotient: for c 12, 13 becomes 1 and 11
+// becomes -1.
 Split take_congruent(const Split& from, int64_t c) {
   Split s{from.quotient, {}};
   s.remainder.constant = from.remainder.constant;
@@ -45,8 +45,8 @@ Split take_congruent(const Split& from, int64_t c) {
   return s;
 }
 
-// When the remainder stays in one period of c, the quotient is known: returns x // c and leaves x %
-// c.
+// If the remainder stays in one period of c, the quotient is constant: returns x // c and leaves x
+// % c.
 std::optional<Split> in_one_period(Split s, int64_t c, Bounds& bounds) {
   const Interval values = interval_of(s.remainder, bounds);
   if (values.lo == INT64_MIN || values.hi == INT64_MAX) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<Split> in_one_period(Split s, int64_t c, Bounds& bounds) {
   return s;
 }
 
-// x // c and x % c, both as sums, when both are free of division.
+// x // c and x % c as sums, if both are free of division.
 std::optional<Split> divide_exactly(const Linear& x, int64_t c, Bounds& bounds) {
   const Split s = take_multiples(x, c);
   if (auto found = in_one_period(s, c, bounds)) return found;
@@ -100,8 +100,8 @@ class Division {
     return changed_ ? std::optional(whole(x_, c_)) : std::nullopt;
   }
 
-  // The sum that is the division of `x` by `c`, unsimplified. Other dtypes than Index wrap: then
-  // `x` and `c` have to fit, or the result does not hold.
+  // The division of `x` by `c` as a sum, unsimplified. Dtypes other than Index wrap: the result
+  // only holds if `x` and `c` fit.
   Linear whole(const Linear& x, int64_t c) {
     if (dtype_ != DType::Index) {
       const Interval all = dtype_interval(dtype_), values = interval_of(x, bounds_);
@@ -111,7 +111,7 @@ class Division {
                           g_.constant(dtype_, c)));
   }
 
-  // a * (y % n) is a * y modulo c where c divides a * n: only the modulus may see it that way.
+  // a * (y % n) is a * y modulo c if c divides a * n: only valid for the modulus.
   void drop_inner_modulus() {
     if (is_div_) return;
     for (bool again = true; again;) {
@@ -132,7 +132,7 @@ class Division {
     }
   }
 
-  // x = f * high + low with 0 <= low < f, f dividing c: x // c is high // (c / f).
+  // x = f * high + low with 0 <= low < f and f dividing c: x // c is high // (c / f).
   std::optional<Linear> by_common_factor() {
     for (const Term& t : x_.terms) {
       const int64_t f = std::gcd(t.factor, c_);
@@ -155,14 +155,14 @@ class Division {
     return is_div_ ? plus(s.quotient, whole(s.remainder, c_)) : whole(s.remainder, c_);
   }
 
-  // (y // a + k) // c is (y + k*a) // (a*c);  (y % a) // c is (y // c) % (a / c) where c divides a.
+  // (y // a + k) // c is (y + k*a) // (a*c);  (y % a) // c is (y // c) % (a / c) if c divides a.
   std::optional<Linear> by_nesting() {
     if (!is_div_ || x_.terms.size() != 1 || x_.terms[0].factor != 1) return std::nullopt;
     const Node& n = g_[x_.terms[0].id];
     if ((n.op != Op::FloorDiv && n.op != Op::FloorMod) || !is_const(g_, n.src[1]))
       return std::nullopt;
     const int64_t a = const_int(g_, n.src[1]);
-    // The sum of another dtype may have wrapped: it stays one term.
+    // A sum of another dtype may have wrapped: it stays one term.
     auto y = dtype_ == DType::Index ? linear_of(g_, n.src[0]) : term(n.src[0]);
     int64_t product, offset;
     if (a <= 0 || !y) return std::nullopt;
@@ -186,8 +186,7 @@ class Division {
   bool changed_ = false, fits_ = true;
 };
 
-// Finds a partner for t = factor * (y % n): n * factor * (y // n). What they make together is
-// factor * y.
+// Finds n * factor * (y // n) for t = factor * (y % n): their sum is factor * y.
 bool merge_pair(Graph& g, Linear& sum, const Term& t) {
   const Node n = g[t.id];
   if (n.op != Op::FloorMod || !is_const(g, n.src[1])) return false;

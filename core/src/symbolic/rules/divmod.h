@@ -5,10 +5,10 @@
 
 namespace plugrad {
 
-/// A simpler node for FloorDiv or FloorMod `id` by a positive constant, or nothing.
+/// A simpler node for FloorDiv or FloorMod `id` by a positive constant; none if there is none.
 std::optional<Id> split_quotient(Graph& g, Id id, Bounds& bounds);
 
-/// Puts x % n and n * (x // n) together, also in the forms that division leaves behind.
+/// Merges x % n and n * (x // n), also in the forms that division leaves behind.
 void recombine(Graph& g, Linear& sum);
 
 }  // namespace plugrad

@@ -1,5 +1,5 @@
-// The set `fast`, opt-in: as if floats were real numbers. Last bits may differ, -0 may become +0,
-// NaN and infinity may vanish.
+// The opt-in rules `fast`, which treat floats as real numbers. Last bits may differ, -0 may become
+// +0, NaN and infinity may vanish.
 #include "symbolic/reduction.h"
 #include "symbolic/rules/tables.h"
 

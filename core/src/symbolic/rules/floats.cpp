@@ -8,7 +8,7 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// x / 2^k and x * 2^-k are rounded from the same real number, when 2^-k is a normal number.
+// x / 2^k and x * 2^-k round the same real number if 2^-k is a normal number.
 Id divide_by_power(Graph& g, const Match& m) {
   const double divisor = const_float(g, m[c0]);
   int exponent;

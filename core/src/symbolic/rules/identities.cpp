@@ -1,4 +1,4 @@
-// Identities of integer and bool ops, and the canonical form: no Sub and no Neg on integers.
+// Identities of integer and bool ops. Canonical integers have no Sub and no Neg.
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {
@@ -10,7 +10,7 @@ bool never_zero(const Graph&, const Match& m) {
   return !m.context<Algebra>().bounds[m[x]].contains(0);
 }
 
-// The literal -1 is the highest number of an unsigned dtype.
+// The literal -1 is the largest value of an unsigned dtype.
 bool is_signed(const Graph& g, const Match& m) {
   return !is_unsigned(g[m.root].dtype);
 }
@@ -18,7 +18,7 @@ bool is_signed(const Graph& g, const Match& m) {
 Id larger_by_bounds(Graph&, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const Interval a = bounds[m[x]], b = bounds[m[y]];
-  // The clamped end of U64 is no bound, but then hi is the highest number and neither test holds…
+  // For a clamped U64 bound, hi is the largest value and neither test holds.
   if (a.lo >= b.hi && b.hi != INT64_MAX) return m[x];
   if (b.lo >= a.hi && a.hi != INT64_MAX) return m[y];
   return kNoMatch;

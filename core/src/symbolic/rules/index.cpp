@@ -1,5 +1,4 @@
-// Index arithmetic on linear sums: one form for equal sums, floor division and modulus by
-// constants.
+// Index arithmetic: one form for equal linear sums, floor division and modulus by constants.
 //   before  ((r0*28 + r1 + 28) // 28) % 28      after  (r0 + 1) % 28      (r1 < 28)
 
 #include "symbolic/rules/divmod.h"
@@ -9,7 +8,7 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// What a term of a sum multiplies, when `id` is a single term; kNoId otherwise.
+// The node that a single term multiplies; kNoId for other nodes.
 Id atom_of(const Graph& g, Id id) {
   if (g[id].op == Op::Mul && is_const(g, g[id].src[1])) id = g[id].src[0];
   const Op op = g[id].op;
@@ -18,7 +17,7 @@ Id atom_of(const Graph& g, Id id) {
   return sum ? kNoId : id;
 }
 
-// Most sums have two terms that do not meet: nothing to look for.
+// Most sums have two unrelated terms: stop early.
 bool is_plain_pair(const Graph& g, const Node& n) {
   const Id left = atom_of(g, n.src[0]);
   if (left == kNoId || is_const(g, n.src[1])) return left != kNoId;
@@ -27,7 +26,7 @@ bool is_plain_pair(const Graph& g, const Node& n) {
   return g[left].op != Op::FloorMod && g[right].op != Op::FloorMod;
 }
 
-// Equal sums become one node: terms by id, constant last, x % c + c * (x // c) put together.
+// Equal sums become one node: terms by id, constant last, x % c + c * (x // c) merged.
 Id canonical_sum(Graph& g, const Match& m) {
   if (is_plain_pair(g, g[m.root])) return kNoMatch;
   auto sum = linear_of(g, m.root);

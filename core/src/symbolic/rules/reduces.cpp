@@ -1,4 +1,4 @@
-// Reductions in loop form that have nothing to do: ranges that became constants, and empty loops.
+// Removes constant ranges of reductions in loop form, and empty loops.
 #include <cmath>
 #include <span>
 #include <vector>
@@ -11,9 +11,9 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// A range of one iteration is simplified to 0; the Reduce forgets it. Expanded kernels have several
-// values before the ranges, which may be constants too: those have the dtype of the Reduce, ranges
-// are of dtype Index.
+// A range of one iteration was simplified to 0 and leaves the Reduce. Expanded kernels have several
+// values before the ranges, which may be constants, too: they have the dtype of the Reduce, ranges
+// have dtype Index.
 Id drop_constant_ranges(Graph& g, const Match& m) {
   const auto sources = g.sources(m.root);
   const DType dtype = g[m.root].dtype;

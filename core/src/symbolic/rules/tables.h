@@ -1,4 +1,4 @@
-// The rule tables, one subject a file, and what their functions may ask.
+// The rule tables, one subject for each file, and the context of their functions.
 #pragma once
 
 #include "symbolic/linear.h"
@@ -18,7 +18,7 @@ struct Algebra {
 std::span<const Rule>
 constant_rules();  ///< ops on constants, and nodes whose bounds leave one value
 std::span<const Rule> identity_rules();       ///< x * 1, x + 0, x & x, …
-std::span<const Rule> associativity_rules();  ///< constants outward; equal terms together
+std::span<const Rule> associativity_rules();  ///< constants outward; equal terms merge
 std::span<const Rule> float_rules();          ///< exact float identities
 std::span<const Rule> where_rules();
 std::span<const Rule> cast_rules();
@@ -26,18 +26,19 @@ std::span<const Rule> compare_rules();
 std::span<const Rule> boolean_rules();
 std::span<const Rule> index_rules();  ///< linear sums, floor division and modulus
 
-std::span<const Rule> validity_rules();  ///< conditions of accesses: implied clauses, known gates
+std::span<const Rule>
+validity_rules();  ///< conditions of accesses: implied clauses, constant gates
 
-std::span<const Rule> reduce_rules();    ///< reductions over nothing; part of the strict set
+std::span<const Rule> reduce_rules();    ///< empty reductions; part of the strict set
 std::span<const Rule> fast_rules();      ///< the opt-in set
 std::span<const Rule> collapse_rules();  ///< for collapse_reduces
 
-/// Whether a cast of `id` to dtype `to` keeps every value that it can have.
+/// Whether a cast of `id` to dtype `to` keeps every value of its interval.
 bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds);
 
 /// The rules of a set, followed by `more`.
 RuleTable table_of(RuleSet sets, std::initializer_list<std::span<const Rule>> more = {});
-/// What a Simplifier applies.
+/// The table of a Simplifier.
 const RuleTable& simplifier_table(RuleSet sets);
 
 }  // namespace plugrad

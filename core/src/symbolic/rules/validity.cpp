@@ -1,5 +1,5 @@
-// Conditions that say where memory may be read: clauses that others imply, choices that repeat a
-// gate, gates that are always open or always closed.
+// Simplifies conditions of memory accesses: implied clauses, choices that repeat a gate, constant
+// gates.
 //   before  (x < 6) & (x < 25) & (x + y < 40)            after  x < 6                    (y < 4)
 //   before  where(g, max(load(a, i, g, 0), 0), 0)        after  max(load(a, i, g, 0), 0)
 #include <algorithm>
@@ -17,10 +17,10 @@ constexpr int kMostDepth = 6;
 
 struct Clause {
   Id id;
-  std::optional<Linear> sum;  // the clause says that it is below 0; nothing: some other condition
+  std::optional<Linear> sum;  // the clause is sum < 0; none: another condition
 };
 
-// The clauses of a conjunction; nothing when there are too many.
+// The clauses of a conjunction; none if there are too many.
 std::vector<Clause> clauses_of(const Graph& g, Id condition) {
   std::vector<Clause> out;
   std::vector<Id> todo{condition};
@@ -52,10 +52,10 @@ std::vector<Clause> clauses_of(const Graph& g, Id condition) {
   return out;
 }
 
-// Intervals of terms where some clauses hold.
-class Known {
+// Intervals of terms under some clauses.
+class Assumptions {
  public:
-  explicit Known(Bounds& bounds) : bounds_(bounds) {}
+  explicit Assumptions(Bounds& bounds) : bounds_(bounds) {}
 
   // factor * term + constant < 0
   void assume(const Linear& sum) {
@@ -69,7 +69,7 @@ class Known {
       now.lo = std::max(now.lo, floor_div(sum.constant, -factor) + 1);
     by_term_[id] = now;
   }
-  // All values of the sum. An interval that has become empty stays what it was: the caller finds
+  // All values of the sum. An interval that becomes empty keeps its value: the caller detects
   // contradictions.
   Interval of(const Linear& sum) {
     Interval total{sum.constant, sum.constant};
@@ -86,29 +86,29 @@ class Known {
   std::map<Id, Interval> by_term_;
 };
 
-// The same terms, and a sum that is never less: where that is below 0, so is this one.
+// Whether sum <= other with equal terms: then other < 0 implies sum < 0.
 bool follows_from(const Linear& sum, const Linear& other) {
   return sum.terms == other.terms && sum.constant <= other.constant;
 }
 
 enum class Truth : uint8_t { Unknown, Always, Never };
 
-// What the clause is where the clauses marked hold.
+// The value of the clause under the marked clauses.
 Truth truth_under(const Clause& clause, std::span<const Clause> clauses,
                   const std::vector<bool>& holds, Bounds& bounds) {
   if (!clause.sum) return Truth::Unknown;
-  Known known(bounds);
+  Assumptions assumed(bounds);
   for (size_t i = 0; i < clauses.size(); ++i) {
     if (!holds[i] || !clauses[i].sum) continue;
     if (follows_from(*clause.sum, *clauses[i].sum)) return Truth::Always;
-    known.assume(*clauses[i].sum);
+    assumed.assume(*clauses[i].sum);
   }
-  const Interval values = known.of(*clause.sum);
+  const Interval values = assumed.of(*clause.sum);
   if (values.lo > values.hi) return Truth::Unknown;
   return values.hi < 0 ? Truth::Always : values.lo >= 0 ? Truth::Never : Truth::Unknown;
 }
 
-// A conjunction without the clauses that the others imply.
+// Removes clauses of a conjunction that the others imply.
 Id drop_implied(Graph& g, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const std::vector<Clause> clauses = clauses_of(g, m.root);
@@ -145,8 +145,7 @@ bool is_exact_op(Op op) {
          op != Op::Bitcast;
 }
 
-// The constant that a value is where `open` is false, because the loads in it are closed there;
-// kNoId for none.
+// The constant value where `open` is false, because its loads are gated off there; kNoId for none.
 Id value_when_closed(Graph& g, Id value, Id open, Bounds& bounds, int depth) {
   if (is_const(g, value)) return value;
   const auto sources = g.sources(value);
@@ -164,7 +163,7 @@ Id value_when_closed(Graph& g, Id value, Id open, Bounds& bounds, int depth) {
   return is_const(g, result) ? result : kNoId;
 }
 
-// A choice of what the value is anyway.
+// Removes a choice of the value that holds anyway.
 Id drop_choice(Graph& g, const Match& m) {
   const Id value = m[y];
   if (is_const(g, value)) return value == m[c0] ? value : kNoMatch;

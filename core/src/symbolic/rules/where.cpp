@@ -1,11 +1,11 @@
-// Selections: known conditions, equal arms, nested selections, and ops moved into constant arms.
+// Selections: constant conditions, equal arms, nested selections, and ops moved into constant arms.
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {
 using namespace rules;
 
-// `true` as a pattern is any constant 1: the result's dtype has to be asked for.
+// The pattern `true` matches any constant 1: the rule must ask for the result's dtype.
 constexpr Pattern bools(Pattern p) {
   return of_class(p, kBoolClass);
 }

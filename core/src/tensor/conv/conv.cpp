@@ -19,7 +19,7 @@ bool is_half(DType dtype) {
 
 /// The accumulation dtype, and the dtype of the result.
 struct Dtypes {
-  DType wide, result;
+  DType compute, result;
 };
 
 Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weight,
@@ -90,7 +90,7 @@ Tensor convolve(std::string_view function, const Tensor& given, const Tensor& we
   const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
   Padding::Sides sides = tensor::sides_of(function, o.padding, w), cuts(sides.size());
-  const Tensor padded = tensor::pad_image(x.cast(dtypes.wide), sides);
+  const Tensor padded = tensor::pad_image(x.cast(dtypes.compute), sides);
   tensor::require_windows(function, w, x, padded);
   Shape shape = {x.size(0), weight.size(0)};
   autodiff::List padding;
@@ -101,8 +101,8 @@ Tensor convolve(std::string_view function, const Tensor& given, const Tensor& we
                    {sides[i].first - cuts[i].first, sides[i].second - cuts[i].second});
   }
   if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) padding.clear();
-  const Tensor image = tensor::pad_image(x.cast(dtypes.wide), cuts);
-  const Tensor kernel = weight.cast(dtypes.wide);
+  const Tensor image = tensor::pad_image(x.cast(dtypes.compute), cuts);
+  const Tensor kernel = weight.cast(dtypes.compute);
   Tensor y;
   {
     Recorder r(function);
@@ -157,7 +157,7 @@ Tensor convolve_back(std::string_view function, const Tensor& given, const Tenso
             "[{}] nothing is left of axis {}: {} elements less padding of {} and {}", function,
             i + 2, image[i], -sides[i].first, -sides[i].second);
   }
-  const Tensor y = x.cast(dtypes.wide), kernel = weight.cast(dtypes.wide);
+  const Tensor y = x.cast(dtypes.compute), kernel = weight.cast(dtypes.compute);
   Tensor whole;
   {
     Recorder r(function);

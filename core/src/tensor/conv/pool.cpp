@@ -121,13 +121,13 @@ Tensor numbers_from_end(const Tensor& x, int64_t axes, Tensor& count) {
   for (int64_t i = 0; i < axes; ++i) varies |= tensor::has_variable_size(x, x.ndim() - axes + i);
   if (!varies) return number;
   count = Tensor(1);
-  Tensor place = 0;
+  Tensor index = 0;
   for (int64_t i = 0; i < axes; ++i) {
     const AxisSize size = tensor::axis_size(x, x.ndim() - axes + i);
-    place = place * size.count + tensor::counter(image[static_cast<size_t>(i)], axes, i);
+    index = index * size.count + tensor::counter(image[static_cast<size_t>(i)], axes, i);
     count = count * size.count;
   }
-  number = count - place;
+  number = count - index;
   for (int64_t i = 0; i < axes; ++i)
     number = tensor::limited(number, i, tensor::axis_size(x, x.ndim() - axes + i));
   return number;
@@ -143,8 +143,8 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x,
   Tensor count;
   const Tensor from_end = view_of(p, numbers_from_end(x, axes, count), 0);
   const Tensor hit = (view == largest) | view.isnan();
-  const Tensor place = count - where(hit, from_end, 0).max(p.kernel_axes());
-  return {limited_windows(p, view.max(p.kernel_axes()), x), limited_windows(p, place, x)};
+  const Tensor index = count - where(hit, from_end, 0).max(p.kernel_axes());
+  return {limited_windows(p, view.max(p.kernel_axes()), x), limited_windows(p, index, x)};
 }
 
 /// The number of elements of each window that lie in [low, high); window i starts at i * stride -
@@ -162,8 +162,8 @@ Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t befor
 Tensor avg_pool(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  const Tensor wide = x.cast(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
-  const Tensor sum = view_of(p, wide, 0).sum(p.kernel_axes());
+  const Tensor promoted = x.cast(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
+  const Tensor sum = view_of(p, promoted, 0).sum(p.kernel_axes());
   const DType result = tensor::real_dtype(x.dtype());
   const bool padded = p.own != Sides(p.own.size());
   if (p.all == p.own && (o.count_include_pad || !padded))

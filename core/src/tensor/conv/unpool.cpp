@@ -39,19 +39,19 @@ Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
   return given;
 }
 
-Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& places, int64_t axes,
+Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& indices, int64_t axes,
                   const PerAxis& kernel, const UnpoolOptions& o) {
   require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
           axes);
-  require(is_integer(places.dtype()), "[{}] places are {}, not integers", function,
-          name_of(places.dtype()));
-  require(places.shape() == x.shape(), "[{}] places {} and elements {} differ in shape", function,
-          to_string(places.shape()), to_string(x.shape()));
+  require(is_integer(indices.dtype()), "[{}] indices are {}, not integers", function,
+          name_of(indices.dtype()));
+  require(indices.shape() == x.shape(), "[{}] indices {} and elements {} differ in shape", function,
+          to_string(indices.shape()), to_string(x.shape()));
   const Shape sizes = unpooled_sizes(function, x, axes, kernel, o);
   int64_t count = 1, pooled = 1;
   for (int64_t size : sizes) count *= size;
   for (int64_t i = -axes; i < 0; ++i) pooled *= x.size(i);
-  const Tensor inside = tensor::in_range(function, "place", places, 0, count);
+  const Tensor inside = tensor::in_range(function, "index", indices, 0, count);
   Shape flat = x.shape();
   flat.resize(flat.size() - static_cast<size_t>(axes));
   Shape image = flat;
@@ -67,17 +67,17 @@ Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& plac
 
 }  // namespace
 
-Tensor max_unpool1d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+Tensor max_unpool1d(const Tensor& x, const Tensor& indices, const PerAxis& kernel,
                     const UnpoolOptions& o) {
-  return max_unpool("max_unpool1d", x, places, 1, kernel, o);
+  return max_unpool("max_unpool1d", x, indices, 1, kernel, o);
 }
-Tensor max_unpool2d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+Tensor max_unpool2d(const Tensor& x, const Tensor& indices, const PerAxis& kernel,
                     const UnpoolOptions& o) {
-  return max_unpool("max_unpool2d", x, places, 2, kernel, o);
+  return max_unpool("max_unpool2d", x, indices, 2, kernel, o);
 }
-Tensor max_unpool3d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+Tensor max_unpool3d(const Tensor& x, const Tensor& indices, const PerAxis& kernel,
                     const UnpoolOptions& o) {
-  return max_unpool("max_unpool3d", x, places, 3, kernel, o);
+  return max_unpool("max_unpool3d", x, indices, 3, kernel, o);
 }
 
 }  // namespace plugrad

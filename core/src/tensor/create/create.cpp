@@ -15,7 +15,7 @@ using tensor::Recorder;
 
 namespace {
 
-uint32_t place_of(Recorder& r, std::string_view device) {
+uint32_t device_number(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);
 }
 
@@ -67,10 +67,10 @@ Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t cou
   const bool is_small = std::ranges::all_of(std::array{first.whole, by.whole, last, count},
                                             [](int64_t v) { return holds(DType::I32, v); });
   const DType counter = is_small ? DType::I32 : DType::I64;
-  Tensor places = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
-  if (by.whole != 1) places = places * by.whole;
-  if (first.whole != 0) places = places + first.whole;
-  return places.cast(stored);
+  Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
+  if (by.whole != 1) numbers = numbers * by.whole;
+  if (first.whole != 0) numbers = numbers + first.whole;
+  return numbers.cast(stored);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DTyp
                     std::string_view device) {
   Recorder r("full");
   checked_count("full", shape);
-  r.place(place_of(r, device));
+  r.place(device_number(r, device));
   const Id value = r.use(scalar);
   require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
           to_string(scalar.shape()));
@@ -128,7 +128,7 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   require(!to_whole || (std::trunc(first.real) == first.real && std::trunc(by.real) == by.real),
           "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
           by.real, first.real);
-  r.place(place_of(r, device));
+  r.place(device_number(r, device));
   const bool are_whole = first.is_whole && last.is_whole && by.is_whole;
   const int64_t count = are_whole ? whole_steps(first.whole, last.whole, by.whole)
                                   : real_steps(first.real, last.real, by.real);
@@ -138,11 +138,11 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
     stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
   if (!is_float(stored)) return whole_range(r, first, by, count, stored);
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
-  Tensor places = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
-  places = places.cast(stored == DType::F64 ? DType::F64 : DType::F32);
-  if (by.real != 1) places = places * by.real;
-  if (first.real != 0) places = places + first.real;
-  return places.cast(stored);
+  Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
+  numbers = numbers.cast(stored == DType::F64 ? DType::F64 : DType::F32);
+  if (by.real != 1) numbers = numbers * by.real;
+  if (first.real != 0) numbers = numbers + first.real;
+  return numbers.cast(stored);
 }
 
 // Counts from the nearer end, so that both ends are exact.
@@ -154,8 +154,9 @@ Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
   if (count == 1) return full({1}, start, DType::F64, device).cast(dtype);
   const double step = (stop - start) / static_cast<double>(count - 1);
   const DType counter = dtype == DType::F64 ? DType::F64 : DType::F32;
-  const Tensor place = arange(0, count, 1, counter, device), to_end = count - 1 - place;
-  return plugrad::where(place < count / 2, place * step + start, stop - to_end * step).cast(dtype);
+  const Tensor number = arange(0, count, 1, counter, device), to_end = count - 1 - number;
+  return plugrad::where(number < count / 2, number * step + start, stop - to_end * step)
+      .cast(dtype);
 }
 
 Tensor Tensor::eye(int64_t n, int64_t m, DType dtype, std::string_view device) {
@@ -171,18 +172,18 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view i
           "[meshgrid] indexing is \"{}\"; known are \"ij\" and \"xy\"", indexing);
   const size_t rank = axes.size();
   const bool swapped = indexing == "xy" && rank > 1;
-  const auto place = [&](size_t i) { return swapped && i < 2 ? 1 - i : i; };
+  const auto axis_of = [&](size_t i) { return swapped && i < 2 ? 1 - i : i; };
   Shape shape(rank, 1);
   for (size_t i = 0; i < rank; ++i) {
     require(axes[i].defined() && axes[i].ndim() <= 1,
             "[meshgrid] tensor {} has shape {}; one axis or none is wanted", i,
             axes[i].defined() ? to_string(axes[i].shape()) : "none");
-    shape[place(i)] = axes[i].numel();
+    shape[axis_of(i)] = axes[i].numel();
   }
   std::vector<Tensor> grid;
   for (size_t i = 0; i < rank; ++i) {
     Shape along(rank, 1);
-    along[place(i)] = axes[i].numel();
+    along[axis_of(i)] = axes[i].numel();
     grid.push_back(axes[i].reshape(along).expand(shape));
   }
   return grid;
@@ -226,9 +227,9 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType d
   require(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
   require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
           bytes.size() / size, count, to_string(shape));
-  const uint32_t place = place_of(r, device);
-  return r.done(owner ? r.session().store_shared(shape, dtype, place, bytes, std::move(owner))
-                      : r.session().store_host(shape, dtype, place, bytes));
+  const uint32_t number = device_number(r, device);
+  return r.done(owner ? r.session().store_shared(shape, dtype, number, bytes, std::move(owner))
+                      : r.session().store_host(shape, dtype, number, bytes));
 }
 
 }  // namespace plugrad

@@ -71,12 +71,12 @@ Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
   return key;
 }
 
-/// Word number `place` of a draw of `count` words: the first half are the low words of the counter
+/// Word `number` of a draw of `count` words: the first half are the low words of the counter
 /// pairs (i, i + half), the second half their high words.
-Tensor word_at(const Tensor& key, const Tensor& place, uint64_t count) {
+Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
   const auto half = static_cast<int64_t>((count + 1) / 2);
-  const Tensor high = place >= half;
-  Tensor x0 = where(high, place - half, place), x1 = x0 + half;
+  const Tensor high = number >= half;
+  Tensor x0 = where(high, number - half, number), x1 = x0 + half;
   threefry<Tensor>(key[0], key[1], x0, x1);
   return where(high, x1, x0);
 }
@@ -92,13 +92,13 @@ Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
           function, count, width);
   const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
   const Tensor key = next_key(r, words, device);
-  const Tensor place = Tensor::arange(count, DType::U32);
-  if (width == 4) return word_at(key, place, words);
+  const Tensor number = Tensor::arange(count, DType::U32);
+  if (width == 4) return word_at(key, number, words);
   if (width == 2) {
-    const Tensor word = word_at(key, place >> 1, words);
-    return (word >> ((place & 1) * 16)).cast(DType::U16);
+    const Tensor word = word_at(key, number >> 1, words);
+    return (word >> ((number & 1) * 16)).cast(DType::U16);
   }
-  const Tensor low = word_at(key, place * 2, words), high = word_at(key, place * 2 + 1, words);
+  const Tensor low = word_at(key, number * 2, words), high = word_at(key, number * 2 + 1, words);
   return low.cast(DType::U64) | (high.cast(DType::U64) << 32);
 }
 
@@ -250,7 +250,7 @@ void require_drawable(const Tensor& weights) {
   const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
   for (size_t row = 0; row < rows.size(); ++row)
     require(!rows[row],
-            "[multinomial] row {} of the weights has no place to draw: weights must be finite, 0 "
+            "[multinomial] row {} of the weights has no index to draw: weights must be finite, 0 "
             "or more, and not all 0",
             row);
 }
@@ -268,10 +268,10 @@ Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
 Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require(ndim() == 1 || ndim() == 2, "[multinomial] weights have shape {}, not one or two axes",
           to_string(shape()));
-  const int64_t places = size(-1);
-  require(count >= 0 && (replacement ? count == 0 || places > 0 : count <= places),
-          "[multinomial] {} draws{} of the {} places of {}", count,
-          replacement ? "" : " without replacement", places, to_string(shape()));
+  const int64_t categories = size(-1);
+  require(count >= 0 && (replacement ? count == 0 || categories > 0 : count <= categories),
+          "[multinomial] {} draws{} of the {} categories of {}", count,
+          replacement ? "" : " without replacement", categories, to_string(shape()));
   const Tensor weights = cast(DType::F32).contiguous();
   require_drawable(weights);
   const bool is_recorded = jit_detail::JitTrace::active() != nullptr;
@@ -279,7 +279,7 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
     if (!is_recorded) return drawn;
     const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
     if (!settings().check_indices) return found;
-    return tensor::in_range("multinomial", "draw", found, 0, places) + 0;
+    return tensor::in_range("multinomial", "draw", found, 0, categories) + 0;
   };
   if (!replacement) {
     // The order of w / E, with exponential E, is distributed like draws one after the other without
@@ -293,7 +293,7 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   const Tensor total = upto.slice(-1, Slice(-1, {}));
   const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
   const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
-  return checked(passed.minimum(places - 1));  // rounding may lift the point to the total
+  return checked(passed.minimum(categories - 1));  // rounding may lift the point to the total
 }
 
 }  // namespace plugrad

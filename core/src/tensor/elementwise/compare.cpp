@@ -39,10 +39,10 @@ Tensor Tensor::copysign(const Tensor& sign) const {
 Tensor Tensor::logaddexp(const Tensor& other) const {
   const auto [x, y] = as_reals("logaddexp", *this, other);
   const Tensor b = y;
-  return tensor::in_compute_dtype(x, [&](const Tensor& wide) {
-    const Tensor to = b.cast(wide.dtype()), equal = wide == to;
-    const Tensor distance = plugrad::where(equal, 0.0, wide - to).abs();
-    return wide.maximum(to) + (-distance).exp().log1p();
+  return tensor::in_compute_dtype(x, [&](const Tensor& promoted) {
+    const Tensor to = b.cast(promoted.dtype()), equal = promoted == to;
+    const Tensor distance = plugrad::where(equal, 0.0, promoted - to).abs();
+    return promoted.maximum(to) + (-distance).exp().log1p();
   });
 }
 

@@ -26,7 +26,7 @@ Tensor integer_op(std::string_view function, Op op, const Tensor& a, const Tenso
 }
 
 /// a - q * b, rounded once.
-Tensor rest_after(const Tensor& a, const Tensor& q, const Tensor& b) {
+Tensor remainder_after(const Tensor& a, const Tensor& q, const Tensor& b) {
   Recorder r("fmod");
   std::vector<Id> nodes = {r.use(-q), r.use(b), r.use(a)};
   r.match(nodes, Takes::Floats);
@@ -38,16 +38,17 @@ Tensor rest_after(const Tensor& a, const Tensor& q, const Tensor& b) {
 /// and b is added back. Computes on |x| and restores the sign of x, also for a remainder of 0.
 Tensor real_fmod(const Tensor& x, const Tensor& b) {
   const Tensor is_negative = tensor::sign_bit(x), a = where(is_negative, -x, x);
-  const Tensor q = (a / b).trunc().detach(), first = rest_after(a, q, b);
-  const Tensor rest = rest_after(first, (first / b).trunc().detach(), b);
-  const Tensor back = where(rest < 0.0, where(b < 0.0, rest - b, rest + b), rest);
+  const Tensor q = (a / b).trunc().detach(), first = remainder_after(a, q, b);
+  const Tensor remainder = remainder_after(first, (first / b).trunc().detach(), b);
+  const Tensor back =
+      where(remainder < 0.0, where(b < 0.0, remainder - b, remainder + b), remainder);
   const Tensor size = where(b.isinf() & a.isfinite(), a, back);
   return where(is_negative, -size, size);
 }
 
 Tensor real_mod(const Tensor& a, const Tensor& b) {
-  const Tensor rest = real_fmod(a, b);
-  return where((rest != 0.0) & ((rest < 0.0) != (b < 0.0)), rest + b, rest);
+  const Tensor remainder = real_fmod(a, b);
+  return where((remainder != 0.0) & ((remainder < 0.0) != (b < 0.0)), remainder + b, remainder);
 }
 
 /// The integer nearest to (a - mod) / b: the rounding of a / b could give one too many.
@@ -69,7 +70,7 @@ Tensor on_reals(std::string_view name, const Tensor& a, const Tensor& b, Functio
   r.match(nodes, Takes::Floats);
   const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
   return tensor::in_compute_dtype(
-      x, [&](const Tensor& wide) { return function(wide, y.cast(wide.dtype())); });
+      x, [&](const Tensor& promoted) { return function(promoted, y.cast(promoted.dtype())); });
 }
 
 }  // namespace

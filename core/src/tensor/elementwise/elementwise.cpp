@@ -214,9 +214,9 @@ Tensor Tensor::ceil() const {
 // Compares the fraction, so that the sign of a zero is kept.
 Tensor Tensor::round() const {
   if (!is_float(dtype())) return tensor::own_handle(*this);
-  const Tensor t = trunc(), rest = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
+  const Tensor t = trunc(), fraction = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
   const Tensor away = plugrad::where(*this < 0, t - 1.0, t + 1.0);
-  return plugrad::where((rest > 0.5) | ((rest == 0.5) & odd), away, t);
+  return plugrad::where((fraction > 0.5) | ((fraction == 0.5) & odd), away, t);
 }
 
 Tensor Tensor::isnan() const {

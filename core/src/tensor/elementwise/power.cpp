@@ -116,8 +116,9 @@ Tensor Tensor::pow(const Tensor& exponent) const {
   r.match_dtypes(nodes, real ? Takes::Floats : Takes::Numbers);
   const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
   if (!real) return integer_power(x, y);
-  return tensor::in_compute_dtype(
-      x, [&](const Tensor& wide) { return power_with_slopes(wide, y.cast(wide.dtype())); });
+  return tensor::in_compute_dtype(x, [&](const Tensor& promoted) {
+    return power_with_slopes(promoted, y.cast(promoted.dtype()));
+  });
 }
 
 }  // namespace plugrad

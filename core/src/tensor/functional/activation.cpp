@@ -41,13 +41,13 @@ Tensor Tensor::leaky_relu(double slope) const {
 }
 
 Tensor Tensor::prelu(const Tensor& weight) const {
-  const int64_t places = ndim() > 1 ? size(1) : 1;
+  const int64_t channels = ndim() > 1 ? size(1) : 1;
   require(
-      weight.defined() && weight.ndim() <= 1 && (weight.numel() == 1 || weight.numel() == places),
+      weight.defined() && weight.ndim() <= 1 && (weight.numel() == 1 || weight.numel() == channels),
       "[prelu] the weight has shape {}; one element or the {} of axis 1 of {} are wanted",
-      weight.defined() ? to_string(weight.shape()) : "none", places, to_string(shape()));
+      weight.defined() ? to_string(weight.shape()) : "none", channels, to_string(shape()));
   Shape along(static_cast<size_t>(ndim()), 1);
-  if (weight.numel() != 1) along[1] = places;
+  if (weight.numel() != 1) along[1] = channels;
   return plugrad::where(*this > 0, *this, *this * weight.reshape(along));
 }
 

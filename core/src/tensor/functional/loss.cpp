@@ -124,8 +124,8 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin,
                             Reduction reduction) {
   require_same("hinge_embedding_loss", x, target);
-  const Tensor wide = to_compute_dtype(x);
-  return reduced(where(target == 1, wide, (margin - wide).relu()), reduction, x);
+  const Tensor promoted = to_compute_dtype(x);
+  return reduced(where(target == 1, promoted, (margin - promoted).relu()), reduction, x);
 }
 
 namespace {

@@ -57,8 +57,8 @@ Tensor layernorm(const Tensor& x, const Axes& axes, double eps) {
 }
 
 Tensor rmsnorm(const Tensor& x, const Tensor& weight, double eps, const Axes& axes) {
-  const Tensor wide = to_compute_dtype(x);
-  const Tensor y = wide * (wide.square().mean(axes, true) + eps).rsqrt();
+  const Tensor promoted = to_compute_dtype(x);
+  const Tensor y = promoted * (promoted.square().mean(axes, true) + eps).rsqrt();
   return to_result_dtype(weight.defined() ? y * to_compute_dtype(weight) : y, x);
 }
 

@@ -18,21 +18,21 @@ namespace {
 using engine::IndexRange;
 
 /// Checks the elements if the host knows them. Returns whether that covers every call.
-bool is_checked_by_host(std::string_view function, const Tensor& places, const IndexRange& range) {
+bool is_checked_by_host(std::string_view function, const Tensor& indices, const IndexRange& range) {
   Recorder r(function);
-  r.use(places);
-  if (const auto bytes = r.session().peek(*places.state())) {
+  r.use(indices);
+  if (const auto bytes = r.session().peek(*indices.state())) {
     range.require_of(*bytes);
     return true;
   }
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
-    trace->check(*places.state(), range);
+    trace->check(*indices.state(), range);
   return false;
 }
 
 /// (number of the first element out of range, or kNoneOutside; its value).
-Tensor report_of(const Tensor& places, const IndexRange& range) {
-  const Tensor p = wide(places);
+Tensor report_of(const Tensor& indices, const IndexRange& range) {
+  const Tensor p = as_signed(indices);
   Tensor outside = (p < range.low) | (p >= range.high);
   if (range.but) outside = outside & (p != *range.but);
   const Tensor flat = whole(p, 0).flatten(), flat_outside = whole(outside, false).flatten();
@@ -46,12 +46,12 @@ Tensor report_of(const Tensor& places, const IndexRange& range) {
   return where(Tensor::arange(2) == 0, number, value);
 }
 
-/// `places` as a new node with the report as a source: a read of a value computed from it checks
+/// `indices` as a new node with the report as a source: a read of a value computed from it checks
 /// the report.
-Tensor checked_by_device(const Tensor& places, const IndexRange& range) {
-  const Tensor report = report_of(places, range);
+Tensor checked_by_device(const Tensor& indices, const IndexRange& range) {
+  const Tensor report = report_of(indices, range);
   Recorder r("check_indices");
-  const Id node = r.use(places), found = r.use(report);
+  const Id node = r.use(indices), found = r.use(report);
   const uint64_t number = r.session().index_ranges().number_of(range);
   return r.done(
       r.graph().add(Op::Function, r.dtype(node), {node, found}, function_arg(number, kRangeCheck)));
@@ -59,18 +59,18 @@ Tensor checked_by_device(const Tensor& places, const IndexRange& range) {
 
 }  // namespace
 
-Tensor in_range(std::string_view function, std::string_view what, const Tensor& places, int64_t low,
-                int64_t high, std::optional<int64_t> but) {
-  const DType dtype = strong(places.dtype());
+Tensor in_range(std::string_view function, std::string_view what, const Tensor& indices,
+                int64_t low, int64_t high, std::optional<int64_t> but) {
+  const DType dtype = strong(indices.dtype());
   const IndexRange range{.function = std::string(function),
                          .what = std::string(what),
                          .low = is_unsigned(dtype) ? std::max<int64_t>(low, 0) : low,
                          .high = high,
                          .but = but,
                          .dtype = dtype};
-  if (is_checked_by_host(function, places, range)) return places;
-  if (!settings().check_indices || places.numel() == 0) return places;
-  return checked_by_device(places, range);
+  if (is_checked_by_host(function, indices, range)) return indices;
+  if (!settings().check_indices || indices.numel() == 0) return indices;
+  return checked_by_device(indices, range);
 }
 
 }  // namespace plugrad::tensor

@@ -9,12 +9,12 @@
 
 namespace plugrad::tensor {
 
-/// `places`, checked as indices in [low, high) or equal to `but`; `what` names them in messages
+/// `indices`, checked to be in [low, high) or equal to `but`; `what` names them in messages
 /// ("label"). Every function that takes indices calls this. Errors: User, with the first element
 /// out of range. If the host knows the elements: immediately, and in each call for arguments of a
 /// jitted function. With PLUGRAD_CHECK_INDICES=1 also for indices that a device computes: then a
 /// read of any value computed from the result fails.
-Tensor in_range(std::string_view function, std::string_view what, const Tensor& places, int64_t low,
-                int64_t high, std::optional<int64_t> but = {});
+Tensor in_range(std::string_view function, std::string_view what, const Tensor& indices,
+                int64_t low, int64_t high, std::optional<int64_t> but = {});
 
 }  // namespace plugrad::tensor

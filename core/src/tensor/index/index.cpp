@@ -17,9 +17,9 @@ Range resolve_slice(const Slice& s, int64_t size) {
   require(s.step != 0, "[slice] the step is 0");
   const bool forward = s.step > 0;
   const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
-  const auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, low, high); };
-  const int64_t start = s.start ? place(*s.start) : (forward ? 0 : size - 1);
-  const int64_t stop = s.stop ? place(*s.stop) : (forward ? size : -1);
+  const auto clipped = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, low, high); };
+  const int64_t start = s.start ? clipped(*s.start) : (forward ? 0 : size - 1);
+  const int64_t stop = s.stop ? clipped(*s.stop) : (forward ? size : -1);
   const int64_t distance = forward ? stop - start : start - stop;
   const int64_t by = s.step == INT64_MIN ? INT64_MAX : std::abs(s.step);
   return {start, distance > 0 ? (distance - 1) / by + 1 : 0, s.step};
@@ -59,14 +59,14 @@ Tensor read_range(const Tensor& x, int64_t axis, const Range& range) {
   return by == 1 ? y : every(y, axis, by, range.count);
 }
 
-int64_t checked_place(int64_t place, int64_t axis, const Tensor& x) {
-  const int64_t size = x.size(axis), at = place < 0 ? place + size : place;
-  require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", place, axis,
+int64_t checked_index(int64_t number, int64_t axis, const Tensor& x) {
+  const int64_t size = x.size(axis), at = number < 0 ? number + size : number;
+  require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", number, axis,
           to_string(x.shape()));
   return at;
 }
 
-Tensor place_from_end(int64_t number, int64_t axis, const Tensor& x) {
+Tensor index_from_end(int64_t number, int64_t axis, const Tensor& x) {
   const AxisSize size = axis_size(x, axis);
   require(-number <= size.least,
           "[index] {} may be out of range for axis {} of {}, whose size may be {}", number, axis,
@@ -79,19 +79,19 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
   const Range whole{0, size, 1};
   switch (index.kind) {
     case Index::Kind::Number: {
-      const Range range{checked_place(index.number, axis, x), 1, 1};
+      const Range range{checked_index(index.number, axis, x), 1, 1};
       if (index.number >= 0 || !has_variable_size(x, axis)) return {Index::Kind::Number, range};
-      return {Index::Kind::Number, range, place_from_end(index.number, axis, x)};
+      return {Index::Kind::Number, range, index_from_end(index.number, axis, x)};
     }
     case Index::Kind::Slice:
       return {Index::Kind::Slice, resolve_slice(index.slice, size)};
     case Index::Kind::List: {
-      std::vector<int32_t> places;
-      for (int64_t place : index.list)
-        places.push_back(static_cast<int32_t>(checked_place(place, axis, x)));
+      std::vector<int32_t> indices;
+      for (int64_t number : index.list)
+        indices.push_back(static_cast<int32_t>(checked_index(number, axis, x)));
       require(size <= INT32_MAX, "[index] axis {} of {} is too long for a list; use a tensor", axis,
               to_string(x.shape()));
-      return {Index::Kind::Tensor, whole, Tensor::from(places, x.device())};
+      return {Index::Kind::Tensor, whole, Tensor::from(indices, x.device())};
     }
     default:
       require(index.tensor->dtype() != DType::Bool,
@@ -100,7 +100,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
               "keeps the shape",
               number);
       return {Index::Kind::Tensor, whole,
-              wrapped_places(places_of("index", *index.tensor, size), x, axis)};
+              wrapped_indices(indices_of("index", *index.tensor, size), x, axis)};
   }
 }
 
@@ -142,8 +142,8 @@ Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries) {
       shape.push_back(1);
       continue;
     }
-    const bool from_end = e.kind == Index::Kind::Number && e.places.defined();
-    y = from_end ? select(y, axis, e.places) : read_range(y, axis, e.range);
+    const bool from_end = e.kind == Index::Kind::Number && e.indices.defined();
+    y = from_end ? select(y, axis, e.indices) : read_range(y, axis, e.range);
     ++axis;
     if (e.kind != Index::Kind::Number) shape.push_back(e.range.count);
   }
@@ -160,8 +160,8 @@ Tensor Tensor::slice(int64_t axis, const Slice& s) const {
 Tensor Tensor::index(const std::vector<Index>& indices) const {
   const std::vector<tensor::IndexEntry> entries = tensor::resolve_indices(*this, indices);
   const Tensor x = tensor::read_ranges(*this, entries);
-  const tensor::PlaceIndex places(x, entries);
-  return places.is_empty() ? x : places.read();
+  const tensor::TensorIndex read(x, entries);
+  return read.is_empty() ? x : read.read();
 }
 
 Tensor Tensor::operator[](const Index& i) const& {

@@ -19,10 +19,10 @@ Range resolve_slice(const Slice& slice, int64_t size);
 /// One entry of a checked index expression. Ellipses and missing axes have become slices, lists
 /// tensors.
 struct IndexEntry {
-  Index::Kind kind;    // Number, Slice, NewAxis or Tensor
-  Range range = {};    // of a number or slice; the whole axis for a tensor
-  Tensor places = {};  // non-negative integers; for a number counted from the end of
-                       // a variable size, its only index
+  Index::Kind kind;     // Number, Slice, NewAxis or Tensor
+  Range range = {};     // of a number or slice; the whole axis for a tensor
+  Tensor indices = {};  // non-negative integers; for a number counted from the end of
+                        // a variable size, its only index
 };
 /// Errors: User for too many indices, indices known to be out of range, dtypes that are no
 /// integers.
@@ -32,9 +32,9 @@ std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index
 Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries);
 
 /// Applies the entries that are tensors to the result of read_ranges.
-class PlaceIndex {
+class TensorIndex {
  public:
-  PlaceIndex(const Tensor& x, const std::vector<IndexEntry>& entries);
+  TensorIndex(const Tensor& x, const std::vector<IndexEntry>& entries);
   bool is_empty() const { return axes_.empty(); }
   Tensor read() const;                        ///< (lead…, indices…, tail…)
   Tensor written(const Tensor& value) const;  ///< x after the assignment
@@ -43,7 +43,7 @@ class PlaceIndex {
   Tensor rows() const;  // x as (lead…, merged indexed axes, tail…)
   Tensor x_;
   std::vector<int64_t> axes_, order_;
-  std::vector<Tensor> places_;
+  std::vector<Tensor> indices_;
   Shape chosen_;    // common shape of the indices
   int64_t at_ = 0;  // axis at which it is inserted
   // index into the merged axis; whether it is in range (undefined: see select)
@@ -52,20 +52,20 @@ class PlaceIndex {
 
 /// The position of no index: the lowest i32, so that it is the identity of a maximum over the
 /// positions that match.
-inline constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::min();
+inline constexpr int32_t kNoIndex = std::numeric_limits<int32_t>::min();
 
 /// Errors: User unless integers.
-void require_places(std::string_view function, const Tensor& places);
-/// `places`, checked (in_range in tensor/index/check_indices.h) as indices of an axis of `size`;
+void require_indices(std::string_view function, const Tensor& indices);
+/// `indices`, checked against an axis of `size` (in_range in tensor/index/check_indices.h);
 /// negative ones count from its end.
-Tensor places_of(std::string_view function, const Tensor& places, int64_t size);
+Tensor indices_of(std::string_view function, const Tensor& indices, int64_t size);
 /// As i32, or as i64 if i32 does not hold all values of the dtype.
-Tensor wide(const Tensor& places);
+Tensor as_signed(const Tensor& indices);
 /// Indices of an axis of x as i32 or i64, with negative ones converted to count from the front.
-Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);
-/// Elements of an axis at the indices `places` (i32 or i64), whose axes replace it. Indices out of
+Tensor wrapped_indices(const Tensor& indices, const Tensor& x, int64_t axis);
+/// Elements of an axis at `indices` (i32 or i64), whose axes replace it. Indices out of
 /// range read 0.
-Tensor select(const Tensor& x, int64_t axis, const Tensor& places);
+Tensor select(const Tensor& x, int64_t axis, const Tensor& indices);
 /// 0 to count - 1 along `axis`, with size 1 in the other axes of `rank`.
 Tensor counter(int64_t count, int64_t rank, int64_t axis);
 

@@ -12,20 +12,20 @@ namespace plugrad {
 namespace {
 
 /// Indices of the first `size` true elements of a vector; the vector's size if there are fewer.
-Tensor true_places(const Tensor& mask, int64_t size) {
+Tensor true_indices(const Tensor& mask, int64_t size) {
   const int64_t count = mask.size(0);
   const DType dtype = count > INT32_MAX ? DType::I64 : DType::I32;
   const Tensor upto = mask.cast(dtype).cumsum(0, dtype).contiguous();
   const Tensor wanted = Tensor::arange(size, dtype);
-  Tensor place = Tensor::zeros({size}, dtype);  // this many prefix counts are known to be <= wanted
+  Tensor index = Tensor::zeros({size}, dtype);  // this many prefix counts are known to be <= wanted
   int64_t step = 1;
   while (step <= count / 2) step *= 2;
   for (; step > 0 && count > 0; step /= 2) {
-    const Tensor next = place + step;
+    const Tensor next = index + step;
     const Tensor below = tensor::select(upto, 0, next - 1) <= wanted;
-    place = where((next <= count) & below, next, place);
+    index = where((next <= count) & below, next, index);
   }
-  return place;
+  return index;
 }
 
 int64_t selected_count(std::string_view function, const Tensor& mask, std::optional<int64_t> size) {
@@ -63,8 +63,8 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
   plugrad::where(both[1], both[0], 0);  // fails for sizes that differ
   const Tensor values = tensor::whole(both[0], 0).flatten(),
                flags = tensor::whole(tensor::limited_as(both[1], both[0]), false).flatten();
-  const Tensor place = true_places(flags, selected_count("masked_select", flags, size));
-  return plugrad::where(place < flags.size(0), tensor::select(values, 0, place),
+  const Tensor index = true_indices(flags, selected_count("masked_select", flags, size));
+  return plugrad::where(index < flags.size(0), tensor::select(values, 0, index),
                         fill.cast(dtype()));
 }
 
@@ -72,16 +72,16 @@ Tensor Tensor::nonzero(std::optional<int64_t> size, const Tensor& fill) const {
   require_fill("nonzero", fill, DType::I32);
   const Shape shape = this->shape();
   const Tensor flags = tensor::whole(dtype() == DType::Bool ? *this : *this != 0, false).flatten();
-  const Tensor place = true_places(flags, selected_count("nonzero", flags, size));
+  const Tensor index = true_indices(flags, selected_count("nonzero", flags, size));
   std::vector<Tensor> columns;
   int64_t stride = flags.size(0);
   for (int64_t axis_size : shape) {
     stride = axis_size == 0 ? 0 : stride / axis_size;
-    columns.push_back(stride == 0 ? place : place.trunc_div(stride) % axis_size);
+    columns.push_back(stride == 0 ? index : index.trunc_div(stride) % axis_size);
   }
-  if (columns.empty()) return Tensor::zeros({place.size(0), 0}, place.dtype());
-  return plugrad::where((place < flags.size(0)).unsqueeze(1), stack(columns, 1),
-                        fill.cast(place.dtype()));
+  if (columns.empty()) return Tensor::zeros({index.size(0), 0}, index.dtype());
+  return plugrad::where((index < flags.size(0)).unsqueeze(1), stack(columns, 1),
+                        fill.cast(index.dtype()));
 }
 
 }  // namespace plugrad

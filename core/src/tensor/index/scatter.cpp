@@ -27,43 +27,43 @@ Tensor last_axis(const Tensor& x, int64_t axis) {
   return x.unsqueeze(-1).transpose(axis, -1);
 }
 
-void require_values(std::string_view function, const Tensor& x, const Tensor& places,
+void require_values(std::string_view function, const Tensor& x, const Tensor& indices,
                     const Tensor& values) {
   require(is_float(x.dtype()) || !is_float(values.dtype()),
           "[{}] {} values into a {} tensor; cast them first", function, name_of(values.dtype()),
           name_of(x.dtype()));
-  require(values.ndim() == 0 || values.ndim() == places.ndim(),
-          "[{}] values {} and places {} have different numbers of axes", function,
-          to_string(values.shape()), to_string(places.shape()));
+  require(values.ndim() == 0 || values.ndim() == indices.ndim(),
+          "[{}] values {} and indices {} have different numbers of axes", function,
+          to_string(values.shape()), to_string(indices.shape()));
   for (int64_t i = 0; i < values.ndim(); ++i) {
-    require(places.size(i) <= values.size(i), "[{}] places {} are larger than values {} along {}",
-            function, to_string(places.shape()), to_string(values.shape()), i);
-    tensor::require_inside(function, places, values, i);
+    require(indices.size(i) <= values.size(i), "[{}] indices {} are larger than values {} along {}",
+            function, to_string(indices.shape()), to_string(values.shape()), i);
+    tensor::require_inside(function, indices, values, i);
   }
 }
 
-Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const Tensor& places,
+Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const Tensor& indices,
                const Tensor& values) {
-  tensor::require_places(function, places);
-  const Shape to = x.shape(), rows = places.shape();
-  require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
+  tensor::require_indices(function, indices);
+  const Shape to = x.shape(), rows = indices.shape();
+  require(to.size() == rows.size(), "[{}] indices {} and {} have different numbers of axes",
           function, to_string(rows), to_string(to));
   const int64_t at = checked_axis(function, axis, x.ndim());
-  const Tensor inside = tensor::places_of(function, places, to[static_cast<size_t>(at)]);
-  require_values(function, x, places, values);
+  const Tensor inside = tensor::indices_of(function, indices, to[static_cast<size_t>(at)]);
+  require_values(function, x, indices, values);
   std::vector<Part> box;
   Shape missing;
   for (size_t i = 0; i < to.size(); ++i) {
     const bool along = static_cast<int64_t>(i) == at;
-    require(along || rows[i] <= to[i], "[{}] places {} are larger than {} along axis {}", function,
+    require(along || rows[i] <= to[i], "[{}] indices {} are larger than {} along axis {}", function,
             to_string(rows), to_string(to), i);
-    if (!along) tensor::require_inside(function, places, x, static_cast<int64_t>(i));
+    if (!along) tensor::require_inside(function, indices, x, static_cast<int64_t>(i));
     missing.push_back(along ? 0 : to[i] - rows[i]);
     box.push_back(Part(0, rows[i]));
   }
   const int64_t size = x.size(at);
   // Indices beyond a variable size name nothing.
-  const Tensor wrapped = tensor::whole(tensor::wrapped_places(inside, x, at), -1);
+  const Tensor wrapped = tensor::whole(tensor::wrapped_indices(inside, x, at), -1);
   const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
   const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
   return {tensor::whole(x, 0), at, hit, values.ndim() == 0 ? all : last_axis(all.shrink(box), at),
@@ -78,18 +78,18 @@ Tensor whole(const Hits& h, const Tensor& part) {
 }
 
 /// The position of the last index that names the element; negative if there is none.
-Tensor last_place(const Hits& h) {
+Tensor last_index(const Hits& h) {
   const Tensor number = tensor::counter(h.hit.size(-1), h.hit.ndim(), h.hit.ndim() - 1);
-  return plugrad::where(h.hit, number, tensor::kNoPlace).max(-1);
+  return plugrad::where(h.hit, number, tensor::kNoIndex).max(-1);
 }
 
 Tensor is_hit(const Hits& h) {
-  return whole(h, last_place(h) >= 0);
+  return whole(h, last_index(h) >= 0);
 }
 
 Tensor replace(const Hits& h) {
   if (h.values.ndim() == 0) return plugrad::where(is_hit(h), h.values, h.x);
-  const Tensor last = last_place(h), rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
+  const Tensor last = last_index(h), rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
   return plugrad::where(whole(h, last >= 0), rows.gather(h.axis, whole(h, last.maximum(0))), h.x);
 }
 
@@ -106,21 +106,21 @@ Tensor average(const Tensor& sum, const Tensor& count) {
 /// Combines the values of each element, in the accumulation dtype.
 Tensor combine(const Hits& h, Combine how, bool include_self) {
   const DType dtype = h.x.dtype();
-  const DType wide =
+  const DType sum_dtype =
       is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : tensor::narrow_sum_dtype(dtype);
-  const Tensor x = h.x.cast(wide), values = h.values.cast(wide);
+  const Tensor x = h.x.cast(sum_dtype), values = h.values.cast(sum_dtype);
   const auto of_hits = [&](const Tensor& otherwise) {
     return plugrad::where(h.hit, values, otherwise);
   };
   if (how == Combine::Prod) {
-    const Tensor product = whole(h, of_hits(1).prod(-1, false, wide));
+    const Tensor product = whole(h, of_hits(1).prod(-1, false, sum_dtype));
     return include_self ? x * product : product;
   }
   if (how == Combine::Max) {
-    const Tensor top = whole(h, of_hits(lowest(wide)).max(-1));
+    const Tensor top = whole(h, of_hits(lowest(sum_dtype)).max(-1));
     return include_self ? x.maximum(top) : top;
   }
-  Tensor sum = whole(h, of_hits(0).sum(-1, false, wide));
+  Tensor sum = whole(h, of_hits(0).sum(-1, false, sum_dtype));
   if (include_self) sum = x + sum;
   if (how == Combine::Sum) return sum;
   const Tensor count = whole(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);
@@ -129,17 +129,17 @@ Tensor combine(const Hits& h, Combine how, bool include_self) {
 
 }  // namespace
 
-Tensor Tensor::scatter(int64_t axis, const Tensor& places, const Tensor& values,
+Tensor Tensor::scatter(int64_t axis, const Tensor& indices, const Tensor& values,
                        Combine how) const {
-  return scatter_reduce(axis, places, values, how);
+  return scatter_reduce(axis, indices, values, how);
 }
 
-Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& values, Combine how,
-                              bool include_self) const {
+Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& indices, const Tensor& values,
+                              Combine how, bool include_self) const {
   const std::string_view function = how == Combine::Replace ? "scatter" : "scatter_reduce";
   if (ndim() == 0)
     return unsqueeze(0)
-        .scatter_reduce(0, places.reshape({1}), values.reshape({1}), how, include_self)
+        .scatter_reduce(0, indices.reshape({1}), values.reshape({1}), how, include_self)
         .squeeze();
   if (how == Combine::Min) {  // minimum = maximum of the values in reversed order
     const auto opposite = [](const Tensor& t) {
@@ -147,9 +147,9 @@ Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& 
     };
     const Tensor given = is_float(values.dtype()) ? values : values.cast(dtype());
     return opposite(
-        opposite(*this).scatter_reduce(axis, places, opposite(given), Combine::Max, include_self));
+        opposite(*this).scatter_reduce(axis, indices, opposite(given), Combine::Max, include_self));
   }
-  const Hits hits = find_hits(function, *this, axis, places, values);
+  const Hits hits = find_hits(function, *this, axis, indices, values);
   if (how == Combine::Replace) return tensor::limited_as(replace(hits), *this);
   const Tensor combined = combine(hits, how, include_self);
   return tensor::limited_as(plugrad::where(is_hit(hits), combined.cast(dtype()), hits.x), *this);

@@ -38,12 +38,12 @@ Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis) {
   const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
   const int64_t low = range.step < 0 ? range.start - (range.count - 1) * by : range.start;
   const int64_t high = low + (range.count - 1) * by;
-  const Tensor place = tensor::counter(size, rank, axis);
+  const Tensor along = tensor::counter(size, rank, axis);
   Tensor hit;
   const auto also = [&](const Tensor& more) { hit = hit.defined() ? hit & more : more; };
-  if (low > 0) also(place >= low);
-  if (high < size - 1) also(place <= high);
-  if (by > 1) also((place - low) % by == 0);
+  if (low > 0) also(along >= low);
+  if (high < size - 1) also(along <= high);
+  if (by > 1) also((along - low) % by == 0);
   return hit;
 }
 
@@ -92,16 +92,16 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
 Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
   const std::vector<IndexEntry> entries = tensor::resolve_indices(x, indices);
   for (const IndexEntry& e : entries)
-    require(e.kind != Index::Kind::Number || !e.places.defined(),
-            "[setitem] a place counted from the end of a variable size, in a tensor of {}: choose "
+    require(e.kind != Index::Kind::Number || !e.indices.defined(),
+            "[setitem] an index counted from the end of a variable size, in a tensor of {}: choose "
             "what is "
             "replaced with where()",
             tensor::shown_shape(x));
   const Tensor ranges = tensor::read_ranges(x, entries);
-  const tensor::PlaceIndex places(ranges, entries);
-  const Tensor old = places.is_empty() ? ranges : places.read();
+  const tensor::TensorIndex tensors(ranges, entries);
+  const Tensor old = tensors.is_empty() ? ranges : tensors.read();
   const Tensor fitting = fitted(value, x, old.shape());
-  return write_ranges(x, entries, places.is_empty() ? fitting : places.written(fitting));
+  return write_ranges(x, entries, tensors.is_empty() ? fitting : tensors.written(fitting));
 }
 
 }  // namespace
@@ -127,8 +127,8 @@ struct IndexedTensor::Target {
     if (outer) {
       for (const Index& i : outer->indices)
         require(i.kind != Index::Kind::Tensor && i.kind != Index::Kind::List,
-                "[setitem] x[places][…] = value would change a copy: use one index, "
-                "x[{{places, …}}] = value");
+                "[setitem] x[indices][…] = value would change a copy: use one index, "
+                "x[{{indices, …}}] = value");
       return outer->write(updated(elements, indices, value));
     }
     std::shared_ptr<engine::TensorState> state = base.lock();

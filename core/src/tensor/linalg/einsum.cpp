@@ -17,9 +17,9 @@ namespace {
 constexpr char kDots = 1;
 
 struct Term {
-  std::string names;           // without spaces; kDots for "..."
-  std::vector<size_t> places;  // positions in the pattern
-  size_t end = 0;              // position of its end in the pattern
+  std::string names;              // without spaces; kDots for "..."
+  std::vector<size_t> positions;  // positions in the pattern
+  size_t end = 0;                 // position of its end in the pattern
 };
 
 struct Pattern {
@@ -70,17 +70,17 @@ class Parser {
       bad(at, "a letter, a comma, ... or -> is expected");
     if (is_dots && term.names.find(kDots) != std::string::npos) bad(at, "... occurs twice");
     term.names += is_dots ? kDots : c;
-    term.places.push_back(at);
+    term.positions.push_back(at);
     return at + (is_dots ? 3 : 1);
   }
 
   void check_output(const Pattern& p, const Term& output) const {
     for (size_t i = 0; i < output.names.size(); ++i) {
       const char name = output.names[i];
-      if (output.names.find(name) != i) bad(output.places[i], "the result names this twice");
+      if (output.names.find(name) != i) bad(output.positions[i], "the result names this twice");
       const bool known = std::ranges::any_of(
           p.inputs, [&](const Term& t) { return t.names.find(name) != std::string::npos; });
-      if (!known) bad(output.places[i], "no operand has this");
+      if (!known) bad(output.positions[i], "no operand has this");
     }
   }
 
@@ -193,7 +193,7 @@ class Einsum {
     const bool open = has(term.names, kDots);
     const auto named = static_cast<int64_t>(term.names.size()) - (open ? 1 : 0);
     if (open ? x.ndim() < named : x.ndim() != named)
-      parser_.bad(term.places.empty() ? term.end : term.places[0],
+      parser_.bad(term.positions.empty() ? term.end : term.positions[0],
                   fmt::format("{}{} axes are named here, the operand is {}",
                               open ? "at least " : "", named, to_string(x.shape())));
     return x.ndim() - named;
@@ -222,7 +222,7 @@ class Einsum {
       const bool fits = first == i ? known == -1 || known == 1 || size == known || size == 1
                                    : size == x.size(static_cast<int64_t>(first));
       if (!fits)
-        parser_.bad(place(term, i, open),
+        parser_.bad(position(term, i, open),
                     fmt::format("this axis has size {} here and {} before", size, known));
       if (known == -1 || known == 1) known = size;
     }
@@ -232,10 +232,10 @@ class Einsum {
   }
 
   /// The position in the pattern that names axis i of an operand.
-  static size_t place(const Term& term, size_t i, int64_t open) {
+  static size_t position(const Term& term, size_t i, int64_t open) {
     const size_t dots = term.names.find(kDots), count = static_cast<size_t>(open);
-    if (dots == std::string::npos || i < dots) return term.places[i];
-    return term.places[i < dots + count ? dots : i - count + 1];
+    if (dots == std::string::npos || i < dots) return term.positions[i];
+    return term.positions[i < dots + count ? dots : i - count + 1];
   }
 
   /// Removes axes of size 1, so that they broadcast.

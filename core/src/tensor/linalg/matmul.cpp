@@ -34,12 +34,12 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
   // f32 holds products of halves exactly and accumulates them; products of small integers must not
   // wrap.
-  const DType wide = is_half(common) ? DType::F32
-                     : dtype         ? common
-                                     : tensor::narrow_sum_dtype(common);
-  a = a.cast(wide).unsqueeze(-2);                    // (…, n, 1, k)
-  b = b.cast(wide).transpose(-2, -1).unsqueeze(-3);  // (…, 1, m, k)
-  Tensor y = (a * b).sum(-1, false, wide);
+  const DType sum_dtype = is_half(common) ? DType::F32
+                          : dtype         ? common
+                                          : tensor::narrow_sum_dtype(common);
+  a = a.cast(sum_dtype).unsqueeze(-2);                    // (…, n, 1, k)
+  b = b.cast(sum_dtype).transpose(-2, -1).unsqueeze(-3);  // (…, 1, m, k)
+  Tensor y = (a * b).sum(-1, false, sum_dtype);
   if (is_half(common) || dtype) y = y.cast(common);
   if (row) y = y.squeeze(-2);
   return column ? y.squeeze(-1) : y;

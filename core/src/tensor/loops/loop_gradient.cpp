@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kName = "scan";
 
-Tensor places_of(const Tensor& array) {
+Tensor numbers_of(const Tensor& array) {
   Shape shape(static_cast<size_t>(array.ndim()), 1);
   shape[0] = array.size(0);
   return Tensor::arange(array.size(0)).reshape(shape);
@@ -39,10 +39,10 @@ Tensor part(const Tensor& array, int64_t begin, int64_t end) {
   return array.shrink(box);
 }
 
-Tensor at(const Tensor& array, int64_t place) {
+Tensor at(const Tensor& array, int64_t index) {
   Shape shape = array.shape();
   shape.erase(shape.begin());
-  return part(array, place, place + 1).reshape(shape);
+  return part(array, index, index + 1).reshape(shape);
 }
 
 /// The state before each step.
@@ -52,7 +52,7 @@ Tensor states_before(const Tensor& states, const Tensor& first, const AxisSize& 
   const Tensor one = first.unsqueeze(0);
   if (!is_reversed) return cat({one, part(states, 0, most - 1)});
   const Tensor before = cat({part(states, 1, most), one});
-  return length.varies ? where(places_of(states) == length.count - 1, one, before) : before;
+  return length.varies ? where(numbers_of(states) == length.count - 1, one, before) : before;
 }
 
 bool is_zero(const Tensor& t) {
@@ -309,7 +309,7 @@ LoopArrays split(const Tensors& all, const Counts& counts) {
 Tensor tensor::last_state(const Tensor& states, const Tensor& first, const AxisSize& length,
                           bool is_reversed) {
   if (!length.varies) return at(states, is_reversed ? 0 : states.size(0) - 1);
-  const Tensor is_last = places_of(states) == length.count - 1;
+  const Tensor is_last = numbers_of(states) == length.count - 1;
   const Tensor last =
       is_reversed ? at(states, 0) : where(is_last, states, 0).sum(0, false, states.dtype());
   return where(length.count > 0, last, first);

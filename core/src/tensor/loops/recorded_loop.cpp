@@ -103,11 +103,11 @@ Tensor spread(const Tensor& array) {
   return array.reshape({length, elem_count}).pad({{0, 0}, {0, stride - elem_count}});
 }
 
-Tensor gathered(const Tensor& spread_array, const Shape& place) {
+Tensor gathered(const Tensor& spread_array, const Shape& shape_of_one) {
   const int64_t length = spread_array.size(0);
   Shape shape = {length};
-  shape.insert(shape.end(), place.begin(), place.end());
-  return spread_array.shrink({{0, length}, {0, element_count(place)}}).reshape(shape);
+  shape.insert(shape.end(), shape_of_one.begin(), shape_of_one.end());
+  return spread_array.shrink({{0, length}, {0, element_count(shape_of_one)}}).reshape(shape);
 }
 
 /// The node below variable sizes: a step is given its memory.

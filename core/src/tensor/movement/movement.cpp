@@ -122,8 +122,8 @@ namespace {
 /// Reverses an axis of a variable size, starting with its last element.
 Tensor flip_variable(const Tensor& x, int64_t axis) {
   const tensor::AxisSize size = tensor::axis_size(x, axis);
-  const Tensor places = size.count - 1 - Tensor::arange(x.size(axis));
-  return tensor::limited(tensor::select(x, axis, places), axis, size);
+  const Tensor indices = size.count - 1 - Tensor::arange(x.size(axis));
+  return tensor::limited(tensor::select(x, axis, indices), axis, size);
 }
 
 }  // namespace

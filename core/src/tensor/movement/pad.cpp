@@ -96,11 +96,11 @@ Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t afte
       break;
     default: {
       require(size > 0, "[pad] axis {} of {} has no edge to repeat", axis, to_string(x.shape()));
-      Shape wide = x.shape();
-      wide[static_cast<size_t>(axis)] = before;
-      front = part(0, 1).expand(wide);
-      wide[static_cast<size_t>(axis)] = after;
-      back = part(size - 1, size).expand(wide);
+      Shape sides = x.shape();
+      sides[static_cast<size_t>(axis)] = before;
+      front = part(0, 1).expand(sides);
+      sides[static_cast<size_t>(axis)] = after;
+      back = part(size - 1, size).expand(sides);
     }
   }
   return cat({front, x, back}, axis);

@@ -70,7 +70,7 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / reduced_count("mean", x, axes);
 }
 
-/// Variance and mean in the wide dtype. The derivative of the sum of squares with respect to the
+/// Variance and mean in the compute dtype. The derivative of the sum of squares with respect to the
 /// mean is 0, so first-order gradients skip the mean (`fixed`), which saves a pass over the
 /// elements. The last term has the value 0 and restores derivatives of higher order.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
@@ -101,8 +101,8 @@ Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
   return x.cast(dtype);
 }
 
-/// x in the wide dtype.
-Tensor wide(const Tensor& x) {
+/// x in the dtype of its sum.
+Tensor in_sum_dtype(const Tensor& x) {
   return x.cast(tensor::compute_dtype(x.dtype()));
 }
 
@@ -137,29 +137,29 @@ Tensor Tensor::all(const Axes& axes, bool keepdim) const {
 }
 
 Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
-  return mean_in(wide(*this), axes, keepdim).cast(tensor::real_dtype(dtype()));
+  return mean_in(in_sum_dtype(*this), axes, keepdim).cast(tensor::real_dtype(dtype()));
 }
 
 Tensor Tensor::var(const Axes& axes, bool keepdim, int64_t correction) const {
-  const Tensor variance = moments("var", wide(*this), axes, keepdim, correction).first;
+  const Tensor variance = moments("var", in_sum_dtype(*this), axes, keepdim, correction).first;
   return variance.cast(tensor::real_dtype(dtype()));
 }
 
 Tensor Tensor::std(const Axes& axes, bool keepdim, int64_t correction) const {
-  const Tensor variance = moments("std", wide(*this), axes, keepdim, correction).first;
+  const Tensor variance = moments("std", in_sum_dtype(*this), axes, keepdim, correction).first;
   return deviation(variance).cast(tensor::real_dtype(dtype()));
 }
 
 std::pair<Tensor, Tensor> Tensor::var_mean(const Axes& axes, bool keepdim,
                                            int64_t correction) const {
-  const auto [variance, mean] = moments("var_mean", wide(*this), axes, keepdim, correction);
+  const auto [variance, mean] = moments("var_mean", in_sum_dtype(*this), axes, keepdim, correction);
   const DType result = tensor::real_dtype(dtype());
   return {variance.cast(result), mean.cast(result)};
 }
 
 std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, bool keepdim,
                                            int64_t correction) const {
-  const auto [variance, mean] = moments("std_mean", wide(*this), axes, keepdim, correction);
+  const auto [variance, mean] = moments("std_mean", in_sum_dtype(*this), axes, keepdim, correction);
   const DType result = tensor::real_dtype(dtype());
   return {deviation(variance).cast(result), mean.cast(result)};
 }
@@ -216,8 +216,8 @@ Tensor Tensor::normalize(double p, int64_t axis, double eps) const {
 Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
   if (!axis || ndim() == 0) {
     if (axis) reduced_axes("argmax", *axis, {});
-    const Tensor place = flatten().argmax(0);
-    return keepdim ? place.reshape(Shape(static_cast<size_t>(ndim()), 1)) : place;
+    const Tensor index = flatten().argmax(0);
+    return keepdim ? index.reshape(Shape(static_cast<size_t>(ndim()), 1)) : index;
   }
   const int64_t at = checked_axis("argmax", *axis, ndim()), count = size(at);
   require(count > 0, "[argmax] axis {} of shape {} is empty", at, to_string(shape()));

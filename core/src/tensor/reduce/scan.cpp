@@ -59,8 +59,8 @@ Tensor combined(const Tensor& a, const Tensor& b, Kind kind) {
 /// inner), which holds the elements up to the index in axis 2.
 Tensor scan_blocks(const Tensor& x, Kind kind) {
   const int64_t n = x.size(2);
-  const Tensor place = Tensor::arange(n);
-  const Tensor is_before = place.reshape({n, 1}) <= place.reshape({n, 1, 1});
+  const Tensor index = Tensor::arange(n);
+  const Tensor is_before = index.reshape({n, 1}) <= index.reshape({n, 1, 1});
   return reduced(where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3,
                  kind);
 }
@@ -112,8 +112,8 @@ Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
                    std::optional<DType> wanted, Kind kind) {
   const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
   require(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
-  const DType wide = is_float(result) ? tensor::compute_dtype(result) : result;
-  return scan(function, x.cast(result).cast(wide), axis, kind).cast(result);
+  const DType compute = is_float(result) ? tensor::compute_dtype(result) : result;
+  return scan(function, x.cast(result).cast(compute), axis, kind).cast(result);
 }
 
 /// The running maxima, and for each the last index at or before it that has its value.
@@ -124,9 +124,9 @@ std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tenso
   const int64_t at = checked_axis(function, axis, x.ndim());
   Shape along(static_cast<size_t>(x.ndim()), 1);
   along[static_cast<size_t>(at)] = x.size(at);
-  const Tensor place = Tensor::arange(x.size(at)).reshape(along);
+  const Tensor index = Tensor::arange(x.size(at)).reshape(along);
   const Tensor is_new = (x == values) | x.isnan();
-  return {values, scan(function, where(is_new, place, 0), axis, Kind::Max)};
+  return {values, scan(function, where(is_new, index, 0), axis, Kind::Max)};
 }
 
 }  // namespace
@@ -146,18 +146,18 @@ Tensor Tensor::logcumsumexp(int64_t axis) const {
 
 std::pair<Tensor, Tensor> Tensor::cummax(int64_t axis) const {
   if (dtype() != DType::Bool) return running_maximum("cummax", *this, axis);
-  auto [values, places] = running_maximum("cummax", cast(DType::U8), axis);
-  return {values != 0, places};
+  auto [values, indices] = running_maximum("cummax", cast(DType::U8), axis);
+  return {values != 0, indices};
 }
 
 // -x reverses the order of floats; ~x that of integers, without overflow.
 std::pair<Tensor, Tensor> Tensor::cummin(int64_t axis) const {
   const bool real = is_float(dtype()), logic = dtype() == DType::Bool;
   const Tensor reversed = real ? -*this : ~*this;
-  auto [values, places] =
+  auto [values, indices] =
       running_maximum("cummin", logic ? reversed.cast(DType::U8) : reversed, axis);
-  if (logic) return {values == 0, places};
-  return {real ? -values : ~values, places};
+  if (logic) return {values == 0, indices};
+  return {real ? -values : ~values, indices};
 }
 
 }  // namespace plugrad

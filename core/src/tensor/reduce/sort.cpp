@@ -31,27 +31,27 @@ Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
 /// The key of x: u32, or u64 for dtypes of 64 bits.
 Tensor ascending_key(const Tensor& x) {
   const DType dtype = x.dtype();
-  const bool wide = size_of(dtype) == 8;
-  const DType bits = wide ? DType::U64 : DType::U32;
-  const int64_t sign = wide ? std::numeric_limits<int64_t>::min() : int64_t{1} << 31;
+  const bool has_64_bits = size_of(dtype) == 8;
+  const DType bits = has_64_bits ? DType::U64 : DType::U32;
+  const int64_t sign = has_64_bits ? std::numeric_limits<int64_t>::min() : int64_t{1} << 31;
   if (dtype == DType::Bool || is_unsigned(dtype)) return x.cast(bits);
-  if (is_integer(dtype)) return x.cast(wide ? DType::I64 : DType::I32).bitcast(bits) ^ sign;
-  if (wide) return float_key(x.bitcast(bits), sign, 0x7ff0000000000000);
+  if (is_integer(dtype)) return x.cast(has_64_bits ? DType::I64 : DType::I32).bitcast(bits) ^ sign;
+  if (has_64_bits) return float_key(x.bitcast(bits), sign, 0x7ff0000000000000);
   return float_key(x.cast(DType::F32).bitcast(bits), sign, 0x7f800000);
 }
 
 /// The number of keys of the last axis that come before each key.
 Tensor ranks(const Tensor& key) {
   const int64_t n = key.size(-1);
-  const Tensor mine = key.unsqueeze(-1), other = key.unsqueeze(-2), place = Tensor::arange(n);
-  const Tensor first = (other < mine) | ((other == mine) & (place < place.reshape({n, 1})));
+  const Tensor mine = key.unsqueeze(-1), other = key.unsqueeze(-2), index = Tensor::arange(n);
+  const Tensor first = (other < mine) | ((other == mine) & (index < index.reshape({n, 1})));
   return first.sum(-1, false, DType::I32).contiguous();
 }
 
 /// Moves `values` of the last axis to their ranks.
 Tensor placed(const Tensor& rank, const Tensor& values) {
-  const Tensor place = Tensor::arange(rank.size(-1)).unsqueeze(-1);
-  return where(rank.unsqueeze(-2) == place, values.unsqueeze(-2), 0).sum(-1, false, values.dtype());
+  const Tensor index = Tensor::arange(rank.size(-1)).unsqueeze(-1);
+  return where(rank.unsqueeze(-2) == index, values.unsqueeze(-2), 0).sum(-1, false, values.dtype());
 }
 
 /// One step of the network: compares elements `distance` apart (mirrored: each with its mirror
@@ -101,7 +101,7 @@ Tensor order_of(const Tensor& key) {
 
 /// Indices of the k smallest keys of the last axis, in order. Each block of a long axis keeps its k
 /// smallest keys; the function then selects among these.
-Tensor first_places(const Tensor& key, int64_t k) {
+Tensor first_indices(const Tensor& key, int64_t k) {
   const int64_t n = key.size(-1);
   if (key.dtype() != DType::U32 || n <= 2 * kCounted || 4 * k > kCounted || k == 0)
     return order_of(key).slice(-1, Slice(0, k));
@@ -118,12 +118,12 @@ Tensor first_places(const Tensor& key, int64_t k) {
           .sum(-1, false, DType::I32)
           .flatten(-2)
           .contiguous();
-  return from.gather(-1, first_places(best, k));
+  return from.gather(-1, first_indices(best, k));
 }
 
 /// Keys of x with the axis moved to the end.
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
-  require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
+  require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than an i32 index can count",
           function, axis, to_string(x.shape()));
   Tensor key = ascending_key(x.detach().transpose(axis, -1));
   if (descending) key = ~key;
@@ -147,12 +147,12 @@ Tensor Tensor::argsort(int64_t axis, bool descending) const {
 
 std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
   if (ndim() == 0) {
-    auto [values, places] = reshape({1}).sort(axis, descending);
-    return {values.reshape({}), places.reshape({})};
+    auto [values, indices] = reshape({1}).sort(axis, descending);
+    return {values.reshape({}), indices.reshape({})};
   }
   const int64_t at = checked_axis("sort", axis, ndim());
-  const Tensor places = moved_order("sort", *this, at, descending);
-  return {gather(at, places), places};
+  const Tensor indices = moved_order("sort", *this, at, descending);
+  return {gather(at, indices), indices};
 }
 
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bool sorted) const {
@@ -163,11 +163,11 @@ std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bo
   require(k <= size.least,
           "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()",
           k, at, tensor::shown_shape(*this), size.least, size.least);
-  Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
-  if (!sorted) places = places.sort(at).first;
+  Tensor indices = first_indices(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+  if (!sorted) indices = indices.sort(at).first;
   for (int64_t i = 0; i < ndim(); ++i)
-    if (i != at) places = tensor::limited(places, i, tensor::axis_size(*this, i));
-  return {gather(at, places), places};
+    if (i != at) indices = tensor::limited(indices, i, tensor::axis_size(*this, i));
+  return {gather(at, indices), indices};
 }
 
 }  // namespace plugrad

@@ -33,41 +33,41 @@ Id exponentials(Tensors& t, Id x) {
   return t.g.unary(Op::Exp2, x);
 }
 
-TEST(KeptValues, ExponentialsOfASoftmaxAreOneFunctionOfTwoLoops) {
+TEST(LocalBuffers, ExponentialsOfASoftmaxAreOneFunctionOfTwoLoops) {
   Tensors t;
   const Marks marks = marks_of(t, t.softmax(t.buffer({6, 10})));
   EXPECT_EQ(marks.values, (std::map<int64_t, size_t>{{0, 2}}));
   EXPECT_EQ(marks.in_blocks, 0u);
 }
 
-TEST(KeptValues, RowsOfSeveralAxesAreOneFunctionToo) {
+TEST(LocalBuffers, RowsOfSeveralAxesAreOneFunctionToo) {
   Tensors t;
   const Id x = exponentials(t, t.buffer({6, 4, 5}));
   const Marks marks = marks_of(t, t.div(x, t.sum(x, {1, 2})));
   EXPECT_EQ(marks.values, (std::map<int64_t, size_t>{{0, 2}}));
 }
 
-TEST(KeptValues, DifferencesFromTheMeanAreComputedAgain) {
+TEST(LocalBuffers, DifferencesFromTheMeanAreComputedAgain) {
   Tensors t;
   const Id x = t.buffer({8, 16}), centred = t.sub(x, t.mean(x, {1}));
   const Id scale = t.g.unary(Op::Recip, t.mean(t.mul(centred, centred), {1}));
   EXPECT_TRUE(marks_of(t, t.mul(centred, scale)).values.empty());
 }
 
-TEST(KeptValues, OtherFunctionsAreNotTheSame) {
+TEST(LocalBuffers, OtherFunctionsAreNotTheSame) {
   Tensors t;
   const Id x = t.buffer({6, 10}), up = exponentials(t, x), down = exponentials(t, t.times(x, -1));
   EXPECT_TRUE(marks_of(t, t.div(up, t.sum(down, {1}))).values.empty());
 }
 
 // The sum runs down a column of the same values, whose indices differ from those of the dividend.
-TEST(KeptValues, ColumnsAreNotRows) {
+TEST(LocalBuffers, ColumnsAreNotRows) {
   Tensors t;
   const Id x = exponentials(t, t.buffer({7, 7}));
   EXPECT_TRUE(marks_of(t, t.div(x, t.transpose(t.sum(x, {0})))).values.empty());
 }
 
-TEST(KeptValues, WeightsOfAttentionAreMadeInBlocks) {
+TEST(LocalBuffers, WeightsOfAttentionAreMadeInBlocks) {
   Tensors t;
   const Id q = t.buffer({2, 37, 4}), k = t.buffer({2, 37, 4}), v = t.buffer({2, 37, 3});
   const Id scores = t.times(t.matmul(q, t.transpose(k)), 0.5);

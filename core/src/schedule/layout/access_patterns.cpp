@@ -1,4 +1,4 @@
-#include "schedule/layout/readings.h"
+#include "schedule/layout/access_patterns.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +12,7 @@ using Axes = std::vector<AxisIndex>;
 
 class Walk {
  public:
-  Walk(Draft& draft, LoopNest& nest) : draft_(draft), g_(draft.graph), nest_(nest) {}
+  Walk(SchedulerState& state, LoopNest& nest) : state_(state), g_(state.graph), nest_(nest) {}
 
   void run() {
     const auto sizes = shape(nest_.output);
@@ -22,25 +22,25 @@ class Walk {
     nest_.bodies.push_back(around_);
     stack_.push_back({nest_.output, axes, around_, kNoId, {}});
     while (!stack_.empty()) {
-      const Place at = std::move(stack_.back());
+      const Visit at = std::move(stack_.back());
       stack_.pop_back();
       visit(at);
     }
-    if (nest_.loops.size() > kMostLoops) nest_.readings.clear();
+    if (nest_.loops.size() > kMostLoops) nest_.accesses.clear();
   }
 
  private:
-  struct Place {
+  struct Visit {
     Id node;
     Axes axes;
     LoopSet around;
-    Id view;  // above it only views that read each element once, and casts, from this one on
+    Id view;  // highest node above it with only casts and views of all elements in between
     Axes view_axes;
-    Id widened = kNoId;  // a cast of a half type, under which are only views
-    Axes widened_axes = {};
+    Id cast_copy = kNoId;  // a cast of a half type with only views below
+    Axes cast_copy_axes = {};
   };
 
-  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+  std::span<const int64_t> shape(Id node) { return state_.shapes[node]; }
 
   AxisIndex loop(Id owner, uint32_t axis, int64_t size) {
     if (size == 1) return {};
@@ -50,19 +50,19 @@ class Walk {
     return {LoopSet{1} << number, true, LoopSet{1} << number};
   }
 
-  void visit(const Place& at) {
-    ++draft_.visits;
+  void visit(const Visit& at) {
+    ++state_.visits;
     const Node& n = g_[at.node];
-    const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
+    const bool leaf = at.node != nest_.output && state_.stored[at.node] != 0;
     if (leaf) {
-      nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
+      nest_.accesses.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
                                 at.view == kNoId ? at.axes : at.view_axes, at.around,
-                                draft_.counts[at.node], at.widened, at.widened_axes,
-                                draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
+                                state_.counts[at.node], at.cast_copy, at.cast_copy_axes,
+                                state_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
     for (Id s : g_.sources(n)) {
-      Place below{s, at.axes, at.around, kNoId, {}};
+      Visit below{s, at.axes, at.around, kNoId, {}};
       if (shape(s).empty()) below.axes.clear();
       if (is_movement(n.op)) enter_movement(at, below);
       if (n.op == Op::Cast) enter_cast(at, below);
@@ -71,7 +71,7 @@ class Walk {
     }
   }
 
-  void enter_movement(const Place& at, Place& below) {
+  void enter_movement(const Visit& at, Visit& below) {
     const Op op = g_[at.node].op;
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
@@ -89,27 +89,27 @@ class Walk {
     if (op == Op::Flip || op == Op::Pad || op == Op::Shrink)
       for (size_t i = 0; i < from.size(); ++i)
         if (moved(i)) below.axes[i].plain = false;
-    if (draft_.counts[at.node] == draft_.counts[below.node]) continue_view(at, below);
+    if (state_.counts[at.node] == state_.counts[below.node]) continue_view(at, below);
   }
 
-  /// A cast counts as a view: who stores a copy of it stores what was cast, once.
-  void enter_cast(const Place& at, Place& below) const {
+  /// A cast counts as a view: a copy stores the cast values.
+  void enter_cast(const Visit& at, Visit& below) const {
     continue_view(at, below);
     const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
     if (is_float(from) && is_float(to) && size_of(from) == 2 && size_of(to) > 2) {
-      below.widened = at.node;
-      below.widened_axes = at.axes;
+      below.cast_copy = at.node;
+      below.cast_copy_axes = at.axes;
     }
   }
 
-  static void continue_view(const Place& at, Place& below) {
+  static void continue_view(const Visit& at, Visit& below) {
     below.view = at.view == kNoId ? at.node : at.view;
     below.view_axes = at.view == kNoId ? at.axes : at.view_axes;
-    below.widened = at.widened;
-    below.widened_axes = at.widened_axes;
+    below.cast_copy = at.cast_copy;
+    below.cast_copy_axes = at.cast_copy_axes;
   }
 
-  /// The last axis before `end` that is not of size 1.
+  /// The last axis before `end` that is longer than 1.
   static size_t last_long(std::span<const int64_t> sizes, size_t end) {
     do --end;
     while (sizes[end] == 1);
@@ -120,9 +120,9 @@ class Walk {
     return loop != 0 && nest_.loops[static_cast<size_t>(std::countr_zero(loop))].reduces;
   }
 
-  /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
-  /// known. A loop over joined axes takes the neighbours along the last of them; that of a sum is
-  /// taken apart by codegen, so that any of them may be the inner one.
+  /// An axis that the reshape keeps keeps its loop; of split or merged axes only the set of loops
+  /// is known. A loop over merged axes has stride 1 along the last of them. Codegen splits the loop
+  /// of a sum, so that any of its axes may be the inner one.
   Axes reshaped(const Axes& axes, std::span<const int64_t> to,
                 std::span<const int64_t> from) const {
     Axes out(from.size());
@@ -154,9 +154,9 @@ class Walk {
     }
   }
 
-  /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
-  /// is the same for all elements of the row, and of the sum over it.
-  void enter_reduce(const Place& at, Place& below) {
+  /// A Reduce is evaluated once for all iterations of a loop on which none of its terms depends: a
+  /// row's maximum is the same for all elements of the row, and for the sum over it.
+  void enter_reduce(const Visit& at, Visit& below) {
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
     below.around = 0;
@@ -176,41 +176,41 @@ class Walk {
     if (is_new) nest_.bodies.push_back(below.around);
   }
 
-  /// Places are told apart by what they read and how.
-  bool is_new(const Place& p) {
+  /// Visits differ in the node and its access pattern.
+  bool is_new(const Visit& p) {
     std::vector<uint64_t> key = {p.node, p.around, p.view};
     for (const AxisIndex& a : p.axes) key.push_back(a.loops * 2 + (a.plain ? 1 : 0));
     return seen_.insert(std::move(key)).second;
   }
 
-  Draft& draft_;
+  SchedulerState& state_;
   const Graph& g_;
   LoopNest& nest_;
   LoopSet around_ = 0;
   bool reducing_ = false;
-  std::vector<Place> stack_;
+  std::vector<Visit> stack_;
   std::set<std::vector<uint64_t>> seen_;
   std::map<std::pair<Id, LoopSet>, Axes> loops_of_;
 };
 
 }  // namespace
 
-LoopNest loop_nest(Draft& draft, Id output) {
+LoopNest loop_nest(SchedulerState& state, Id output) {
   LoopNest nest{output, {}, {}, {}};
-  Walk(draft, nest).run();
+  Walk(state, nest).run();
   return nest;
 }
 
-Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders) {
-  Dims memory(reading.axes.size()), order(reading.widened_axes.size());
+Dims cast_copy_order(const Access& access, const std::map<Id, Dims>& orders) {
+  Dims memory(access.axes.size()), order(access.cast_copy_axes.size());
   std::iota(memory.begin(), memory.end(), 0);
   std::iota(order.begin(), order.end(), 0);
-  if (const auto known = orders.find(reading.node); known != orders.end()) memory = known->second;
+  if (const auto known = orders.find(access.node); known != orders.end()) memory = known->second;
   std::ranges::stable_sort(order, {}, [&](int64_t axis) -> int64_t {
-    const LoopSet loops = reading.widened_axes[static_cast<size_t>(axis)].loops;
+    const LoopSet loops = access.cast_copy_axes[static_cast<size_t>(axis)].loops;
     if (loops == 0) return -1;
     const auto same = [&](int64_t own) {
-      return reading.axes[static_cast<size_t>(own)].loops == loops;
+      return access.axes[static_cast<size_t>(own)].loops == loops;
     };
     return std::ranges::find_if(memory, same) - memory.begin();
   });

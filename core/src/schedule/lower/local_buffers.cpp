@@ -1,7 +1,6 @@
-// An analysis, no rewrite but for the marks it leaves.
-// Values that a kernel computes along a reduce loop and again along other loops: softmax's
-// exponentials, which are summed and then divided by the sum. Lowering made each of the places
-// where they are read; those that are worth computing once are marked by Keep (ir/kernel_ast.h).
+// Marks values that a kernel computes along a reduce loop and again along other loops by Keep
+// (ir/kernel_ast.h): softmax's exponentials are summed and then divided by the sum. Lowering made
+// an instance for each; codegen computes marked values once into a local buffer (compute_at).
 #include <algorithm>
 #include <map>
 
@@ -14,11 +13,11 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr uint32_t kWorthKeeping = 12;  // instructions for one element: what keeping it takes
-constexpr uint32_t kMostPlaces = 32;    // of a node, which are compared with each other
+constexpr uint32_t kWorthABuffer = 12;   // instructions for one element: the cost of buffering it
+constexpr uint32_t kMostInstances = 32;  // of a node; instances are compared pairwise
 
-// By what is computed for each element; a reduction is always worth it.
-bool is_worth_keeping(const Graph& g, RangeSets& open, Id value) {
+// By the instructions for each element; a reduction is always worth a buffer.
+bool is_worth_a_buffer(const Graph& g, RangeSets& open, Id value) {
   uint32_t instructions = 0;
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&value, 1))) {
@@ -26,10 +25,10 @@ bool is_worth_keeping(const Graph& g, RangeSets& open, Id value) {
     if (g[id].op == Op::Reduce) return true;
     instructions += instructions_of(g, g[id]);
   }
-  return instructions >= kWorthKeeping;
+  return instructions >= kWorthABuffer;
 }
 
-// The ranges of indices, in the order in which they occur.
+// The ranges in the indices, in the order of occurrence.
 std::vector<Id> ranges_of(const Graph& g, std::span<const int64_t> index) {
   std::vector<Id> found;
   Reachable reachable;
@@ -41,7 +40,8 @@ std::vector<Id> ranges_of(const Graph& g, std::span<const int64_t> index) {
   return found;
 }
 
-// The loops of the first list for which those of the other stand, where each is as long as its own.
+// Maps the loops of `from` that `to` replaces by loops of the same sizes; empty if they do not
+// correspond.
 std::vector<std::pair<Id, Id>> other_loops(const Graph& g, std::span<const int64_t> from,
                                            std::span<const int64_t> to) {
   std::vector<Id> a = ranges_of(g, from), b = ranges_of(g, to);
@@ -73,8 +73,8 @@ Id with_marks(Graph& g, Id sink, const std::map<Id, KeepMark>& marks) {
 
 }  // namespace
 
-/// Whether a node has the same value at both places but for the loops that it is read along.
-bool KernelLowering::differ_in_loops(const Place& a, const Place& b) {
+/// Whether the two instances of a node have the same value up to a substitution of loops.
+bool KernelLowering::differ_in_loops(const Instance& a, const Instance& b) {
   const std::vector<Id> from = index_of(a.index), to = index_of(b.index);
   const auto map = other_loops(*graph_, graph_->list(a.index), graph_->list(b.index));
   if (map.empty()) return false;
@@ -84,31 +84,31 @@ bool KernelLowering::differ_in_loops(const Place& a, const Place& b) {
   return std::ranges::equal(from, to, {}, moved);
 }
 
-/// Whether all that reads the node in this kernel reads it where it is kept, as a part of that.
-bool KernelLowering::is_part_of_kept(Id node, const std::vector<Id>& kept) const {
+/// Whether all uses of the node in this kernel are in buffered nodes.
+bool KernelLowering::is_part_of_buffered(Id node, const std::vector<Id>& buffered) const {
   bool is_read = false;
-  for (Id by : draft_.consumers.of(node)) {
-    ++draft_.visits;
+  for (Id by : state_.consumers.of(node)) {
+    ++state_.visits;
     const bool is_read_from_memory = output(by) == nullptr && is_leaf(by);
     if (first_[by] == kNone || is_read_from_memory) continue;
     is_read = true;
-    if (places_[first_[by]].number != places_[first_[node]].number ||
-        !std::ranges::binary_search(kept, by, std::greater{}))
+    if (instances_[first_[by]].number != instances_[first_[node]].number ||
+        !std::ranges::binary_search(buffered, by, std::greater{}))
       return false;
   }
   return is_read;
 }
 
-/// The node's values, by what they are but for the loops that they are read along.
+/// The node's values, grouped by equality up to a substitution of loops.
 std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
   std::vector<std::vector<Id>> groups;
-  std::vector<uint32_t> first;  // of each group, a place
-  for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
-    const Id value = places_[at].value;
+  std::vector<uint32_t> first;  // of each group, one instance
+  for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
+    const Id value = instances_[at].value;
     if (value == kNoId) continue;
     size_t group = 0;
-    while (group < first.size() && places_[first[group]].value != value &&
-           !differ_in_loops(places_[first[group]], places_[at]))
+    while (group < first.size() && instances_[first[group]].value != value &&
+           !differ_in_loops(instances_[first[group]], instances_[at]))
       ++group;
     if (group == first.size()) {
       first.push_back(at);
@@ -120,11 +120,11 @@ std::vector<std::vector<Id>> KernelLowering::values_of(Id node) {
   return groups;
 }
 
-/// Whether the value is what a kernel that takes rows in blocks makes of them: it has sums of its
-/// own along a reduce loop, and serves all columns of the output.
+/// Whether a kernel with blocked rows makes rows of the value: it has sums of its own along a
+/// reduce loop, and does not depend on the output's columns.
 bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
   const Graph& g = *graph_;
-  if (draft_.in_blocks[outputs_[0].node] == 0) return false;
+  if (state_.in_blocks[outputs_[0].node] == 0) return false;
   const auto is_column = [&](Id loop) { return !open.depends(value, loop); };
   if (std::ranges::none_of(ranges_, is_column)) return false;
   Reachable reachable;
@@ -136,31 +136,31 @@ bool KernelLowering::are_rows_of_operand(Id value, RangeSets& open) {
   });
 }
 
-/// The kernel with marks. Consumers come first: of values that are read at the same places the one
-/// nearest to the output is kept.
-Id KernelLowering::mark_kept(Id sink) {
+/// Returns the kernel with marks. Consumers come first: of values read by the same instances, the
+/// one nearest to the output is buffered.
+Id KernelLowering::mark_local_buffers(Id sink) {
   if (outputs_.size() != 1) return sink;
   Graph& g = *graph_;
   RangeSets open(g);
-  std::vector<Id> kept;          // nodes, and those that are parts of them; descending
+  std::vector<Id> buffered;      // descending: buffered nodes and their parts
   std::map<Id, KeepMark> marks;  // by value
   int64_t number = 0;
   std::ranges::sort(touched_, std::greater{});
   for (Id node : touched_) {
-    const Op op = draft_.graph[node].op;
-    if (is_leaf(node) || places_[first_[node]].number > kMostPlaces) continue;
-    if (!kept.empty() && is_part_of_kept(node, kept)) {
-      kept.push_back(node);
+    const Op op = state_.graph[node].op;
+    if (is_leaf(node) || instances_[first_[node]].number > kMostInstances) continue;
+    if (!buffered.empty() && is_part_of_buffered(node, buffered)) {
+      buffered.push_back(node);
       continue;
     }
     if (!is_alu(op) && op != Op::Reduce) continue;
     for (const std::vector<Id>& values : values_of(node)) {
       const bool in_blocks = values.size() == 1 && are_rows_of_operand(values[0], open);
       if (values.size() == 1 && !in_blocks) continue;
-      if (!is_worth_keeping(g, open, values[0])) continue;
+      if (!is_worth_a_buffer(g, open, values[0])) continue;
       for (Id value : values) marks.emplace(value, KeepMark{number, in_blocks});
       ++number;
-      if (kept.empty() || kept.back() != node) kept.push_back(node);
+      if (buffered.empty() || buffered.back() != node) buffered.push_back(node);
     }
   }
   return marks.empty() ? sink : with_marks(g, sink, marks);
