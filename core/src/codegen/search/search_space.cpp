@@ -404,7 +404,7 @@ Candidate SearchSpace::predicted(const KernelSchedule& list) const {
 Candidate SearchSpace::require_legal(const KernelSchedule& list) const {
   Candidate candidate = predicted(list);
   require(candidate.cost() < std::numeric_limits<double>::infinity(),
-          "it needs more registers than the device has, or makes too much code");
+          "it needs more registers than the device has, or more code than compilers manage");
   return candidate;
 }
 
