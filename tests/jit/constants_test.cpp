@@ -15,7 +15,7 @@ engine::Statistics statistics() {
   return engine::Session::current().statistics();
 }
 
-// Twice the tensor, in a kernel of its own: whoever reads it does so in another order.
+// Twice the tensor, in a separate kernel, whose consumers read it in another order.
 Tensor doubled(const Tensor& w) {
   return (w * 2).contiguous().flip(0);
 }
