@@ -74,7 +74,7 @@ TEST(Machine, says_what_the_device_says) {
   EXPECT_EQ(m.registers, 24);
   EXPECT_EQ(m.line_bytes, 128);
   EXPECT_EQ(m.levels[0].bytes, 49'152);
-  EXPECT_EQ(m.levels[1].bytes, 524'288);  // unknown: the table's value
+  EXPECT_EQ(m.levels[1].bytes, 524'288);  // not told: the table's
 }
 
 TEST(Machine, keys_differ_where_a_figure_does) {
