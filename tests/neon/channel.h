@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define NEON_ARENA_BYTES ((uint64_t)1 << 30) /* of buffers: a file that both processes map */
+#define NEON_ARENA_BYTES ((uint64_t)1 << 30) /* size of the buffer file mapped by both processes */
 #define NEON_SOCKET 3                        /* the runner's descriptors */
 #define NEON_ARENA 4
 

@@ -12,7 +12,7 @@
 
 struct neon_block {
   uint64_t offset, size;
-  struct neon_block* next; /* by offset */
+  struct neon_block* next; /* sorted by offset */
 };
 
 struct neon_remote {
@@ -59,7 +59,8 @@ static int neon_start(struct neon_remote* remote) {
   int ends[2], result;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return 0;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ends[1], 13); /* neither may be the other's place */
+  posix_spawn_file_actions_adddup2(&files, ends[1],
+                                   13); /* avoids overwriting the other descriptor */
   posix_spawn_file_actions_adddup2(&files, remote->file, 14);
   posix_spawn_file_actions_adddup2(&files, 13, NEON_SOCKET);
   posix_spawn_file_actions_adddup2(&files, 14, NEON_ARENA);
@@ -141,7 +142,7 @@ static int neon_begin(struct neon_remote* remote) {
 static void neon_end(struct neon_remote* remote) {
   struct neon_block* next;
   if (remote->runner) {
-    close(remote->socket); /* at which the runner ends */
+    close(remote->socket); /* ends the runner */
     while (waitpid(remote->runner, NULL, 0) < 0 && errno == EINTR) continue;
   }
   for (; remote->blocks; remote->blocks = next) next = remote->blocks->next, free(remote->blocks);

@@ -19,7 +19,7 @@ struct Array {
 
   size_t size() const { return bits.size(); }
   int64_t integer(size_t i) const { return static_cast<int64_t>(bits[i]); }
-  double real(size_t i) const;  ///< of any dtype
+  double real(size_t i) const;  ///< element i of any dtype as a double
 };
 
 /// Converts from and to the storage form of device memory.
