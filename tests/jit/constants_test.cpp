@@ -144,7 +144,7 @@ TEST_P(JitConstants, FollowWhatIsLoaded) {
 TEST_P(JitConstants, WhatTheFunctionAssignsIsNone) {
   Tensor w = list({1, 2, 3, 4});
   const Tensor x = list({10, 20, 30, 40});
-  auto f = jit([&](const Tensor& a) {  // loops of its own: no kernel writes both
+  auto f = jit([&](const Tensor& a) {  // separate loops: no kernel writes both
     Tensor y = a + (w * 2).reshape({4, 1}).expand({4, 3}).contiguous().sum(1);
     w.assign(w + 1);
     return y;

@@ -72,7 +72,7 @@ TEST(ScanGradient, OfASumOverAllSteps) {
   EXPECT_EQ(gradient(gradient(again, {k})[0], {k})[0].to_vector<float>(), std::vector{7.0f});
 }
 
-// A count without gradient beside a float.
+// A count, which has no gradient, next to a float.
 TEST(ScanGradient, PassesByIntegers) {
   const Tensor x = wave({6}, 0.3);
   const auto step = [](const Tensors& s, const Tensors& in) {

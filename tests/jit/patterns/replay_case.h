@@ -21,7 +21,7 @@ using Step = std::function<Tensors(const Tensors&)>;
 
 struct ReplayCase {
   std::string name;
-  std::function<Step()> make;             // with state of its own, the same each time
+  std::function<Step()> make;             // with its own state, equal for each call
   std::function<Tensors(int)> arguments;  // of a call, by its number
 
   friend void PrintTo(const ReplayCase& each, std::ostream* out) { *out << each.name; }

@@ -312,7 +312,7 @@ TEST_F(Renderer, TensorCoresOfCuda_AreFoundByTheirOperands) {
   EXPECT_THAT(error_.text(), HasSubstr("dialect opencl has no WMMA"));
 }
 
-// Copies two floats and the two behind them, waits for the first pair.
+// Copies two floats and the next two, and waits for the first pair.
 IrBuilder copies() {
   IrBuilder b("copies");
   b.set_local(8);

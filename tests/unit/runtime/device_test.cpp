@@ -133,8 +133,7 @@ TEST_F(FakeDevice, FreedBuffersAreReusedBySizeClassAndFlags) {
 }
 
 TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
-  for (int i = 0; i < 3; ++i)
-    device().allocate(16 << 20);  // three sizes would not fit beside each other
+  for (int i = 0; i < 3; ++i) device().allocate(16 << 20);  // three sizes would not fit together
   device().allocate(20 << 20);
   device().allocate(30 << 20);
   auto big = device().allocate(60 << 20);
