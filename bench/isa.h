@@ -8,13 +8,14 @@
 namespace plugrad::bench {
 
 struct Isa {
-  const char* name;    ///< of --isa: "v3"
-  const char* target;  ///< of PLUGRAD_CPU_TARGET: "x86-64-v3"
-  int level;           ///< of x86-64; peers that use instructions of a higher one are out of it
-  std::vector<std::string> environment;  ///< "NAME=text" by which the peers' libraries obey
+  const char* name;    ///< value of --isa: "v3"
+  const char* target;  ///< value of PLUGRAD_CPU_TARGET: "x86-64-v3"
+  int level;           ///< of x86-64; peers that use a higher level are not compared
+  std::vector<std::string>
+      environment;  ///< "NAME=text", variables that restrict the peers' libraries
 };
 
-constexpr int kAnyLevel = 5;  ///< of an instruction set that is not told, and of "native"
+constexpr int kAnyLevel = 5;  ///< level of an unknown instruction set, and of "native"
 
 std::span<const Isa> isas();
 /// The instruction set of settings().cpu_target, which peers also use.

@@ -12,7 +12,7 @@ namespace plugrad::bench {
 
 struct Row {
   std::vector<std::string> names;
-  int threads = 0;  ///< 0: not a matter of threads
+  int threads = 0;  ///< 0: independent of threads
   /// Returns false if a result was wrong.
   std::function<bool(Peers& peers, const Report& report)> run;
 };
@@ -31,10 +31,10 @@ std::vector<Row> conv_rows();
 std::vector<Row> elementwise_rows();
 std::vector<Row> framework_rows();
 std::vector<Row> model_rows();
-std::vector<Row> half_rows();      ///< small floats beside f32
-std::vector<Row> network_rows();   ///< one call of whole networks
-std::vector<Row> step_rows();      ///< those of the models that have peers
-std::vector<Row> dispatch_rows();  ///< calls of a device beside the plugin's own functions
-Row beside_row();                  ///< copies beside kernels
+std::vector<Row> half_rows();      ///< small floats against f32
+std::vector<Row> network_rows();   ///< one call of a whole network
+std::vector<Row> step_rows();      ///< training steps of models that have peers
+std::vector<Row> dispatch_rows();  ///< device calls against the plugin's own functions
+Row beside_row();                  ///< copies overlapping kernels
 
 }  // namespace plugrad::bench

@@ -13,20 +13,20 @@ class Peers;
 
 struct Peer {
   std::string name;  ///< "OpenBLAS", "C", …
-  double value;      ///< in the unit of the result, measured in the same run, in turns with ours
+  double value;      ///< in the result's unit, measured alternately in the same run
 };
 
 struct Result {
   std::string name;  ///< "sgemm/512/threads:1"
   double value = 0;
   std::string unit;
-  std::optional<Peer> peer = {};  ///< the best of those that the row is held against
+  std::optional<Peer> peer = {};  ///< the fastest peer that the row is compared with
   bool higher_is_better = true;
-  std::vector<Peer> peers = {};  ///< all that were measured
+  std::vector<Peer> peers = {};  ///< all measured peers
   int threads = 0;
   double flops = 0, bytes = 0,
-         seconds = 0;       ///< of one call, where the row has a place in the roofline
-  uint64_t peak_bytes = 0;  ///< device memory in use at once, at most; 0: none in this process
+         seconds = 0;       ///< of one call, for rows in the roofline
+  uint64_t peak_bytes = 0;  ///< peak device memory; 0: none in this process
 
   /// plugrad relative to the peer: larger is better for every unit.
   double ratio() const { return higher_is_better ? value / peer->value : peer->value / value; }
@@ -37,8 +37,8 @@ using Report = std::function<void(const Result&)>;
 
 struct Choice {
   std::vector<std::string> suites;  ///< empty: all
-  std::string filter;               ///< the name of the row that is wanted, or part of names
-  int threads = 0;                  ///< rows of so many threads only; 0: of any number
+  std::string filter;               ///< name of a row, or a part of names
+  int threads = 0;                  ///< only rows with this number of threads; 0: all
 };
 
 std::vector<std::string> suite_names();

@@ -36,7 +36,7 @@ struct ModelSummary {
   size_t rows;
   double rank_correlation;
   double ratio;   ///< geometric mean of predicted over measured
-  double spread;  ///< geometric: by so much a row is off the mean, one deviation
+  double spread;  ///< geometric standard deviation of the ratio
 };
 std::vector<ModelSummary> summarise(const std::vector<ModelRow>& rows);
 

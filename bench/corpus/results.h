@@ -12,8 +12,8 @@ namespace plugrad::bench {
 struct CorpusResult {
   std::string name, network, family;
   int threads = 0;
-  int runs = 1;           ///< of which the middle one by ratio is here
-  bool is_wrong = false;  ///< a peer's result differs: there is no time
+  int runs = 1;           ///< number of runs; this is the median by ratio
+  bool is_wrong = false;  ///< a peer's result differs: not timed
   Result result;
 
   bool has_ratio() const { return !is_wrong && result.peer.has_value(); }

@@ -12,7 +12,7 @@
 namespace plugrad::bench {
 
 struct CorpusChoice {
-  std::string family, filter;  ///< empty: all; part of names
+  std::string family, filter;  ///< empty: all; `filter` is a part of the names
   std::vector<int> threads;
 };
 

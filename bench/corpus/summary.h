@@ -8,12 +8,12 @@
 
 namespace plugrad::bench {
 
-constexpr double kCorpusFloor = 0.8;  ///< no row should be below it
+constexpr double kCorpusFloor = 0.8;  ///< minimum ratio of a row
 
 struct FamilySummary {
   std::string family;
   int threads;
-  size_t rows;  ///< with a peer
+  size_t rows;  ///< number of rows with a peer
   double mean;  ///< geometric, of the ratios
   double least;
   size_t below, wrong;  ///< rows below the floor; rows whose result differs

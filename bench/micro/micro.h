@@ -21,12 +21,12 @@ struct Micro {
   /// Prepares a row; returns the body, which Google Benchmark calls once per repetition. The body
   /// sets the time of each iteration if `is_timed_by_hand`.
   std::function<std::function<void(benchmark::State&)>()> prepare;
-  int iterations = 1;   ///< of a repetition, whose time is their mean
-  int repetitions = 9;  ///< after one that does not count
+  int iterations = 1;   ///< per repetition; the time is their mean
+  int repetitions = 9;  ///< after a warm-up
   Statistic statistic = Statistic::Median;
   bool is_timed_by_hand = false;
-  bool is_warmed_up = true;                ///< false: the first call is what is measured
-  std::vector<std::string> counters = {};  ///< more rows, named "NAME, COUNTER", in kernels
+  bool is_warmed_up = true;                ///< false: measures the first call
+  std::vector<std::string> counters = {};  ///< additional rows "NAME, COUNTER", in kernels
 };
 
 Row micro_row(const Micro& micro);

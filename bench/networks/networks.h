@@ -12,7 +12,7 @@ namespace plugrad::bench {
 
 struct Network {
   std::vector<Tensor> data;  ///< arguments of a call
-  nn::StateDict state;       ///< without what evaluation does not read
+  nn::StateDict state;       ///< only the entries used in evaluation
   std::function<Tensor(const std::vector<Tensor>& data)> call;
 };
 

@@ -24,7 +24,7 @@ struct HandKernels {
   /// Independent chains of multiply-adds, `rounds` long: measures arithmetic throughput. `flops`
   /// receives their number.
   float (*multiply_add)(long rounds, double& flops);
-  int lanes;  ///< floats a vector
+  int lanes;  ///< floats per vector
 };
 
 /// The kernels with the widest vectors that the processor and the chosen instruction set support.

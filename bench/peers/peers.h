@@ -14,7 +14,7 @@ namespace plugrad::bench {
 struct PeerProgram {
   const char* name;    ///< "openblas"
   const char* title;   ///< "OpenBLAS"
-  const char* remedy;  ///< what to install where it is missing
+  const char* remedy;  ///< installation hint
   const char* script;  ///< in bench/peers; null: this program itself
   const char* python;  ///< environment variable that names its interpreter
   std::vector<std::string> environment;

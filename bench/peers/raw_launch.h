@@ -8,7 +8,7 @@ namespace plugrad::bench {
 
 struct RawLaunch {
   std::string name;              ///< "OpenCL: clEnqueueNDRangeKernel, clFinish"
-  std::function<void()> launch;  ///< one, and waits for it
+  std::function<void()> launch;  ///< launches once and waits
 };
 
 /// Uses the driver's first device. Empty if there is no driver, or the program was built without

@@ -10,8 +10,8 @@ namespace plugrad::bench {
 
 struct Roof {
   int threads = 1;
-  double flops = 0;      ///< a second
-  double bandwidth = 0;  ///< bytes a second
+  double flops = 0;      ///< FLOP per second
+  double bandwidth = 0;  ///< bytes per second
 };
 
 /// Plots the results with known work and memory traffic. Returns the text of an SVG file, readable

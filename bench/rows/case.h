@@ -10,21 +10,20 @@ namespace plugrad::bench {
 
 struct Case {
   std::string name;  ///< "sgemm/512/threads:2"
-  std::string
-      kind;  ///< what is computed: "matmul", "conv2d", … (bench/rows/kinds.cpp, bench/peers)
+  std::string kind;  ///< computation: "matmul", "conv2d", … (bench/rows/kinds.cpp, bench/peers)
   std::vector<std::vector<int64_t>> shapes;           ///< of the f32 inputs
   nlohmann::json options = nlohmann::json::object();  ///< "transpose", "stride", "padding", …
-  int threads = 0;                                    ///< 0: every one
+  int threads = 0;                                    ///< 0: all
   double flops = 0;                                   ///< multiply and add count as two
-  double bytes = 0;                                   ///< that must be read or written
+  double bytes = 0;                                   ///< minimum memory traffic
   std::string unit;                                   ///< "GFLOP/s", "GB/s" or "ms"
   /// Peers for the comparison (the fastest counts); others are only reported.
   std::vector<std::string> judges;
-  double tolerance = 1e-4;  ///< between results, relative to the largest value
+  double tolerance = 1e-4;  ///< allowed difference, relative to the largest value
   double turn_seconds = 0.04;
-  int least_turns = 3;       ///< of a contender whose turns take long; 7 of others
-  bool is_jitted = false;    ///< replayed, as within a network, instead of recorded at each call
-  bool is_searched = false;  ///< kernels are searched for (BEAM), otherwise chosen by the heuristic
+  int least_turns = 3;       ///< minimum rounds of a slow contender; 7 for others
+  bool is_jitted = false;    ///< replayed instead of recorded at each call
+  bool is_searched = false;  ///< schedules come from a search (BEAM), otherwise the heuristic
 
   /// Converts a duration to the unit.
   double value(double seconds) const {

@@ -17,9 +17,9 @@ struct Kind {
   const char* name;    ///< "conv2d"
   const char* family;  ///< "convolutions"
   size_t least_inputs, most_inputs;
-  std::vector<const char*> options;  ///< that it takes
+  std::vector<const char*> options;  ///< supported options
   Forward (*make)(const nlohmann::json& options);
-  int64_t integers = -1;  ///< the input that holds indices into the first one's rows
+  int64_t integers = -1;  ///< the input with indices into the first input's rows
 };
 
 const std::vector<Kind>& kinds();

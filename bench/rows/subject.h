@@ -12,11 +12,12 @@ namespace plugrad::bench {
 
 struct Subject {
   std::vector<std::vector<int64_t>> shapes;  ///< of the inputs
-  std::vector<std::vector<float>> inputs;    ///< what the peers get
-  std::vector<std::string> names = {};       ///< of the last inputs, where they are weights
+  std::vector<std::vector<float>> inputs;    ///< values, also sent to the peers
+  std::vector<std::string> names = {};       ///< names of the trailing inputs that are weights
   Round round;
-  std::function<std::vector<Tensor>()> record = {};  ///< what a round computes; of rows of tensors
-  std::function<std::vector<float>()> result;  ///< to compare with the peers' once, before timing
+  std::function<std::vector<Tensor>()> record =
+      {};                                      ///< computation of a round, for rows of tensors
+  std::function<std::vector<float>()> result;  ///< compared with the peers' results before timing
 };
 
 /// On `device`; empty: the default one. Errors: User from the tensors.

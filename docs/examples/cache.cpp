@@ -37,7 +37,7 @@ int main() {
   const Tensor x = cat(text, 0), last = text.back();
   const Tensor again = scaled_dot_product_attention(heads(last.matmul(wq)), heads(x.matmul(wk)),
                                                     heads(x.matmul(wv)));
-  const Tensor cached = decode(last, length.bind(40));  // writes the last place once more
+  const Tensor cached = decode(last, length.bind(40));  // writes the last position again
   const bool same = heads(cached).allclose(again, 1e-4, 1e-5);
   std::cout << "the cache " << (same ? "agrees" : "does not agree") << "\n";
 

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 240;
   Tensor::manual_seed(1);
   const std::string text = rhyme();
-  std::string alphabet = text;  // each letter once, in order; its place is its number
+  std::string alphabet = text;  // each letter once, in order; its position is its index
   std::sort(alphabet.begin(), alphabet.end());
   alphabet.erase(std::unique(alphabet.begin(), alphabet.end()), alphabet.end());
   std::vector<int32_t> numbers;

@@ -87,7 +87,7 @@ TEST(RandomKernels, UseWhatIsClaimedAlone) {
   }
 }
 
-// For a kernel that stores the result of `make` on a loaded f32.
+// The obstacle of a kernel that stores the result of `make` on a loaded f32.
 std::string obstacle_of(uint32_t dtype, Value (*make)(IrBuilder& ir, Value loaded)) {
   IrBuilder ir("k");
   const Value input = ir.buffer(PGR_DTYPE_F32, 4, kInput), output = ir.buffer(dtype, 4, kOutput);

@@ -1,7 +1,6 @@
-"""Programs that must not compile: the first error says in one line what to write instead.
+"""Programs that must not compile: the first error states the fix in one line.
 
-compile_errors.py COMPILER INCLUDE_FOLDER…
-"""
+compile_errors.py COMPILER INCLUDE_FOLDER…"""
 import re
 import subprocess
 import sys

@@ -24,7 +24,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Runs `body` with CPU as the default device and REFERENCE beside it, behind `layers`.
+// Runs `body` with CPU as the default device and REFERENCE as a second device, behind `layers`.
 Outcome run_behind(const std::string& layers, const std::function<void()>& body) {
   return run_in_fresh_process(
       [&](Settings& s) {
@@ -38,7 +38,7 @@ Outcome run_behind(const std::string& layers, const std::function<void()>& body)
       });
 }
 
-// "kind: message" of what f throws.
+// Returns "kind: message" of the error thrown by f.
 std::string error_of(const std::function<void()>& f) {
   try {
     f();
@@ -157,7 +157,7 @@ TEST(BrokenDevice, ASourceThatItsCompilerRefusesIsShownWithItsIr) {
   EXPECT_TRUE(block.good()) << path;
 }
 
-// What is freed may be free only when the device has done the work on it.
+// Freed memory may be reusable only after the device has finished its work on the memory.
 TEST(BrokenDevice, AnAsynchronousDeviceIsWaitedForBeforeMemoryIsAskedForAgain) {
   Outcome o = run_behind("faults:device=REFERENCE:alloc=4:synchronize=1+", [] {
     runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
@@ -184,7 +184,7 @@ TEST(BrokenDevice, AnAllocationThatFailsForOnceIsTriedAgain) {
   }
 }
 
-// A replay that overwrites what it replaces: the value is the one before, the one after, or gone,
+// A replay that updates a tensor in place: the value is the old one, the new one, or lost,
 // whichever launch fails.
 TEST(BrokenDevice, AReplayThatFailsMidwayLeavesNoTensorWithOtherNumbers) {
   int gone = 0, kept = 0;

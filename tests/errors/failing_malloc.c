@@ -1,5 +1,5 @@
-// Preloaded: the FAIL_AT-th allocation of the process fails, once. With FAIL_AT=0 none does, and
-// their number is written to the file FAIL_COUNT when the process ends.
+// Preloaded: makes the FAIL_AT-th allocation of the process fail, once. With FAIL_AT=0 none fails,
+// and the number of allocations is written to the file FAIL_COUNT at exit.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

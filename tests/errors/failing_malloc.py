@@ -1,11 +1,10 @@
-"""Searching for plugins, and counting the entries of the cache, while one allocation of the process fails: each run
-ends by itself, with what it was asked for or with a message; none is killed by a signal.
+"""Lets one allocation fail during plugin discovery and cache listing: each run ends normally, with
+its result or a message; none is killed by a signal.
 
 usage: failing_malloc.py PLUGRAD REFERENCE_PLUGIN FAILING_MALLOC [RUNS]
 
-Drivers are left out, since an allocation that fails in them is theirs to survive; so is the one with which glibc notes
-what a thread does at its end, and without which glibc ends the process.
-"""
+Allocations of drivers are excluded, as are glibc's allocations for thread exit, whose failure makes
+glibc abort."""
 import os
 import pathlib
 import shutil
@@ -22,7 +21,8 @@ def run(command, environment):
 
 
 def allocations(command, environment, folder):
-    """Of the process of most allocations among it and its children; and of the shortest possible run."""
+    """Counts allocations: of the process with the most among it and its children, and of the
+    shortest possible run."""
     counts = []
     for words in (command, [command[0], "--version"]):
         told = folder / f"count{len(counts)}"
@@ -54,7 +54,7 @@ def main():
     runs = int(sys.argv[4]) if len(sys.argv) > 4 else RUNS
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        plugins = folder / "lib/plugrad/plugins"  # found beside the command
+        plugins = folder / "lib/plugrad/plugins"  # found next to the command
         plugins.mkdir(parents=True)
         shutil.copy(plugin, plugins)
         (folder / "bin").mkdir()
@@ -63,7 +63,8 @@ def main():
                        "PLUGRAD_PLUGIN_PATH": "", "XDG_DATA_HOME": name}
         good = check([command, "devices", "--why"], environment, runs, folder)
         subprocess.run([command, "cache", "clear"], check=True, stdout=subprocess.DEVNULL,
-                       env={"PLUGRAD_CACHE_DIR": environment["PLUGRAD_CACHE_DIR"]})  # makes the cache's file
+                       # creates the cache file
+                       env={"PLUGRAD_CACHE_DIR": environment["PLUGRAD_CACHE_DIR"]})
         good = check([command, "cache", "stats"], environment, runs // 5, folder) and good
     sys.exit(0 if good else "a process was killed or said nothing")
 

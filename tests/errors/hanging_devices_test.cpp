@@ -101,7 +101,7 @@ TEST(HangingDevice, NamesTheKernelThatHangs) {
   EXPECT_EQ(o.error, "");
 }
 
-// The call goes on with copies of its arguments: what its caller frees is not touched any more.
+// The hanging call uses copies of its arguments and never accesses memory that its caller frees.
 TEST(HangingDevice, ProgramsMayFreeEverythingThatTheCallWasGiven) {
   const Outcome o = run_with_limit("faults:device=REFERENCE:copy=1@HANG", 3, [] {
     {

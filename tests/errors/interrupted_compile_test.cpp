@@ -48,7 +48,7 @@ TEST(InterruptedCompile, LeavesACacheThatTheNextProgramCanUse) {
   TemporaryDirectory cache;
   std::minstd_rand random(1);
   for (int stop = 0; stop < kStops; ++stop) {
-    // Each round begins with what the ones before left, now and then with nothing.
+    // Each round starts with the cache of earlier rounds, every fifth with an empty one.
     if (stop % 5 == 0) std::filesystem::remove_all(cache.path());
     compute_until_stopped(cache.path(), stop, static_cast<useconds_t>(20'000 + random() % 200'000));
     const Outcome next = run_in_fresh_process([&](Settings& s) { s.cache_dir = cache.path(); },

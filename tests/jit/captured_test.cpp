@@ -241,7 +241,7 @@ TEST(JitCaptured, MemoryDoesNotGrow) {
   EXPECT_EQ(total.to_vector<float>()[0], 3010);
 }
 
-// What a replay cannot see, JIT=2 does: it runs the function in each call and compares.
+// A replay cannot detect host changes; JIT=2 runs the function in each call and compares.
 TEST(JitCompared, ANumberOfTheHostThatChangesLater) {
   const SettingScope scope([](Settings& s) { s.jit = 2; });
   float by = 2;

@@ -15,7 +15,7 @@ engine::Statistics statistics() {
   return engine::Session::current().statistics();
 }
 
-// Twice the tensor, in a kernel of its own: whoever reads it does so in another order.
+// Twice the tensor, in a separate kernel, whose consumers read it in another order.
 Tensor doubled(const Tensor& w) {
   return (w * 2).contiguous().flip(0);
 }
@@ -144,7 +144,7 @@ TEST_P(JitConstants, FollowWhatIsLoaded) {
 TEST_P(JitConstants, WhatTheFunctionAssignsIsNone) {
   Tensor w = list({1, 2, 3, 4});
   const Tensor x = list({10, 20, 30, 40});
-  auto f = jit([&](const Tensor& a) {  // loops of its own: no kernel writes both
+  auto f = jit([&](const Tensor& a) {  // separate loops: no kernel writes both
     Tensor y = a + (w * 2).reshape({4, 1}).expand({4, 3}).contiguous().sum(1);
     w.assign(w + 1);
     return y;

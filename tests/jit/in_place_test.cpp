@@ -22,7 +22,7 @@ class JitInPlace : public testing::TestWithParam<std::string> {
       values.push_back(static_cast<float>((i * 37 + seed * 11) % 101 - 50));
     return Tensor::from(values, {kRows, kRows}, GetParam()).realize();
   }
-  /// By how much the device's memory in use rises within the call above what it is before.
+  /// The rise of the device's memory in use during the call, in bytes.
   template <class Call>
   uint64_t growth(const Call& call) const {
     runtime::Device& device = runtime::Registry::instance().find_device(GetParam());
@@ -86,7 +86,7 @@ TEST_P(JitInPlace, ATrainingStepHoldsParametersAndMomentsOnce) {
   EXPECT_LT(losses.back(), losses.front());
 }
 
-/// A program: what it does in each turn, and what it looks at.
+/// A program: the work of each iteration, and the observed tensors.
 struct Program {
   const char* name;
   std::function<Tensor(Tensor& w, const Tensor& x)> step;  // assigns w; its result is looked at too
@@ -154,7 +154,7 @@ std::vector<Program> programs() {
 }
 // clang-format on
 
-/// All that is seen in eight turns; in some, others hold the old value.
+/// All values observed in eight iterations; in some, other tensors hold the old value.
 std::vector<float> seen(const Program& program, Tensor w, const Tensor& x, bool jitted) {
   const auto f = [&](const Tensor& in) { return program.step(w, in); };
   const auto fast = jit(f);

@@ -22,7 +22,7 @@ namespace {
 using engine::ReadyKernel;
 using List = codegen::KernelSchedule;
 
-// The list of the first kernel that a test launches, and how long all others last beside it.
+// The list of the first kernel that a test launches, and the duration of all other launches.
 struct Times {
   std::string first;
   std::atomic<uint64_t> others_ns{500'000};
@@ -48,7 +48,7 @@ class Refinement : public testing::Test {
   }
   ~Refinement() override { engine::set_launch_times(nullptr); }
 
-  // A function of a size that no other test has, so that its kernel is made anew.
+  // A function of a unique size, so that its kernel is compiled anew.
   static Tensor input(int64_t rows, int64_t columns) {
     std::vector<float> values(static_cast<size_t>(rows * columns));
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3;
@@ -108,8 +108,8 @@ TEST_F(Refinement, KeepsTheKernelThatNothingBeats) {
   EXPECT_DOUBLE_EQ(records[0].seconds, 1e-3);
 }
 
-// Each replay halves and adds what the one before stored: a candidate that ran on the tensor itself
-// would show.
+// Each replay halves and adds to the stored value of the previous one: a candidate that ran on the
+// tensor itself would change the result.
 TEST_F(Refinement, RunsOnCopiesOfWhatAKernelOverwrites) {
   Tensor x = Tensor::full({301, 307}, 1024.0, DType::F32).contiguous().realize();
   const Tensor one = Tensor::full({301, 307}, 1.0, DType::F32).contiguous().realize();

@@ -24,8 +24,8 @@ TEST(Jit, RunsTwiceAndReplaysFromThen) {
   EXPECT_EQ(f.recordings(), 1u);
 }
 
-// What is made of constants alone is one node for all who make it: here it is older than the call's
-// other result from the second call on.
+// Constant expressions are shared nodes: from the second call on, this node is older than the
+// call's other result.
 TEST(Jit, ResultsAreInOneOrderWhoeverMadeTheirNodesBefore) {
   int runs = 0;
   const auto table = [] { return Tensor::arange(300, DType::F32).sin(); };

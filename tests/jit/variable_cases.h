@@ -15,7 +15,7 @@ inline const Variable& length() {
   return variable;
 }
 
-/// Of changing sign and size, different for each seed.
+/// Numbers of changing sign and magnitude, different for each seed.
 inline Tensor numbers(const Shape& shape, int seed = 0) {
   int64_t count = 1;
   for (int64_t size : shape) count *= size;
@@ -25,7 +25,7 @@ inline Tensor numbers(const Shape& shape, int seed = 0) {
   return Tensor::from(values, shape);
 }
 
-/// As fit(), with `behind` in memory behind the elements, such as NaN: what breaks a sum or a
+/// As fit(), with `behind` in memory behind the elements, e.g. NaN, which would break a sum or a
 /// maximum.
 inline Tensor fit_before(const Tensor& x, int64_t axis, double behind) {
   std::vector<std::optional<int64_t>> sizes(static_cast<size_t>(x.ndim()));

@@ -12,7 +12,7 @@ Tensor places(const std::vector<int32_t>& numbers) {
   return Tensor::from(numbers);
 }
 
-/// For each row the place of a row, some counted from the end.
+/// For each row the index of a row, some negative.
 Tensor places_of(const Tensor& x) {
   return (x.sum(1) > 0).cast(DType::I32) - 1;
 }
@@ -126,7 +126,7 @@ TEST(VariableFunctions, GradientsAreThoseOfTheElements) {
     }
 }
 
-// Long axes go other ways: a network that sorts, kernels that walk places.
+// Long axes use other algorithms: a sorting network, and kernels that loop over indices.
 TEST(VariableFunctions, OfLongAxes) {
   const Variable rows("rows", 3, 700);
   const auto expected = [](const Tensor& x) {
@@ -154,7 +154,7 @@ TEST(VariableFunctions, OfLongAxes) {
   EXPECT_EQ(step.recordings(), 1u);
 }
 
-// A mask of the sum does not keep its operands out of scratch.
+// A mask on the sum does not prevent its operands from being staged in scratch.
 TEST(VariableFunctions, AProductOverAVariableSizeIsStagedAsOneOverAFixedSize) {
   const Variable inner("inner", 1, 1024);
   const Tensor x = numbers({1024, 1024}).realize(), y = numbers({1024, 1024}, 1).realize(),
@@ -170,7 +170,7 @@ TEST(VariableFunctions, AProductOverAVariableSizeIsStagedAsOneOverAFixedSize) {
             copies(x.transpose().matmul(y)));
 }
 
-// A parameter of which a part counts has a gradient of its own size.
+// The gradient of a limited parameter has the full parameter's size.
 TEST(VariableFunctions, TheGradientOfWhatIsLimitedHasItsSize) {
   const Tensor table = numbers({kMost, 2}).requires_grad_();
   const Tensor both = length().limit(table, 0, 4).square().sum() + table.sum();

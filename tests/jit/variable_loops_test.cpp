@@ -19,8 +19,8 @@ Held held() {
           now.graph_nodes};
 }
 
-/// Decodes with caches of keys and values in layers, at a place that the step itself counts on;
-/// when it is at the end it begins anew.
+/// Decodes with key-value caches in layers, at a position that the step itself increments; at the
+/// end the position restarts.
 class Decoder {
  public:
   explicit Decoder(int32_t place) : place_(Tensor::from<int32_t>({place}, Shape{}).realize()) {

@@ -127,7 +127,7 @@ TEST_P(SizesOnDevice, LoopsEndAtTwoSizesAndAtNone) {
   for (const auto& [n, m] :
        {std::pair<int64_t, int64_t>{3, 5}, {70, 50}, {64, 17}, {1, 49}, {33, 0}, {0, 9}}) {
     const Tensor x = numbers({n, m}, 1), y = numbers({m, 24}, 2);
-    // Of one count, as the two have the inner size in common.
+    // Both share one count, because they have the inner size in common.
     const Tensor inner = terms.bind(m), outer = rows.bind(n);
     const Tensor wide = numbers({70, 50}, 3), tall = numbers({50, 24}, 4);
     const Tensor a = rows.limit(terms.limit(wide, 1, inner), 0, outer),
@@ -177,7 +177,7 @@ TEST(VariableSizes, ScansHaveTheirGradients) {
   }
 }
 
-// An axis that is longer than what a masked reduction does for fixed sizes.
+// An axis beyond the size up to which fixed sizes use a masked reduction.
 TEST(VariableSizes, ScansOfLongAxes) {
   const Variable places("places", 0, 150);
   const Tensor room = numbers({2, 150}, 4);
@@ -220,7 +220,7 @@ TEST(VariableSizes, TrainWithBatchesOfAllSizesInOneRecording) {
   EXPECT_THAT(train(true), testing::Pointwise(testing::FloatNear(1e-5f), train(false)));
 }
 
-// A cache of keys and values that grows by a place in each call.
+// A key-value cache that grows by one position per call.
 TEST(VariableSizes, ADecodersCacheGrowsInOneRecording) {
   constexpr int64_t kWidth = 4;
   const Tensor wk = numbers({kWidth, kWidth}, 1), wv = numbers({kWidth, kWidth}, 2);
@@ -309,7 +309,7 @@ TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
               HasSubstr("0 or more"));
 }
 
-// What is looked at behind the count is a sum along another axis: nobody needs those rows.
+// The only consumer of the rows behind the count is a sum along another axis, which ignores them.
 TEST(VariableSizes, EveryKernelOfAProductsSoftmaxReadsTheCount) {
   const Tensor x = length().fit(numbers({5, 6}), 0), w = numbers({6, 4}, 1).realize();
   const std::vector<Kernel> kernels = matmul(x, w).softmax(1).kernelize();
@@ -325,7 +325,7 @@ TEST(VariableSizes, AConstantSizeOfWhatNoKernelLoads) {
   EXPECT_THAT(twice.to_vector<int32_t>(), testing::ElementsAre(0, 2, 4, 6, 8));
 }
 
-// Nothing shows the axis any more: the sum is of the nearest size, and reading it says so.
+// No axis shows the size any more: the sum uses the nearest size, and reading the sum reports it.
 TEST(VariableSizes, ASizeThatAKernelComputesIsCheckedWhenItsResultsAreRead) {
   const Tensor x = numbers({kMost, 2}).realize();
   const auto sum = [&](const Tensor& size) { return length().limit(x, 0, size).sum(); };
@@ -341,8 +341,8 @@ TEST(VariableSizes, ASizeThatAKernelComputesIsCheckedWhenItsResultsAreRead) {
   EXPECT_THAT(message_of([&] { sum(twelve).item<float>(); }), HasSubstr("which is 12"));
 }
 
-// Who reads what depends on it is told, however often, on whichever thread and by whichever plan it
-// came to be; nobody else is.
+// Every reader of a dependent value gets the error, on any thread, any number of times and through
+// any plan; other readers do not.
 TEST(VariableSizes, ASizeOutsideOfItsBoundsIsToldToAllReadersOfWhatDependsOnIt) {
   const Tensor x = numbers({kMost, 2}).realize();
   Tensor late = length().limit(x, 0, length().bind(11) + 1).sum();
@@ -366,7 +366,7 @@ TEST(VariableSizes, ASizeOutsideOfItsBoundsIsToldToAllReadersOfWhatDependsOnIt) 
   EXPECT_EQ(is_told(late), "no error");
 }
 
-// Of many steps that nobody reads in between, the first is told.
+// After many steps without a reader, the first read reports the error.
 TEST(VariableSizes, ASizeOutsideOfItsBoundsIsToldAfterManyStepsToo) {
   const Tensor x = numbers({kMost, 2}).realize();
   Tensor total = Tensor::zeros({}).contiguous().realize(),

@@ -1,5 +1,5 @@
-/* What the plugin NEON and its runner say to each other through a socket. Both are little endian
-   machines of 64 bits, so structs have one layout. C89. */
+/* The socket protocol between the plugin NEON and its runner. Both are 64-bit little-endian
+   processes with equal struct layouts. C89. */
 #ifndef PLUGRAD_TESTS_NEON_CHANNEL_H
 #define PLUGRAD_TESTS_NEON_CHANNEL_H
 
@@ -7,25 +7,25 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define NEON_ARENA_BYTES ((uint64_t)1 << 30) /* of buffers: a file that both processes map */
+#define NEON_ARENA_BYTES ((uint64_t)1 << 30) /* size of the buffer file mapped by both processes */
 #define NEON_SOCKET 3                        /* the runner's descriptors */
 #define NEON_ARENA 4
 
 enum neon_kind { NEON_OPEN, NEON_SYMBOL, NEON_CALL, NEON_CLOSE };
 
-/* Behind it: `size` bytes of a library (OPEN) or of a name (SYMBOL); or offsets of buffers in the
-   arena, then scalars, 64 bits each (CALL). */
+/* Followed by `size` bytes of a library (OPEN) or of a name (SYMBOL), or by buffer offsets in the
+   arena and then scalars, 64 bits each (CALL). */
 struct neon_request {
   uint64_t kind, size;
   uint64_t handle; /* of a library (SYMBOL, CLOSE) or a kernel (CALL), in the runner */
   uint64_t buffer_count, scalar_count, groups, counts[3];
 };
-/* `value`: a handle, 0 where it failed. */
+/* `value`: a handle, 0 on failure. */
 struct neon_reply {
   uint64_t value;
 };
 
-/* 1 on success; 0 where the other process has ended. */
+/* 1 on success; 0 if the other process has ended. */
 static int neon_send(int socket, const void* bytes, uint64_t size) {
   const char* at = bytes;
   while (size > 0) {

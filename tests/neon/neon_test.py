@@ -1,10 +1,9 @@
-"""neon_test.py PREFIX (suite | OP_CASES) [--all]: kernels of a processor that this machine is not.
+"""neon_test.py PREFIX (suite | OP_CASES) [--all]: tests kernels for another processor.
 
-PREFIX is an installed or built plugrad, OP_CASES the program pgr_test_ops. The device NEON is made of the C template by
-what is done at its FILL marks: the compiler is Clang for aarch64 with vectors of 128 bits, the memory and the kernels are
-those of a child under qemu-user. A tenth of the suite's tests of ops or of the op cases runs there; --all: every test of
-levels L0 to L2, or every op case.
-"""
+PREFIX is an installed or built plugrad, OP_CASES the program pgr_test_ops. The device NEON is the C
+template with its FILL marks replaced: the compiler is Clang for aarch64 with 128-bit vectors;
+memory and kernels belong to a child process under qemu-user. Runs a tenth of the suite's op tests
+or of the op cases; --all: every test of levels L0 to L2, or every op case."""
 import json
 import os
 import pathlib
@@ -22,7 +21,7 @@ FLAGS = ["--target=aarch64-linux-gnu", "-march=armv8.2-a+fp16"]
 QEMU = ["/usr/bin/qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"]
 OPS = re.compile(r"l2\.(alu|known|lanes|cast|dense|access|gate|views|random)\.")
 STRIDE = 10
-# What replaces what; each stands in the template exactly once.
+# Replacements; each old text occurs in the template exactly once.
 CHANGES = [
     ('#include "plugrad/sdk/c_plugin.h"\n', '#include "plugrad/sdk/c_plugin.h"\n#include "remote.h"\n\n'
      "#undef PGR_CC_DEFAULT\n#define PGR_CC_DEFAULT NEON_CC\n"),
@@ -72,7 +71,7 @@ def run(*command):
 
 
 def build(folder):
-    """The plugin and its runner; the plugin's path."""
+    """Builds the plugin and its runner; returns the plugin's path."""
     includes = [f"-I{HERE}", *(f"-I{SOURCE / room / 'include'}" for room in ("plugin_api", "sdk"))]
     runner, plugin = folder / "runner", folder / "libplugrad_plugin_neon.so"
     run("aarch64-linux-gnu-gcc", "-O1", "-w", *includes, HERE / "runner.c", "-o", runner)

@@ -1,5 +1,5 @@
-/* The other half of a device whose memory and processor are another process: its arena of buffers,
-   and calls to its runner. */
+/* Client side of a device whose memory and processor belong to another process: the arena of
+   buffers, and calls of the runner. */
 #ifndef PLUGRAD_TESTS_NEON_REMOTE_H
 #define PLUGRAD_TESTS_NEON_REMOTE_H
 
@@ -12,7 +12,7 @@
 
 struct neon_block {
   uint64_t offset, size;
-  struct neon_block* next; /* by offset */
+  struct neon_block* next; /* sorted by offset */
 };
 
 struct neon_remote {
@@ -23,7 +23,7 @@ struct neon_remote {
   struct neon_block* blocks;
 };
 
-/* The first place of the arena that is free and large enough; NULL: there is none. */
+/* The first sufficient gap of the arena; NULL if there is none. */
 static void* neon_alloc(struct neon_remote* remote, uint64_t align, uint64_t size) {
   struct neon_block *block = malloc(sizeof *block), **at = &remote->blocks;
   uint64_t begin = 0;
@@ -51,7 +51,7 @@ static void neon_free(struct neon_remote* remote, const char* data) {
   free(block);
 }
 
-/* NEON_COMMAND: the runner's command line as texts. */
+/* NEON_COMMAND: the runner's command line as strings. */
 static int neon_start(struct neon_remote* remote) {
   static char* const argv[] = {NEON_COMMAND, NULL};
   static char* const env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -59,7 +59,8 @@ static int neon_start(struct neon_remote* remote) {
   int ends[2], result;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return 0;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ends[1], 13); /* neither may be the other's place */
+  posix_spawn_file_actions_adddup2(&files, ends[1],
+                                   13); /* avoids overwriting the other descriptor */
   posix_spawn_file_actions_adddup2(&files, remote->file, 14);
   posix_spawn_file_actions_adddup2(&files, 13, NEON_SOCKET);
   posix_spawn_file_actions_adddup2(&files, 14, NEON_ARENA);
@@ -73,7 +74,7 @@ static int neon_start(struct neon_remote* remote) {
   return result == 0;
 }
 
-/* What the runner answers; 0 also where it has ended. */
+/* The runner's answer; 0 also if the runner has ended. */
 static uint64_t neon_ask(struct neon_remote* remote, const struct neon_request* request,
                          const void* payload, const void* scalars) {
   struct neon_reply reply;
@@ -114,7 +115,7 @@ static void neon_close(struct neon_remote* remote, const void* library) {
   neon_ask(remote, &request, NULL, NULL);
 }
 
-/* Runs all groups of a kernel; `buffers` become offsets. */
+/* Runs all groups of a kernel; `buffers` are sent as offsets. */
 static pgr_status neon_call(struct neon_remote* remote, const void* kernel, void** buffers,
                             const pgr_launch_desc* desc, uint64_t groups, pgr_error* error) {
   struct neon_request request = neon_request_of(NEON_CALL, kernel, 0);
@@ -141,7 +142,7 @@ static int neon_begin(struct neon_remote* remote) {
 static void neon_end(struct neon_remote* remote) {
   struct neon_block* next;
   if (remote->runner) {
-    close(remote->socket); /* at which the runner ends */
+    close(remote->socket); /* ends the runner */
     while (waitpid(remote->runner, NULL, 0) < 0 && errno == EINTR) continue;
   }
   for (; remote->blocks; remote->blocks = next) next = remote->blocks->next, free(remote->blocks);

@@ -1,4 +1,5 @@
-/* Loads and calls kernels for the plugin NEON: an aarch64 program, under qemu-user elsewhere. */
+/* Loads and calls kernels for the plugin NEON: an aarch64 program, run under qemu-user on other
+   processors. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Adds an op to a copy of the tree in the places that CONTRIBUTING.md lists, and tests it there.
+"""Adds an op to a copy of the tree at the places listed in CONTRIBUTING.md, and tests it there.
 
-new_op_test.py SOURCE BUILD [--run]. The op is curve(x) = 1 / (1 + x²), which no kernel IR knows. PLACES holds the whole change: the test
-fails if an op needs another place. The files of PLACES must compile, and the evaluator without its row must not. With --run the copy is built,
-some minutes, and values and gradients of the op are compared with the evaluator and with central differences.
-"""
+new_op_test.py SOURCE BUILD [--run]. The op is curve(x) = 1 / (1 + x²), which is not in kernel IR.
+PLACES contains the whole change: the test fails if an op needs another place. The files of PLACES
+must compile; without the op's row the evaluator must not compile. With --run the copy is built
+(some minutes), and values and gradients of the op are compared with the evaluator and with central
+differences."""
 import json
 import os
 import pathlib
@@ -16,7 +17,8 @@ import sys
 TABLE = "core/src/ir/ops.def"
 EVALUATOR = "tests/oracle/evaluator.cpp"
 
-# By file: a line that stands there, and the line to add before it. {number} is the next free number of the table.
+# Per file: an existing line, and the line to insert before it. {number} is the next free number of
+# the table.
 PLACES = {
     TABLE: [(r"  X\(FloorDiv, ", r'  X(Curve, {number}, 1, 1, None, Alu, TensorKernel, Floats, Root, Fixed, "1 / (1 + x * x)") \ ')],
     "core/src/autodiff/rules.cpp": [
@@ -43,7 +45,8 @@ def run(*command, **options):
 
 
 def copy_tree(source, tree):
-    """The files of the working tree, with their times, so that a second run compiles only what changed."""
+    """Copies the working tree with modification times, so that a second run compiles only changed
+    files."""
     tree.mkdir(parents=True, exist_ok=True)
     files = run("git", "-C", source, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     wanted = {name for name in files if name and (source / name).is_file()}
@@ -71,12 +74,13 @@ def with_rows(name, text):
 
 
 def check_compiles(source, build, tree):
-    """Compiles the changed files as BUILD compiles the originals; for headers and tables, the files that include them do."""
+    """Compiles the changed files as BUILD compiles the originals; for headers and tables, the files
+    that include them."""
     commands = {command["file"]: command for command in json.loads((build / "compile_commands.json").read_text())}
 
     def compile_copy(name):
         command = commands[str(source / name)]
-        # Folders of the tree itself come from the copy, those of the build stay.
+        # Folders of the tree refer to the copy, those of the build remain.
         words = re.sub(rf"{re.escape(str(source))}/(?!build/)", f"{tree}/", command["command"]).split()
         words = [word for word in words if word != "-c"]
         del words[words.index("-o"):words.index("-o") + 2]

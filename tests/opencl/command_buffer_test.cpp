@@ -160,7 +160,7 @@ class CommandBuffer : public ::testing::Test {
   pgr_kernel* kernel_ = nullptr;
 };
 
-// Three launches of one kernel differ in their arguments; what has no work is no command.
+// Three launches of one kernel differ in their arguments; empty launches record no command.
 TEST_F(CommandBuffer, RunsItsNodesInOrder_AndAgainAfterAPatch) {
   const Ints first{1, 2, 3, 4};
   pgr_buffer *a = buffer_of(first), *b = buffer_of({}), *c = buffer_of({9, 9, 9, 9});

@@ -58,7 +58,7 @@ void expect_both(const char* first, const char* second) {
   expect_scaled(first, factor);
   expect_scaled(second, factor);
   if (loaded_libraries("libpocl").empty())
-    return;  // another driver's compiler is no LLVM of its own
+    return;  // another driver's compiler has no separate LLVM
   EXPECT_EQ(loaded_libraries("libLLVM").size(), 2u) << "one of the compilers did not run";
 }
 

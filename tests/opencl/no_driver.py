@@ -1,7 +1,7 @@
-"""Without a driver OPENCL has 0 devices, says why and what would help, and the other devices go on.
+"""Tests that without a driver OPENCL has 0 devices and reports reason and remedy, and that other
+devices work.
 
-usage: no_driver.py PLUGRAD
-"""
+usage: no_driver.py PLUGRAD"""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ import tempfile
 
 def run(plugrad, *arguments):
     with tempfile.TemporaryDirectory() as empty:
-        # Where the loader looks for drivers: nothing.
+        # An empty folder for the loader's driver search.
         environment = dict(os.environ, OCL_ICD_VENDORS=empty, OPENCL_VENDOR_PATH=empty)
         return subprocess.run([plugrad, *arguments], env=environment, capture_output=True, text=True)
 
@@ -25,7 +25,7 @@ def main():
     assert len(plugin) == 1, devices["plugins"]
     assert plugin[0]["state"] == "absent", plugin
     text = plugin[0]["reason"] + plugin[0]["hint"]
-    # Which of the two is missing depends on the machine: the driver, or the loader before it.
+    # Depending on the machine, the driver or the loader is missing.
     assert "pocl-opencl-icd" in text and "install" in text, text
     names = [d["name"] for d in devices["devices"]]
     assert not any(n.startswith("OPENCL") for n in names) and "CPU:0" in names, names

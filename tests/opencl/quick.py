@@ -1,7 +1,6 @@
-"""The quick conformance of OPENCL; exit code 77, a skipped test, where there is no such device.
+"""Runs the quick conformance suite on OPENCL; exit code 77 (skipped) without such a device.
 
-usage: quick.py PLUGRAD [PLUGIN [OPTION ...]]    PLUGIN: a library to judge in place of OPENCL's
-"""
+usage: quick.py PLUGRAD [PLUGIN [OPTION ...]]    PLUGIN: a library to test instead of OPENCL's"""
 import json
 import subprocess
 import sys

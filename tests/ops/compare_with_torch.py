@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares the op cases with PyTorch: compare_with_torch.py PROGRAM [FAMILY | GTEST_FILTER]
 
-Runs the program (pgr_test_ops) so that it writes inputs, outputs and gradients of its rows, evaluates each row's
-expression with PyTorch in the inputs' own dtypes, and compares shapes, dtypes, values and gradients within the row's
-bounds. Where PyTorch's own rounding is the difference, its answer in float64 counts. Exit status 77: no torch here."""
+Runs the program (pgr_test_ops), which writes inputs, outputs and gradients of its rows, evaluates
+each row's expression with PyTorch in the inputs' dtypes, and compares shapes, dtypes, values and
+gradients within the row's bounds. If the difference is due to PyTorch's rounding, its float64
+result is used. Exit status 77: torch is missing."""
 import json
 import math
 import os
@@ -61,7 +62,7 @@ def kind(dtype):
 
 
 def difference(ours, theirs, bound):
-    """A sentence about the worst element, or nothing."""
+    """Describes the worst element, or returns an empty text."""
     if ours.shape != theirs.shape:
         return f"shape {tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}"
     if ours.numel() == 0:
@@ -92,7 +93,7 @@ def compare(row, outputs, gradients, theirs):
 
 
 def check(row, folder):
-    """What is wrong with a row, as sentences."""
+    """The errors of a row, as sentences."""
     data = bytearray((folder / row["file"]).read_bytes() or b"\0")
     inputs = [read(data, i) for i in row["inputs"]]
     outputs = [read(data, i) for i in row["outputs"]]
@@ -103,7 +104,7 @@ def check(row, folder):
         try:
             if not compare(row, outputs, gradients, evaluate(row, [x.clone() for x in inputs], True)):
                 faults = []
-        except RuntimeError:  # an expression that holds float32 constants
+        except RuntimeError:  # an expression with float32 constants
             pass
     if row["torch_dtype"]:
         faults += [f"output {i}: dtype {a.dtype}, PyTorch {b.dtype}"
@@ -128,7 +129,7 @@ def main():
             compared += 1
             try:
                 faults = check(row, folder)
-            except Exception as error:  # the expression itself
+            except Exception as error:  # of the expression
                 faults = [f"{row['torch']}: {type(error).__name__}: {error}"]
             failed += bool(faults)
             for fault in faults:

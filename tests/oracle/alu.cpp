@@ -157,8 +157,8 @@ uint64_t apply(Op op, DType dtype, DType source, std::span<const uint64_t> args)
 uint64_t cast_value(uint64_t bits, DType from, DType to) {
   if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
   if (!is_float(to)) return bits_of(static_cast<int64_t>(bits), to);
-  // Rounded once: by way of double a 64-bit integer would be rounded twice, so what double cannot
-  // hold goes into the last bit that it can.
+  // Rounded once: a conversion through double would round a 64-bit integer twice, so the bits
+  // beyond double's precision are merged into its last bit.
   const bool negative = from != DType::U64 && static_cast<int64_t>(bits) < 0;
   uint64_t magnitude = negative ? 0 - bits : bits;
   if (to != DType::F64 && magnitude >> 53 != 0)

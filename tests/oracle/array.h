@@ -10,7 +10,7 @@
 
 namespace plugrad::oracle {
 
-/// Row-major. Each element is kept as graph.h keeps a constant of the dtype: an int64_t, or a
+/// Row-major. Each element has the form of graph.h's constants of the dtype: an int64_t or a
 /// double.
 struct Array {
   DType dtype = DType::Void;
@@ -19,10 +19,10 @@ struct Array {
 
   size_t size() const { return bits.size(); }
   int64_t integer(size_t i) const { return static_cast<int64_t>(bits[i]); }
-  double real(size_t i) const;  ///< of any dtype
+  double real(size_t i) const;  ///< element i of any dtype as a double
 };
 
-/// From and to storage form: what device memory holds.
+/// Converts from and to the storage form of device memory.
 Array from_bytes(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> bytes);
 std::vector<std::byte> to_bytes(const Array& array);
 

@@ -39,7 +39,7 @@ class Evaluator {
     return arrays_.at(graph_.sources(node)[i]);
   }
 
-  // An array goes with its last use, so that a long chain holds two.
+  // An array is freed at its last use, so that a long chain holds two.
   void release(Id id) {
     if (--uses_[id] == 0) arrays_.erase(id);
   }
@@ -119,7 +119,7 @@ Array Evaluator::move(const Node& node) const {
   }
 }
 
-// Every op of the table has a place here; the compiler says so when one is missing.
+// Every op of the table needs a case; the compiler warns about a missing one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 // clang-format off: the labels are a table

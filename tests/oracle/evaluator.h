@@ -21,10 +21,10 @@ using Leaves = std::function<Array(Id buffer)>;
 /// The values that the session's Buffers have.
 Leaves leaves_of(engine::Session& session);
 
-/// One array a root. Errors: Unsupported for an op that has no place in a tensor graph.
+/// One array per root. Errors: Unsupported for an op that tensor graphs do not allow.
 std::vector<Array> evaluate(const Graph& graph, std::span<const Id> roots, const Leaves& leaves);
 
-/// What a tensor of the session should be, from the values of the Buffers below it. Realises
+/// The expected value of a session tensor, from the values of the Buffers below it. Realises
 /// nothing.
 Array evaluate(engine::TensorState& state);
 

@@ -195,7 +195,7 @@ std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> 
 
 namespace {
 
-// What a movement of a stored value is, the evaluator knows as well as the device.
+// Movement of a stored value is exact in the evaluator and on the device.
 bool computes(const Node& node) {
   const bool moves = node.op == Op::Reshape || node.op == Op::Permute || node.op == Op::Expand ||
                      node.op == Op::Pad || node.op == Op::Shrink || node.op == Op::Flip;

@@ -25,8 +25,8 @@ using Stored = std::function<std::optional<Array>(Id node)>;
 std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> roots,
                                         const Leaves& leaves, const Stored& stored = {});
 
-/// What tensors of the session are computed from: the Buffers below them, or the nearest values
-/// below them that a device keeps (theirs alone are not taken).
+/// The leaves that session tensors are computed from: the Buffers below them, or the nearest stored
+/// values below them on a device (the tensors' own values are not used).
 enum class Leaf : uint8_t { Buffer, Kept };
 std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states,
                                         Leaf leaf = Leaf::Buffer);

@@ -16,8 +16,8 @@ std::vector<int64_t> strides_of(List shape) {
   return strides;
 }
 
-// Calls visit(element, place) for every element of `shape` in row-major order, where place = start
-// + the sum of coordinate times step.
+// Calls visit(element, place) for every element of `shape` in row-major order; place = start + the
+// sum of coordinate times step.
 template <class Visit>
 void each_place(List shape, int64_t start, List steps, Visit visit) {
   const int64_t count = element_count(shape);

@@ -14,10 +14,10 @@ Array pad(const Array& x, List before_after);
 Array shrink(const Array& x, List begin_end);
 Array flip(const Array& x, List flipped);
 
-/// For each element of `shape`, its place in `reduced`, whose reduced axes have size 1.
+/// For each element of `shape`, its index in `reduced`, whose reduced axes have size 1.
 std::vector<size_t> places_when_reduced(List shape, List reduced);
 
-/// What an empty reduction gives, as bits of the dtype: +0, 1, or the lowest value.
+/// The result of an empty reduction, as bits of the dtype: +0, 1, or the lowest value.
 uint64_t identity_of(Op op, DType dtype);
 
 }  // namespace plugrad::oracle

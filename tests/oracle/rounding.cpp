@@ -28,8 +28,8 @@ double quotient_error(double result, Term above, Term below) {
   return (above.error + std::fabs(result) * below.error) / least;
 }
 
-// Whether an exact infinity rules the result, whatever the finite operand beside it is: x - inf,
-// and 2^-inf = 0, as the softmax of a masked row has them.
+// Tests if an exact infinity determines the result for any finite other operand: x - inf, and
+// 2^-inf = 0, as in the softmax of a masked row.
 bool is_certain_infinity(Op op, double result, std::span<const Term> x) {
   if (op == Op::Exp2) return std::isinf(x[0].value) && x[0].error == 0;
   if ((op != Op::Add && op != Op::Sub) || !std::isinf(result)) return false;
@@ -39,7 +39,7 @@ bool is_certain_infinity(Op op, double result, std::span<const Term> x) {
          std::isfinite(finite.error);
 }
 
-// What the errors of the operands do, before the op's own rounding.
+// Propagates the errors of the operands, before the op's own rounding.
 double passed_on(Op op, double result, std::span<const Term> x) {
   const Term a = x[0], b = x.size() > 1 ? x[1] : Term{0, 0};
   const double least = a.value - a.error;
@@ -161,7 +161,7 @@ double whole_error(Op op, DType dtype, DType source, std::span<const Term> x) {
 double maximum_error(std::span<const Term> terms) {
   double least = -kUnknown, error = 0;
   for (const Term& t : terms) least = std::max(least, t.value - t.error);
-  // What stays below the largest in any case has no say.
+  // Terms that are certainly below the largest do not contribute.
   for (const Term& t : terms)
     if (!(t.value + t.error < least)) error = std::max(error, t.error);
   return error;

@@ -20,12 +20,12 @@ struct Term {
 
 /// Error of a float result of an elementwise op, its own rounding included.
 double float_error(Op op, DType dtype, double result, std::span<const Term> terms);
-/// Of an integer or bool result: 0, or infinity where another value is possible.
+/// The error of an integer or bool result: 0, or infinity if another value is possible.
 double whole_error(Op op, DType dtype, DType source, std::span<const Term> terms);
 
-/// Of the largest of `terms`.
+/// The error of the largest of `terms`.
 double maximum_error(std::span<const Term> terms);
-/// Of the reduction of `terms` in any order.
+/// The error of a sum of `terms` in any order.
 double sum_error(DType dtype, std::span<const Term> terms);
 double product_error(DType dtype, std::span<const Term> terms);
 

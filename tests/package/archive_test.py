@@ -1,9 +1,9 @@
-"""archive_test.py BUILD_TREE ARCHIVE: the relocatable archive, unpacked elsewhere, is all that an author of plugins needs.
+"""archive_test.py BUILD_TREE ARCHIVE: tests that the relocatable archive, unpacked elsewhere, is
+sufficient for plugin authors.
 
-Every shared library that a file of it loads comes from the archive or is one that each system has; and with the
-archive's bin on PATH and nothing else of plugrad's, `plugrad new-plugin` makes projects in C and C++ that configure
-without an option, build, and pass level L1.
-"""
+Every shared library that its files load is in the archive or part of every system. With only the
+archive's bin on PATH, `plugrad new-plugin` creates projects in C and C++ that configure without
+options, build, and pass level L1."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -52,7 +52,7 @@ def make_and_judge(environment, folder, language):
 
 
 def check_licences(prefix, folder):
-    """The archive carries the licence, and every source file of a new project says that it is under 0BSD."""
+    """The archive contains the licence, and every source file of a new project states 0BSD."""
     if not (prefix / "share/doc/plugrad/LICENSE").exists():
         sys.exit("the archive has no LICENSE")
     for path in (path for language in ("c", "cpp") for path in (folder / language / "X").glob("*")):
@@ -61,7 +61,8 @@ def check_licences(prefix, folder):
 
 
 def check_no_path(environment, folder, prefix):
-    """A project names no folder of the machine that made it, and is told where plugrad is if PATH does not say."""
+    """A project contains no path of the machine that created it, and receives plugrad's location if
+    PATH lacks it."""
     for language in ("c", "cpp"):
         named = [p for p in (folder / language / "X").glob("*") if p.is_file() and str(prefix) in p.read_text()]
         if named:

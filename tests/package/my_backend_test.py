@@ -1,7 +1,7 @@
-"""my_backend_test.py PREFIX: the commands of docs/examples/my_backend/README.md make the device MY, and it computes.
+"""my_backend_test.py PREFIX: tests that the commands of docs/examples/my_backend/README.md build
+the device MY, and that it computes.
 
-PREFIX is an installed or built plugrad. The commands run in order in a copy of the folder.
-"""
+PREFIX is an installed or built plugrad. The commands run in order in a copy of the folder."""
 import os
 import pathlib
 import re

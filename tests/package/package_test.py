@@ -1,8 +1,9 @@
-"""package_test.py BUILD_TREE CXX [SANITIZERS]: installs the build tree, moves the prefix, and uses it from another CMake project.
+"""package_test.py BUILD_TREE CXX [SANITIZERS]: installs the build tree, moves the prefix, and uses
+it from another CMake project.
 
-The moved tree must need nothing of the place it was installed to: docs/examples/project is configured, built and run
-against the new path alone, with an environment that names no plugin path, and the command finds its plugins there too.
-"""
+The moved tree must not depend on its original location: docs/examples/project is configured, built
+and run with the new path only, in an environment without a plugin path; the command must find its
+plugins too."""
 import json
 import os
 import pathlib
@@ -27,7 +28,7 @@ def expect(what, condition, seen):
 
 
 def places_named(prefix, text):
-    """Files of the package that a user's build reads and that name `text`."""
+    """Package files used in a user's build that contain `text`."""
     readable = [p for p in prefix.rglob("*") if p.suffix in (".cmake", ".json", ".h")]
     return [str(p) for p in readable if text in p.read_text(encoding="utf-8")]
 

@@ -1,9 +1,7 @@
-"""write_a_plugin_test.py ARCHIVE: docs/write-a-plugin.md keeps its word.
+"""write_a_plugin_test.py ARCHIVE: runs the commands of docs/write-a-plugin.md.
 
-Its shell blocks run in order, in one shell, in an empty folder that holds the archive and has a space in its name; each
-must succeed. Then what the
-page says they print is looked for.
-"""
+Its shell blocks run in order, in one shell, in an empty folder with the archive and a space in its
+name; each must succeed, and the output stated on the page must appear."""
 import pathlib
 import re
 import shutil
@@ -25,7 +23,7 @@ def main(archive):
     with tempfile.TemporaryDirectory(prefix="an author's ") as folder:
         shutil.copy(archive, folder)
         begin = time.monotonic()
-        # The end of a block that fails is the end of all.
+        # A failing block ends the script.
         script = "set -eo pipefail\n" + "\n".join(f"echo '--- block {i}'\n{block}" for i, block in enumerate(blocks))
         done = subprocess.run(["bash", "-c", script], cwd=folder, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": folder})

@@ -46,7 +46,7 @@ class Args {
   const Tensor& with_axes();  ///< of at least one axis
   /// Like `other` in dtype and shape; itself when nothing else is.
   const Tensor& like(const Tensor& other);
-  World::Slot& slot();       ///< any variable, to be changed
+  World::Slot& slot();       ///< any variable, for modification
   Variable leaf_variable();  ///< an unchanged float leaf
   World& world() { return world_; }
 
@@ -80,7 +80,7 @@ struct Operation {
 std::span<const Operation* const> operations();
 const Operation& operation(std::string_view name);
 
-void require_fit(bool fits);  ///< Rejected otherwise
+void require_fit(bool fits);  ///< throws Rejected otherwise
 
 // The tables.
 std::span<const Operation> leaf_operations();

@@ -30,7 +30,7 @@ struct Program {
   uint64_t seed = 0;
   std::string device;
   bool noopt = false;
-  bool together = false;  ///< whether the last reads are realised in one plan
+  bool together = false;  ///< realises the final reads in one plan
   std::vector<Step> steps;
 };
 

@@ -77,12 +77,13 @@ TEST(Programs, AgreeWithTheEvaluator) {
                   to_text(program).c_str());
       std::fflush(stdout);
     }
-    if (++ran % 200 == 0) {  // as many programs would in processes of their own
+    if (++ran % 200 == 0) {  // as often as separate processes would
       engine::Session::current().clear_caches();
       engine::Session::current().collect();
     }
     if (const auto fault = run(program, &coverage)) {
-      if (device && fault->find("the device has no ") != fault->npos) continue;  // and says so
+      // with a message that says so
+      if (device && fault->find("the device has no ") != fault->npos) continue;
       report(program, *fault);
       ++failures;
     }

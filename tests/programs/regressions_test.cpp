@@ -45,7 +45,7 @@ TEST(Regressions, BitsOfSmallConstantsAreTheirOwn) {
   EXPECT_EQ((one.realize() * 15360).bitcast(DType::F16).item<float>(), 1.0f);
 }
 
-// A node of constants alone is the same whatever device its tensor asks for.
+// A node made of constants only is shared by tensors of all devices.
 TEST(Regressions, ConstantsOfSeveralDevicesDoNotMix) {
   const auto doubled = [](const char* device) {
     return (Tensor::arange(5, {}, device) * 2).contiguous();

@@ -75,7 +75,7 @@ Result index(Args& a) {
   }
 }
 
-// Places made of a variable's values, inside the axis or, at times, outside.
+// Indices computed from a variable's values, usually in range.
 Tensor places(Args& a, int64_t size) {
   const Tensor& from = a.whole();
   const Tensor wrapped = from.cast(DType::I64) % std::max<int64_t>(size, 1);

@@ -45,7 +45,7 @@ struct Block {
 
 struct Gpt {
   nn::Embedding token{kTokens, kWidth}, place{kContext, kWidth};
-  std::vector<Block> blocks{Block(), Block()};  // each with a cache of its own
+  std::vector<Block> blocks{Block(), Block()};  // each with its own cache
   nn::LayerNorm norm{{kWidth}};
   nn::Linear out{kWidth, kTokens, false};
   PLUGRAD_FIELDS(token, place, blocks, norm, out)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes recorded/NAME.txt for each program of this folder: the losses, gradients, scores and tokens that PyTorch gives
-for the same weights and data. Run once, with PyTorch 2.13 on a CPU; `--time` prints milliseconds a step instead."""
+"""Writes recorded/NAME.txt for each program of this folder: PyTorch's losses, gradients, scores and
+tokens for the same weights and data. Run once, with PyTorch 2.13 on a CPU; `--time` prints
+milliseconds per step instead."""
 import math
 import pathlib
 import sys
@@ -15,7 +16,7 @@ FOLDER = pathlib.Path(__file__).parent / "recorded"
 
 
 def noise_at(seed, count):
-    """24 bits of a multiplied and shifted counter, as formula.h has it."""
+    """24 bits of a multiplied and shifted counter, as in formula.h."""
     i = np.arange(1, count + 1, dtype=np.uint64)
     x = i * np.uint64(6364136223846793005) + np.uint64((seed + 1) * 1442695040888963407 % 2**64)
     x ^= x >> np.uint64(29)
@@ -44,7 +45,7 @@ def gradient_norms(module):
 
 
 class Fields(nn.Module):
-    """Fields in the order in which they are named."""
+    """Fields in declaration order."""
 
     def __init__(self, **fields):
         super().__init__()
@@ -198,7 +199,8 @@ def vae(steps=20):
 
 
 def gpt_decode(made=64):
-    """Without a cache: each token is computed from all before it, so that the cache of the program is judged, too."""
+    """Without a cache: computes each token from all previous ones, as a reference for the program's
+    cache."""
     tokens, width, context, prompt = 200, 48, 96, 8
     net = Fields(token=nn.Embedding(tokens, width), place=nn.Embedding(context, width),
                  blocks=nn.ModuleList([Block(width, 4, "tanh") for _ in range(2)]), norm=nn.LayerNorm(width),

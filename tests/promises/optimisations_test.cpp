@@ -47,7 +47,7 @@ TEST_F(GivenLists, make_the_kernel_that_they_were_printed_for) {
   EXPECT_EQ(product().to_vector<float>(), values);
 }
 
-// Borders are stores of their own, each with loops that the list is about.
+// Borders are separate stores with their own loops, which the schedule refers to.
 TEST_F(GivenLists, are_for_kernels_with_borders_too) {
   const auto padded = [] { return whole({3, 2048}).pad({{0, 0}, {70, 30}}) * 3; };
   const Kernel chosen = padded().schedule()[0];

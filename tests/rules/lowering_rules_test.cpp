@@ -61,7 +61,7 @@ bool takes(Op op, DType dtype) {
   }
 }
 
-/// Values of nodes by folding: a NaN that comes of bits is a NaN, and has no bits to tell.
+/// Values of nodes by constant folding; the bits of a NaN are not compared.
 class Values {
  public:
   explicit Values(const Graph& g, const std::map<Id, uint64_t>& leaves) : g_(g), leaves_(leaves) {}
@@ -84,7 +84,7 @@ class Values {
     for (Id s : g_.sources(id)) sources.emplace_back(g_[s].dtype, of(s));
     return folded(n.op, n.dtype, sources);
   }
-  // Of memory: the leaf that stands for it, as the dtype that is read.
+  // The loaded value of the leaf that represents memory, in the dtype of the load.
   uint64_t loaded(Id id) {
     for (const auto& [leaf, value] : leaves_)
       if (g_[leaf].op == Op::Load)
@@ -93,7 +93,7 @@ class Values {
                    : folded(Op::Bitcast, g_[id].dtype, {{g_[leaf].dtype, value}});
     return 0;
   }
-  // Over one range of one turn: the values one after the other, small floats in f32.
+  // Reduces over one range with one iteration: one value after the other, small floats in f32.
   uint64_t reduced(Id id) {
     const auto parts = codegen::reduce_parts(g_, id);
     const DType dtype = g_[id].dtype;
@@ -188,7 +188,7 @@ class Instance {
   std::vector<Id> leaves_;
 };
 
-// All claimed, but for what the node asks of the device, and now and then more.
+// Claims everything, except the requirement of the node and, at random, some more.
 pgr_device_caps lacking(const Graph& g, Id id, testing::RandomValues& random) {
   pgr_device_caps caps = {};
   for (uint32_t& dtypes : caps.op_dtypes) dtypes = UINT32_MAX;
@@ -213,7 +213,7 @@ pgr_device_caps lacking(const Graph& g, Id id, testing::RandomValues& random) {
   return caps;
 }
 
-// Of bitcasts: of the same size, and none of bool.
+// Finds bitcasts that are not between dtypes of one size, or that involve bool.
 bool has_bad_bits(const Graph& g) {
   for (Id id = 0; id < g.size(); ++id) {
     if (g[id].op != Op::Bitcast) continue;

@@ -79,7 +79,7 @@ class RandomGraph {
   std::vector<Id> leaves_, nodes_;
 };
 
-// Index is unbounded in principle: graphs whose index arithmetic overflows have no value to keep.
+// Index is unbounded in principle: a graph whose index arithmetic overflows has no defined value.
 bool index_overflows(const Graph& g, Id root, const std::map<Id, uint64_t>& values) {
   testing::Evaluator evaluate(g);
   for (Id id = 0; id <= root; ++id) {

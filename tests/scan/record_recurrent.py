@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes recurrent_vectors.h and recurrent.safetensors: what PyTorch's LSTM and GRU give, with their gradients, for
-weights and sequences made by a formula. Run once, with PyTorch 2.13 and safetensors on a CPU."""
+"""Writes recurrent_vectors.h and recurrent.safetensors: results and gradients of PyTorch's LSTM and
+GRU for weights and sequences given by a formula. Run once, with PyTorch 2.13 and safetensors on a
+CPU."""
 import math
 import pathlib
 

@@ -154,7 +154,7 @@ TEST(RecurrentLayers, TrainOnEveryLengthWithOneRecording) {
   EXPECT_LT(step(5), first);
 }
 
-// Fixed lengths have kernels of their own around the loop, and share those of the step.
+// Fixed lengths have separate kernels around the loop, and share those of the step.
 TEST(RecurrentLayers, EveryLengthRunsTheSameStep) {
   engine::Session& session = engine::Session::current();
   const nn::LSTM layer(kIn, kHidden);

@@ -22,8 +22,8 @@ TEST(ScanGradient, IsDifferentiatedAgain) {
   for (size_t i = 0; i < one.size(); ++i) expect_near(one[i], other[i], 2e-3);
 }
 
-// A captured tensor that is computed of another one, which is captured too: what flows to the first
-// comes to the second once, behind the loop.
+// A captured tensor computed from another captured one: the first one's gradient reaches the second
+// once, after the loop.
 TEST(ScanGradient, CapturedTensorsMayBeMadeOfEachOther) {
   const Tensor w = wave({3, 3}, 0.1), twice = w * 2, x = wave({4, 2, 3}, 0.3);
   const auto step = [&](const Tensors& s, const Tensors& in) {
@@ -38,7 +38,7 @@ TEST(ScanGradient, CapturedTensorsMayBeMadeOfEachOther) {
   for (size_t i = 0; i < one.size(); ++i) expect_near(one[i], other[i], 2e-3);
 }
 
-// Of 0.5: ((1 * k + 2) * k + 4) * k + 8, once as a number and once in three columns.
+// Gradients at 0.5 of ((1 * k + 2) * k + 4) * k + 8, once as a scalar and once in three columns.
 TEST(ScanGradient, FlowsToMarkedTensorsOfConstants) {
   Tensor k = Tensor(0.5f), wide = Tensor::full({3}, 0.5);
   k.requires_grad_();
@@ -59,7 +59,7 @@ TEST(ScanGradient, FlowsToMarkedTensorsOfConstants) {
   }
 }
 
-// What flows to a captured number is a sum over all steps, and has a gradient itself: 6 k + 4.
+// The gradient of a captured scalar is a sum over all steps, and is differentiable: 6 k + 4.
 TEST(ScanGradient, OfASumOverAllSteps) {
   const Tensor k = Tensor::from<float>({0.5f}), x = Tensor::from<float>({1, 2, 4, 8});
   const auto step = [&](const Tensors& s, const Tensors& in) {
@@ -72,7 +72,7 @@ TEST(ScanGradient, OfASumOverAllSteps) {
   EXPECT_EQ(gradient(gradient(again, {k})[0], {k})[0].to_vector<float>(), std::vector{7.0f});
 }
 
-// A count that no gradient flows through, beside a float.
+// A count, which has no gradient, next to a float.
 TEST(ScanGradient, PassesByIntegers) {
   const Tensor x = wave({6}, 0.3);
   const auto step = [](const Tensors& s, const Tensors& in) {

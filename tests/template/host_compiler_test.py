@@ -1,7 +1,6 @@
-"""host_compiler_test.py CC: pgr_cc_compile passes flags on, names them in the identity, and leaves no file behind.
-
-Not where it ends well, nor where its process group is killed while the compiler runs.
-"""
+"""host_compiler_test.py CC: tests that pgr_cc_compile passes flags on, includes them in the
+identity, and leaves no file behind, neither after success nor if its process group is killed during
+the compilation."""
 import os
 import pathlib
 import signal
@@ -11,7 +10,7 @@ import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Writes its arguments to a file, waits where it is told to, and goes on as the compiler.
+# Writes its arguments to a file, optionally waits, and executes the compiler.
 COMPILER = '#!/bin/sh\necho "$@" > "{folder}/arguments"\n{wait}\nexec {cc} "$@"\n'
 
 
@@ -35,7 +34,7 @@ def make_compiler(folder, cc, wait):
 
 
 def work_folder(folder):
-    """Of the compilation, from the compiler's arguments."""
+    """The folder of the compilation, from the compiler's arguments."""
     words = (folder / "arguments").read_text().split()
     return pathlib.Path(next(word for word in words if word.endswith("/kernel.c"))).parent
 

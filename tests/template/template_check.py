@@ -1,8 +1,7 @@
-"""template_check.py: the C template stays what its page promises.
+"""template_check.py: checks the statements about the C template.
 
-One file of at most 400 lines that is C89 for every compiler here, as are the SDK's headers for C that it includes; the
-places to fill are marked; and neither template writes a renderer.
-"""
+It is one file of at most 400 lines of C89 for every available compiler, as are the SDK's C headers
+that it includes; the places to fill are marked; and neither template contains a renderer."""
 import pathlib
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Without a Vulkan driver the plugin loads, has 0 devices, and says what is missing.
+"""Tests that without a Vulkan driver the plugin loads, has 0 devices and reports the missing part.
 
 no_driver.py PLUGRAD: runs `plugrad devices --json` with driver files that do not exist."""
 import json

@@ -21,7 +21,7 @@ namespace {
 
 class VulkanSuspects : public testing::Test {
  protected:
-  // out[i] = TRUNC(in[i]) by the driver, whatever the device claims.
+  // out[i] = TRUNC(in[i]) by the driver, regardless of the device's claims.
   template <typename Float>
   std::vector<Float> trunc_of(const std::vector<Float>& values, std::uint32_t dtype) {
     const std::uint64_t count = values.size(), bytes = count * sizeof(Float);
@@ -44,7 +44,7 @@ class VulkanSuspects : public testing::Test {
   runtime::Device& device = registry.find_device("VULKAN");
 };
 
-// On both sides of every power of two, where the fraction begins to vanish and beyond.
+// On both sides of every power of two, up to and beyond the point where fractions vanish.
 template <typename Float>
 std::vector<Float> near_powers_of_two() {
   std::vector<Float> values = {0, -Float(0), Float(0.5), Float(-0.5), INFINITY, -INFINITY};

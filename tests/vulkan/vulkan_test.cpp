@@ -32,7 +32,7 @@ class Vulkan : public testing::Test {
   Registry registry{options_from_settings()};
 };
 
-// Counts out[0] up in `turns` iterations, or in as many as a scalar argument says if `turns` is 0.
+// Increments out[0] in `turns` iterations; if `turns` is 0, a scalar argument is the count.
 std::vector<std::byte> count_kernel(std::int64_t turns) {
   IrBuilder b("count");
   auto out = b.buffer(PGR_DTYPE_I32, 1);
@@ -41,7 +41,7 @@ std::vector<std::byte> count_kernel(std::int64_t turns) {
   auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
   b.store(acc, zero, zero);
   auto i = b.loop(zero, end);
-  auto other = b.alu(PGR_OP_XOR, {i, b.load(acc, zero)});  // no closed form
+  auto other = b.alu(PGR_OP_XOR, {i, b.load(acc, zero)});  // has no closed form
   b.store(acc, zero, b.alu(PGR_OP_ADD, {other, b.constant_int(PGR_DTYPE_I32, 1)}));
   b.end_loop(i);
   b.store(out, zero, b.load(acc, zero));
@@ -94,7 +94,7 @@ TEST_F(Vulkan, ALoopThatTheDriverEnds_IsAnError) {
   }
 }
 
-// More parameters than push constants hold.
+// More parameters than fit push constants.
 TEST_F(Vulkan, ManyParameters_AllArrive) {
   constexpr std::uint32_t kBuffers = 40;
   IrBuilder b("many");
@@ -141,7 +141,7 @@ TEST_F(Vulkan, ASourceThatIsRefused_SaysWhere) {
   }
 }
 
-// llvmpipe simplifies sums and products with a constant 0, as no float may be.
+// llvmpipe simplifies sums and products with a constant 0, which is wrong for floats.
 TEST_F(Vulkan, AConstantZero_IsAFloatLikeAnyOther) {
   IrBuilder b("zeros");
   b.set_groups(4);

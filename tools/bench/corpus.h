@@ -10,7 +10,7 @@ namespace plugrad::tools {
 
 struct CorpusRun {
   bench::CorpusChoice choice;
-  std::string results;  ///< the file that keeps them; empty: in the cache folder
+  std::string results;  ///< results file; empty: in the cache folder
   bool is_resumed = false, json = false;
 };
 

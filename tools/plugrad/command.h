@@ -24,11 +24,11 @@ struct UsageError : std::runtime_error {
 
 /// Syntax of a subcommand's line: used by parse(), help, completion and the manual.
 struct Syntax {
-  std::string usage;  ///< its forms, one a line
+  std::string usage;  ///< its forms, one per line
   boost::program_options::options_description options{"Options"};
-  std::string words = {};  ///< positional argument that collects what is no option; empty: none
+  std::string words = {};                         ///< name of the positional arguments; empty: none
   std::map<std::string, Arguments> choices = {};  ///< values of an option or of `words`
-  std::set<std::string> paths = {};  ///< options, and `words`, whose values are files or folders
+  std::set<std::string> paths = {};               ///< options (and `words`) whose values are paths
 };
 
 struct Command {

@@ -12,7 +12,7 @@ namespace plugrad::tools {
 struct DataSet {
   const char* name;
   const char* folder;  ///< its folder in PLUGRAD_DATA and in the cache
-  const char* files;   ///< what a folder of it holds, for messages
+  const char* files;   ///< description of its files, for messages
   data::Split (*load)(const data::SourceOptions&);
 };
 

@@ -12,7 +12,7 @@ namespace plugrad::tools {
 struct Example {
   const char* name;
   const char* meaning;
-  std::vector<Tensor> (*make)();  ///< the tensors whose realising is explained
+  std::vector<Tensor> (*make)();  ///< returns the tensors to explain
 };
 
 std::span<const Example> explain_examples();

@@ -7,6 +7,6 @@ namespace plugrad::conformance {
 
 void add_launch_tests(Tests& tests);
 void add_binary_tests(Tests& tests);  // programs, damaged binaries and kernel IR
-void add_caps_tests(Tests& tests);    // what the device says of itself
+void add_caps_tests(Tests& tests);    // device capabilities
 
 }  // namespace plugrad::conformance

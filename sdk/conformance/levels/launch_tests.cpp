@@ -268,7 +268,7 @@ void check_timing_is_optional(Context& context) {
   uint64_t time_ns = 0;
   launch.start(t, nullptr, &time_ns);  // not requested: any value is valid
   launch.desc.timing = 1;
-  launch.start(t, nullptr, nullptr);  // no place for the time
+  launch.start(t, nullptr, nullptr);  // nowhere to store the time
   expect_ints("two launches", read_ints(value), std::vector<int32_t>{slow_result(1, 20)});
 }
 

@@ -88,7 +88,7 @@ static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_erro
   own.threads = 1; /* FILL: groups that run at once */
   for (i = 0; i < 3; ++i) own.max_local_size[i] = 1, own.max_groups[i] = MOST_GROUPS;
   own.private_bytes = 64 << 10;
-  own.cache_bytes[0] = 32 << 10; /* FILL: caches, as far as your device has them */
+  own.cache_bytes[0] = 32 << 10; /* FILL: the caches of your device */
   own.cache_line_bytes = 64;
   own.max_buffer_bytes = memory_bytes();
   own.max_params = MOST_BUFFERS, own.buffer_align_bytes = BUFFER_ALIGN;
@@ -112,7 +112,7 @@ static pgr_status device_memory_stats(pgr_device *device, pgr_memory_stats *out,
 
 static pgr_status device_synchronize(pgr_device *device, pgr_error *error) {
   if (!device) return pgr_null(error, "device");
-  return PGR_STATUS_OK; /* FILL: wait; a device without pgr.queue has finished whatever it began */
+  return PGR_STATUS_OK; /* FILL: wait; without pgr.queue all work is already complete */
 }
 
 static const pgr_device_api device_table = {
@@ -202,7 +202,7 @@ static const pgr_allocator_api allocator_table = {
 
 /* ---- pgr.compiler ---------------------------------------------------------------------------- */
 
-static const char *const cc_flags[] = {NULL}; /* FILL: flags of yours, behind those of dialect c */
+static const char *const cc_flags[] = {NULL}; /* FILL: your flags, after those of dialect c */
 static const char *cc_of(const pgr_device *device) { return device ? device->cc : PGR_CC_DEFAULT; }
 
 /* FILL: text that changes exactly when the compiler's output for the same input may change. */
@@ -251,7 +251,7 @@ static pgr_status compiler_validate(pgr_device *device, const void *binary, uint
 static const pgr_compiler_api compiler_table = {
     PGR_TABLE(pgr_compiler_api, COMPILER_API),
     compiler_compile, compiler_cache_identity, compiler_validate,
-    NULL, /* FILL: disassemble, a binary as text for people */
+    NULL, /* FILL: disassemble, a binary as text */
 };
 
 /* ---- pgr.runner ------------------------------------------------------------------------------ */
@@ -325,7 +325,7 @@ static const pgr_runner_api runner_table = {
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static pgr_status plugin_info(pgr_plugin *self, pgr_plugin_info *out, pgr_error *error) {
-  static const pgr_option_schema options[] = { /* FILL: what users of your device can choose */
+  static const pgr_option_schema options[] = { /* FILL: options for users of your device */
       {PGR_TABLE(pgr_option_schema, OPTION_SCHEMA), PGR_TEXT("cc"), PGR_TEXT("string"),
        PGR_TEXT(PGR_CC_DEFAULT), PGR_TEXT("path of the C compiler")}};
   pgr_plugin_info own;
@@ -344,7 +344,7 @@ static pgr_status plugin_info(pgr_plugin *self, pgr_plugin_info *out, pgr_error 
 static pgr_status plugin_device_count(pgr_plugin *self, uint32_t *out, pgr_error *error) {
   (void)self;
   if (!out) return pgr_null(error, "device_count: out_count");
-  *out = 1; /* FILL: the devices that are there; 0 where hardware or driver is missing */
+  *out = 1; /* FILL: the number of devices; 0 if hardware or driver is missing */
   return PGR_STATUS_OK;
 }
 
@@ -388,13 +388,13 @@ static const pgr_plugin_api plugin_table = {
     PGR_TABLE(pgr_plugin_api, PLUGIN_API),
     &plugin, plugin_info, plugin_device_count, plugin_device_open, plugin_device_close,
     plugin_query_interface,
-    NULL, /* FILL: shutdown, what is to be done after the last device is closed */
+    NULL, /* FILL: shutdown, called after the last device is closed */
 };
 
 PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello *hello, const pgr_plugin_api **out_api,
                                        pgr_error *error) {
   PGR_TRY(pgr_answer(hello, out_api, PGR_SDK_LOWEST_MINOR, error));
-  PGR_TRY(pgr_no_options(hello, error)); /* FILL: options of the plugin as a whole */
+  PGR_TRY(pgr_no_options(hello, error)); /* FILL: plugin-wide options */
   plugin.host = hello->host;
   return *out_api = &plugin_table, PGR_STATUS_OK;
 }

@@ -65,7 +65,7 @@ constexpr Row kRows[] = {
     {"table_short", {kTable, kRefused, "its table lacks the function device_count"}, kNone},
     {"open_null", {kTable, kRefused, "its table lacks the function device_open"}, kNone},
     {"slots_null", {kTable, kRefused, "its table lacks the function info"}, kNone},
-    // who it is
+    // plugin information
     {"throw_info", {kTable, kRefused, "an exception left the plugin"}, kNone},
     {"crash_info", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
     {"info_fails", {kTable, kRefused, "its licence file is missing (IO_ERROR)"}, kNone},

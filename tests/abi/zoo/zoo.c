@@ -14,7 +14,7 @@
 
 #define UNUSED(x) (void)(x)
 
-void zoo_throw(void); /* leaves by a C++ exception */
+void zoo_throw(void); /* throws a C++ exception */
 
 struct pgr_device {
   uint32_t index;

@@ -41,7 +41,7 @@ struct FileReader {
   std::function<std::string(const std::string& path)> refusal;  // empty: it was read
 };
 
-// What `read` throws, where it is an error of the user or of the suite's command.
+// The error thrown by `read`, if it is a User error or an error of the suite's command.
 template <class Read>
 std::string refusal_of(Read read) {
   try {
@@ -58,7 +58,7 @@ std::string refusal_of(Read read) {
   }
 }
 
-// What is logged where a file is an offer that may be turned down.
+// The logged refusal of an optional file.
 template <class Read>
 std::string log_of(Read read) {
   std::string log;
@@ -79,7 +79,7 @@ std::string library_refusal(const std::string& path) {
   return record.state == runtime::LoadState::Refused ? path + record.reason : "";
 }
 
-// The library is sound; the text beside it is what is read.
+// The library is valid; the manifest file beside it is the tested input.
 std::string manifest_refusal(const std::string& path) {
   const std::string library = fs::path(path).replace_extension(".so");
   fs::copy_file(PLUGRAD_SOME_PLUGIN, library, fs::copy_options::overwrite_existing);
@@ -87,7 +87,7 @@ std::string manifest_refusal(const std::string& path) {
   return record.state == runtime::LoadState::Refused ? path + record.reason : "";
 }
 
-// The file of a cache has a name of its own.
+// The cache reads a file of a fixed name.
 std::string cache_refusal(const std::string& path) {
   const std::string key = "key";
   DiskCache cache(path + ".cache");

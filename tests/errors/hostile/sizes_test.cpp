@@ -360,7 +360,7 @@ TEST(HostileSizes, EachReaderRefusesThemBeforeItAllocates) {
     }
 }
 
-// The bytes are there, as zeros that lie on no disk: the file says no more than is so.
+// The file is sparse: its bytes exist as zeros without disk blocks, so its header is truthful.
 TEST(HostileSizes, AnArrayThatNoMemoryHolds) {
   const TemporaryDirectory directory;
   const std::string path = directory / "a.npy";
@@ -395,7 +395,7 @@ TEST(HostileSizes, FilesOfAnArchiveThatOverlap) {
               testing::HasSubstr("the file is damaged"));
 }
 
-// What nests without end costs a stack where trees are printed or copied.
+// Unbounded nesting would exhaust the stack where trees are printed or copied.
 TEST(HostileSizes, TextThatNestsWithoutEnd) {
   const std::string deep(5'000'000, '[');
   EXPECT_THAT(refusal_of_header(R"({"a": {"dtype": )" + deep), testing::HasSubstr("too deeply"));

@@ -21,13 +21,13 @@ using Step = std::function<Tensors(const Tensors&)>;
 
 struct ReplayCase {
   std::string name;
-  std::function<Step()> make;             // with state of its own, the same each time
+  std::function<Step()> make;             // with its own state, equal for each call
   std::function<Tensors(int)> arguments;  // of a call, by its number
 
   friend void PrintTo(const ReplayCase& each, std::ostream* out) { *out << each.name; }
 };
 
-/// A case without state of its own.
+/// A case without state.
 inline ReplayCase function_case(std::string name, Step step,
                                 std::function<Tensors(int)> arguments) {
   return {std::move(name), [step = std::move(step)] { return step; }, std::move(arguments)};
@@ -47,7 +47,7 @@ inline Tensor numbers(const Shape& shape, int call, double by = 0.7) {
   return Tensor::from(values, shape);
 }
 
-/// Changing places below `rows`, some of them equal.
+/// Changing indices below `rows`, some of them equal.
 inline Tensor places(const Shape& shape, int64_t rows, int call) {
   std::vector<int32_t> values(static_cast<size_t>(element_count(shape)));
   for (size_t i = 0; i < values.size(); ++i)
@@ -115,7 +115,7 @@ inline void expect_replays(const ReplayCase& each) {
   EXPECT_EQ(step.recordings(), 1u) << each.name;
 }
 
-/// JIT=2 finds no difference between what the function does and what a replay would do.
+/// JIT=2 finds no difference between the function and its replay.
 inline void expect_no_difference(const ReplayCase& each) {
   const SettingScope compared([](Settings& s) { s.jit = 2; });
   Tensor::manual_seed(7);

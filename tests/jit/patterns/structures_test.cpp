@@ -41,8 +41,7 @@ ReplayCase counted() {
           rows({6})};
 }
 
-// So many nodes that the session renumbers its graph in the midst of calls, at another place in
-// each.
+// Enough nodes that the session renumbers its graph during calls, at a different point in each.
 ReplayCase renumbered() {
   return {"a graph that is renumbered midway",
           [] {
@@ -67,8 +66,8 @@ ReplayCase renumbered() {
           rows({90})};
 }
 
-// One recording for every number of places: rows of a vocabulary, and orders, totals and elements
-// put at places.
+// One recording for every number of indices: gathers from a vocabulary, sorting, scans and
+// scatters.
 const Variable& length() {
   static const Variable variable("length", 1, 64);
   return variable;
@@ -153,7 +152,7 @@ std::vector<ReplayCase> structures() {
             return Tensors{scaled_dot_product_attention(q, q * 0.5, q + 1, in[0] > -1)};
           },
           square),
-      // What is made of constants alone outlives a call in the graph.
+      // A node of constants alone outlives a call in the graph.
       function_case(
           "results of constants",
           [](const Tensors& in) {

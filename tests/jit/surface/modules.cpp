@@ -69,7 +69,7 @@ Family layers() {
             }}}};
 }
 
-/// What is left of x after two steps of an optimiser towards 1.
+/// x after two steps of an optimiser towards 1.
 template <class Optimiser>
 Ts steps(const T& x) {
   T w = x.clone();

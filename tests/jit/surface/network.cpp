@@ -9,7 +9,7 @@ namespace {
 using Ts = std::vector<Tensor>;
 using T = Tensor;
 
-/// Of another dtype and not an integer: targets of losses.
+/// Targets of losses: another dtype that is no integer.
 Tensor target(const T& at) {
   return at.cast(DType::F32) * 0.25;
 }

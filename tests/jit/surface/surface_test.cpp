@@ -12,7 +12,7 @@ namespace {
 
 std::vector<Shape> sizes(const std::string& family) {
   std::vector<Shape> all = {{1, 1}, {6, 40}};
-  // Where kernels of their own begin.
+  // Sizes from which these families use separate kernels.
   if (family == "running totals" || family == "orders" || family == "elements at places" ||
       family == "elements put at places")
     all.push_back({3, 600});
@@ -28,7 +28,7 @@ std::function<Tensors(int)> arguments(const Shape& shape) {
   return [shape](int call) { return Tensors{numbers(shape, call), places(shape, shape[1], call)}; };
 }
 
-/// All members in one function, each with what only it has drawn.
+/// All members of a family in one function.
 ReplayCase evaluated(const Family& family, const Shape& shape) {
   return function_case(
       family.name + " " + to_string(shape),

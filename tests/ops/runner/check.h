@@ -1,4 +1,4 @@
-// The checks of a row, each in a file or function of its own.
+// The checks of a row, each in a separate file or function.
 #pragma once
 
 #include <string>

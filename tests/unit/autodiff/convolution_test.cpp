@@ -154,8 +154,8 @@ TEST_F(ConvolutionTest, AStrideOfTheDataGradientIsOutChannelsNotZeros) {
   ASSERT_TRUE(back);
   EXPECT_THAT(back->stride, ElementsAre(1, 1));
   EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 3, 3));
-  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));          // the edges alone
-  EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 rests
+  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));          // only the edges
+  EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 remainders
 }
 
 TEST_F(ConvolutionTest, RestsOfAStrideHaveTheirOwnElementsOfTheKernelAlone) {
@@ -170,7 +170,7 @@ TEST_F(ConvolutionTest, RestsOfAStrideHaveTheirOwnElementsOfTheKernelAlone) {
   const auto back = match_convolution(context, sum);
   ASSERT_TRUE(back);
   EXPECT_NE(back->present, kNoId);
-  EXPECT_THAT(shapes[back->weight], ElementsAre(8, 4, 2, 2));  // 2 x 2 rests of 2 channels
+  EXPECT_THAT(shapes[back->weight], ElementsAre(8, 4, 2, 2));  // 2 x 2 remainders of 2 channels
   EXPECT_THAT(back->padding, ElementsAre(0, 1, 0, 1));
 }
 

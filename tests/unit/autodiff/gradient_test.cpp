@@ -141,7 +141,7 @@ TEST_F(Gradient, OfAGradient) {
   EXPECT_THAT(values(third), ElementsAre(6, 6));
 }
 
-// In quadratic time it would exceed the limit of the test.
+// Quadratic time would exceed the test's time limit.
 TEST_F(Gradient, OfAChainOf100000Ops) {
   const Id a = buffer({1}, {1});
   Id y = a;

@@ -32,7 +32,7 @@ struct Parts : GraphFixture {
     }
     return sum;
   }
-  /// Checks the derivative by x, (rows, columns).
+  /// Checks the derivative with respect to x, (rows, columns).
   Id expect_slope(const std::vector<Box>& boxes, int64_t rows, int64_t columns) {
     const std::vector<double> v = numbers(rows * columns);
     const Id x = buffer({rows, columns}, v);
@@ -47,7 +47,7 @@ struct Parts : GraphFixture {
     EXPECT_EQ(values(slope), want);
     return slope;
   }
-  /// As cat records it, along axis 0.
+  /// Concatenates along axis 0, as cat records it.
   Id joined(const std::vector<Id>& parts) {
     std::vector<int64_t> shape(shapes[parts[0]].begin(), shapes[parts[0]].end());
     shape[0] = 0;
@@ -75,11 +75,11 @@ TEST_F(Parts, ManySlicesThatDoNotOverlapAreJoined) {
     rows.push_back({at, at + 1, 0, 3});
     columns.push_back({0, 2, at, at + 1});
   }
-  EXPECT_EQ(count_of(Op::Add, expect_slope(rows, 40, 3)), 40u);  // x * w + x * w, of each square
+  EXPECT_EQ(count_of(Op::Add, expect_slope(rows, 40, 3)), 40u);  // x * w + x * w for each square
   EXPECT_EQ(count_of(Op::Add, expect_slope(columns, 2, 40)), 40u);
 }
 
-// Each shares a row with the next: two joins of 20, whose sum has both where they meet.
+// Each slice shares a row with the next: two joins of 20, whose sum has both contributions.
 TEST_F(Parts, SlicesThatShareARowAreInDifferentJoins) {
   std::vector<Box> boxes;
   for (int64_t i = 0; i < 40; ++i) boxes.push_back({3 * i, 3 * i + 4, 0, 2});

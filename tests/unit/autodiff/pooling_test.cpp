@@ -36,7 +36,7 @@ struct PoolingTest : GraphFixture {
   }
 };
 
-/// The gradient of one image, added up window by window.
+/// The gradient of one image, accumulated window by window.
 std::vector<double> by_windows(const Form& f, const std::vector<double>& x,
                                const std::vector<double>& dy) {
   const int64_t span = f.dilation * (f.kernel - 1) + 1;
@@ -144,7 +144,7 @@ TEST_F(PoolingTest, OtherMaximaAreNone) {
   EXPECT_FALSE(match_max_pooling(context, reduce(Op::Max, image, {1, 2}), any));
   const Id turned = move(Op::Permute, view, {0, 1, 2, 4, 3});
   EXPECT_FALSE(match_max_pooling(context, reduce(Op::Max, turned, {3, 4}), any));
-  // Stride and dilation at once: the windows of an element do not lie one after the other.
+  // With stride and dilation, the windows of an element are not contiguous.
   const Id apart = pooled(image, {6, 2, 2, 2, 0, 0});
   EXPECT_FALSE(match_max_pooling(context, apart, any));
 }

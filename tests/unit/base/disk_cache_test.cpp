@@ -28,7 +28,7 @@ std::string text_of(const std::optional<std::vector<std::byte>>& bytes) {
                : "(miss)";
 }
 
-// As if all entries had been used `seconds` earlier.
+// Makes all entries look unused for `seconds`.
 void make_older(const DiskCache& cache, int64_t seconds) {
   Database database(cache.path(), {.version = 1});
   ASSERT_TRUE(database.write([&](sqlite3* connection) {
@@ -38,7 +38,7 @@ void make_older(const DiskCache& cache, int64_t seconds) {
   }));
 }
 
-// Warnings that appear while it lives.
+// Captures warnings during its lifetime.
 class CapturedLog {
  public:
   CapturedLog() {
@@ -63,7 +63,7 @@ void overwrite(const std::string& path, std::string_view what, std::string_view 
       .write(with.data(), static_cast<std::streamsize>(with.size()));
 }
 
-// A cache of one entry, closed again; its file.
+// Creates and closes a cache with one entry; returns its file.
 std::string cache_with_entry(const std::string& directory) {
   DiskCache cache(directory);
   EXPECT_TRUE(cache.put(as_bytes("key"), as_bytes("the payload of the entry")));
@@ -136,7 +136,7 @@ TEST(DiskCache, AReadOnlyDirectoryIsReadAndNotWritten) {
   chmod(directory.path().c_str(), 0555);
   const pid_t child = fork();
   if (child == 0) {
-    if (geteuid() == 0 && setuid(65534) != 0) _exit(9);  // root writes everywhere
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(9);  // root may write everywhere
     CapturedLog log;
     DiskCache cache(directory.path());
     if (text_of(cache.get(as_bytes("key"))) != "the payload of the entry") _exit(1);
@@ -149,7 +149,7 @@ TEST(DiskCache, AReadOnlyDirectoryIsReadAndNotWritten) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// SQLite's locks belong to a process: a connection that came through a fork would break them.
+// SQLite's locks belong to a process: using a connection across a fork would break them.
 TEST(DiskCache, BothProcessesGoOnAfterAFork) {
   TemporaryDirectory directory;
   DiskCache cache(directory.path());
@@ -246,7 +246,7 @@ TEST(DiskCache, ManyProcessesAndThreadsOnOneKeyOnlySeeWholePayloads) {
   }
 }
 
-// Kills that a test run makes: PLUGRAD_TEST_KILLS of them where that is set.
+// Number of kills in a test run: PLUGRAD_TEST_KILLS if set.
 int kills() {
   const char* text = std::getenv("PLUGRAD_TEST_KILLS");
   return text ? std::atoi(text) : 200;
@@ -258,7 +258,7 @@ std::string payload_of(int number) {
   return payload;
 }
 
-// Puts entries until it is killed, over those that are there too, in a cache that overflows.
+// Writes and overwrites entries in an overflowing cache until it is killed.
 [[noreturn]] void write_until_killed(const std::string& directory, std::uint64_t limit_bytes) {
   DiskCache cache(directory, limit_bytes);
   for (int i = 0;; ++i) cache.put(as_bytes(std::to_string(i % 50)), as_bytes(payload_of(i % 50)));
@@ -266,7 +266,7 @@ std::string payload_of(int number) {
 
 TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
   TemporaryDirectory directory;
-  const std::uint64_t limit_bytes = 1 << 20;  // about the half of what is put
+  const std::uint64_t limit_bytes = 1 << 20;  // about half of the data written
   std::minstd_rand random(1);
   int found = 0;
   for (int kill_number = 0; kill_number < kills(); ++kill_number) {
@@ -348,7 +348,7 @@ TEST(DiskCache, AFileThatIsLargerThanAnyDiskIsUsedOrSetAside) {
   EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "payload");
 }
 
-// Each process makes room among the entries that the others are writing.
+// Each process evicts entries while the others write.
 TEST(DiskCache, ProcessesThatMakeRoomLeaveEachOthersWritingAlone) {
   TemporaryDirectory directory;
   std::vector<pid_t> children;

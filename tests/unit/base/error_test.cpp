@@ -18,7 +18,8 @@ TEST(Check, RequireThrowsAUserErrorWithTheFormattedMessage) {
   }
 }
 
-// A name in a file or of a plugin must not move the cursor, clear the screen or set its title.
+// Names from files or plugins must not move the cursor, clear the screen or set the terminal's
+// title.
 TEST(Printable, ErrorsAndLogLinesHaveNoBytesThatATerminalObeys) {
   const std::string name =
       "w\033[2J\033]0;title\a\r\b\x7f\xff\xc2\x9b"

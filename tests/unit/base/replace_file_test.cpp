@@ -76,7 +76,7 @@ TEST(ReplaceFile, WhatIsNoRegularFileIsRefusedAndStays) {
   EXPECT_EQ(write_text(d / "fifo", "x"), kNotRegular);
   EXPECT_TRUE(fs::is_fifo(d / "fifo"));
   EXPECT_EQ(write_text(d.path(), "x"), EISDIR);
-  // A device node, where root may make one; never the machine's own.
+  // A device node, if root may create one; never one of the machine's.
   if (mknod((d / "full").c_str(), S_IFCHR | 0666, makedev(1, 7)) == 0) {
     EXPECT_EQ(write_text(d / "full", "x"), kNotRegular);
     EXPECT_TRUE(fs::is_character_file(d / "full"));

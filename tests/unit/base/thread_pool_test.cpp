@@ -73,7 +73,7 @@ TEST(ThreadPool, WorkIsSharedByThreads) {
   SettingScope scope([](Settings& s) { s.threads = 2; });
   std::atomic<int> inside{0};
   std::atomic<bool> both{false};
-  // Each task waits for the other, which only ends when two threads work at once.
+  // Each task waits for the other, which terminates only with two concurrent threads.
   run_tasks(2, [&](std::uint64_t) {
     ++inside;
     auto start = std::chrono::steady_clock::now();

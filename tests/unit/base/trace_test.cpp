@@ -58,7 +58,8 @@ std::string log_of_tracing(
   if (child == 0) {
     alarm(20);
     before();
-    auto* const log = new std::string(directory / "log");  // the trace ends behind static objects
+    // the trace is closed after static objects are destroyed
+    auto* const log = new std::string(directory / "log");
     set_log_sink(
         [](std::string_view text, void* to) {
           std::ofstream(*static_cast<std::string*>(to), std::ios::app) << text;
@@ -86,7 +87,7 @@ TEST(Trace, EachEventIsAJsonObjectOfChromesFormat) {
     trace_instant("rewrite", "mul-one",
                   {{"from", 41}, {"to", 7}, {"at", "a\"\\\n.cpp:3"}, {"x", 0.5}});
     flush_trace();
-    _exit(0);  // no end of the process writes the rest
+    _exit(0);  // no exit handler writes the rest
   });
   EXPECT_EQ(log, "");
   auto bytes = read_file(directory / "trace.json");
@@ -115,7 +116,8 @@ TEST(Trace, ALimitOfFileSizesDoesNotEndTheProcess) {
   EXPECT_EQ(std::filesystem::file_size(path), 100u);
 }
 
-// A trace is written all along: replace_file's rules, held by another function.
+// The trace is written continuously; its file follows the rules of replace_file, implemented
+// elsewhere.
 TEST(Trace, WhatIsNoRegularFileIsRefusedAtOnce) {
   TemporaryDirectory directory;
   ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);

@@ -23,12 +23,12 @@ TEST(MayRepeat, SumsDo) {
   EXPECT_TRUE(may_repeat(matmul(8, 28, 4), 0));
 }
 
-// Its operands may lie where it stores to.
+// Its operands may be stored in the same memory as the result.
 TEST(MayRepeat, WhatIsComputedElementByElementDoesNot) {
   EXPECT_FALSE(may_repeat(add(28), 0));
 }
 
-// out[i] = x[i] + sum over k of y[i, k], where x may be replaced by out, or is out.
+// out[i] = x[i] + sum over k of y[i, k]; x may share memory with out.
 Ast residual(uint32_t slot_of_x) {
   Ast ast;
   Graph& g = ast.graph;

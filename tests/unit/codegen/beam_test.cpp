@@ -27,7 +27,7 @@ int64_t amount_of(const List& list, Kind kind) {
   return 1;
 }
 
-// Fastest with lanes of 8 and an upcast by 2: 1 s, and a second more for each doubling away.
+// Minimum of 1 s at 8 lanes and an upcast by 2; each doubling of distance adds a second.
 double made_up_seconds(const KernelCode& code) {
   const auto away = [&](Kind kind, double best) {
     return std::abs(std::log2(static_cast<double>(amount_of(code.schedule, kind)) / best));
@@ -100,7 +100,7 @@ TEST_F(BeamSearch, measures_no_list_twice) {
 TEST_F(BeamSearch, ends_with_its_budget_and_keeps_what_it_found) {
   beam.seconds = 6;
   const codegen::BeamResult result = run();
-  EXPECT_LE(calls, 8);  // a new best is timed again; and once more for the result
+  EXPECT_LE(calls, 8);  // a new best is timed again, and once more for the result
   EXPECT_FALSE(accepted.empty());
   EXPECT_EQ(codegen::to_string(result.list), accepted.back());
 }

@@ -55,7 +55,7 @@ TEST(LocalStage, both_operands_of_a_product_are_copied_once_for_the_group) {
   for (const pgr_ir_array& array : ir.arrays())
     if (array.space == PGR_SPACE_LOCAL) shared.push_back(array.elem_count);
   EXPECT_THAT(shared, testing::UnorderedElementsAre(4 * 8, 8 * 8));
-  EXPECT_EQ(count(code, PGR_OP_BARRIER), 2u);  // before and behind both copies
+  EXPECT_EQ(count(code, PGR_OP_BARRIER), 2u);  // before and after both copies
   EXPECT_EQ(product(s, text), product(s, ""));
 }
 

@@ -124,7 +124,7 @@ TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
     for (int64_t i = 0; i < m; ++i)
       for (int64_t l = 0; l < k; ++l)
         if (l < i - below || l >= i + above) {
-          a[i * k + l] = NAN;  // is never read
+          a[i * k + l] = NAN;  // never read
           banded[i * k + l] = 0;
         }
     const Floats expected = matmul_loops(banded, b, m, n, k);

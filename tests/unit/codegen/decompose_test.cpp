@@ -85,7 +85,7 @@ TEST(Sin, within_2_ulp_over_all_magnitudes) {
   expect_within(Op::Sin, [](double x) { return std::sin(x); }, 2, in);
 }
 
-// out[i] = op(a[i]) in f64 without the claim, against the x87 format, which has 11 bits more.
+// out[i] = op(a[i]) in f64 without the claim, compared with the x87 format, which has 11 more bits.
 double worst_error_f64(Op op, long double (*exact)(long double), std::vector<double> in) {
   Ast ast;
   Graph& g = ast.graph;
@@ -128,7 +128,7 @@ std::vector<double> all_magnitudes_f64() {
       1.0,
       0x1.921fb54442d18p+0,
       0x1.4p20,
-      6381956970095103.0 * 0x1p797};  // the f64 that is next to a multiple of pi/2
+      6381956970095103.0 * 0x1p797};  // the f64 closest to a multiple of pi/2
   for (uint64_t exponent = 0; exponent < 2048; ++exponent)
     for (uint64_t mantissa : {0ull, 1ull, 0x123456789abcdull, 0x6a09e667f3bcdull,
                               0x921fb54442d18ull, 0xfffffffffffffull})
@@ -181,8 +181,8 @@ TEST(Recip, comes_from_a_division) {
   EXPECT_EQ(out[3], 0.0f);
 }
 
-// out[i] = max(max(a[i], b[i]), -a[i]) of bf16, on a device that computes with f32 alone: no number
-// is rounded, and none cast back between.
+// out[i] = max(max(a[i], b[i]), -a[i]) of bf16, on a device with f32 arithmetic only: no value is
+// rounded, and none cast back in between.
 TEST(Max, of_bf16_is_the_upper_half_of_an_f32) {
   const std::vector<uint16_t> a = {0x3f80, 0xbf80, 0x0001, 0x8001, 0xff80, 0x7fc1, 0x3f80, 0x7f7f};
   const std::vector<uint16_t> b = {0x4000, 0xc000, 0x8000, 0x0000, 0xff7f, 0x3f80, 0xffc2, 0x7f80};

@@ -38,7 +38,7 @@ Id number(Graph& g, uint32_t slot) {
   return load(g, count_param(g, slot), g.index(0));
 }
 
-// The store, of which only rows below the count are wanted.
+// A store of which only rows below the count are needed.
 void store_rows(Ast& ast, Id to, Id index, Id value, uint32_t slot, int64_t columns) {
   Graph& g = ast.graph;
   const Id limit = g.binary(Op::Mul, g.cast(number(g, slot), DType::Index), g.index(columns));
@@ -194,11 +194,11 @@ TEST(CountLoops, products_end_at_both_counts) {
   }
 }
 
-// A sum of a[i, j] over i and j where a condition on i, j and a count holds, of something else
-// where not.
+// A sum over i and j of a[i, j] where a condition on i, j and a count holds, and of another value
+// elsewhere.
 struct Counted {
   const char* name;
-  DType dtype;  // of the count
+  DType dtype;  // dtype of the count
   double other;
   Id (*condition)(Graph& g, Id i, Id j, Id count);
   bool (*holds)(int64_t i, int64_t j, int64_t count);
@@ -284,7 +284,7 @@ TEST(CountLoops, conditions_hold_for_every_count_of_their_dtype) {
   }
 }
 
-// A loop that two stores share ends where both say so.
+// Two stores share a loop bound only if both have it.
 TEST(CountLoops, stores_of_other_counts_keep_their_own) {
   Ast ast;
   Graph& g = ast.graph;

@@ -15,7 +15,7 @@ inline pgr_device_caps with_groups(uint32_t items, uint64_t local_bytes, uint32_
   return caps;
 }
 
-/// As a GPU has them: no vectors, `threads` multiprocessors, 48 KiB of local memory.
+/// Typical of GPUs: no vectors, `threads` multiprocessors, 48 KiB of local memory.
 inline pgr_device_caps gpu(uint32_t subgroup, uint32_t threads, uint32_t registers) {
   pgr_device_caps caps = with_groups(1024, 48 << 10);
   caps.subgroup_size = subgroup;

@@ -147,7 +147,7 @@ TEST(GroupHeuristic, convolutions_copy_weights_and_windows_into_local_memory) {
   EXPECT_EQ(out, expected);
 }
 
-// out[r, c] = x[r, c] - the largest of row r, over the sum of row r
+// out[r, c] = (x[r, c] - the maximum of row r) / the sum of row r
 Ast rows_of(int64_t rows, int64_t length) {
   Ast ast;
   Graph& g = ast.graph;

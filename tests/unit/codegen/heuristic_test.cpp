@@ -35,7 +35,7 @@ TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop
   EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
 }
 
-// The product of m x k and k x n with the heuristic's list, as the interpreter computes it.
+// The product of m x k and k x n with the heuristic's schedule, computed by the interpreter.
 std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int64_t k, bool ta,
                           bool tb) {
   const Ast ast = matmul(m, n, k, ta, tb);
@@ -67,7 +67,7 @@ TEST(Heuristic, operands_that_lie_the_other_way_round_are_staged) {
   check_product(with_small_caches(), 512, 144, 256, true, true);
 }
 
-// Sizes that no amount divides: rests of rows, of columns and of the sum.
+// Sizes without divisors: remainders of rows, of columns and of the sum.
 TEST(Heuristic, ragged_products_are_right) {
   for (const bool ta : {false, true})
     for (const bool tb : {false, true}) {
@@ -135,14 +135,14 @@ TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_
     EXPECT_THAT(check_product(with_small_caches(), 7, n, 256, false, false),
                 testing::HasSubstr("upcast(0, 7) vectorize(0, 16) unroll(1, 8)"));
   }
-  // Nothing divides the sum, and a matrix that the caches hold.
+  // A sum of prime length, and a matrix that fits the caches.
   EXPECT_THAT(check_product(with_small_caches(), 3, 1024, 257, false, false),
               testing::Not(testing::HasSubstr("accumulate")));
   EXPECT_THAT(check_product(with_small_caches(), 3, 112, 256, false, false),
               testing::Not(testing::HasSubstr("accumulate")));
 }
 
-// The sum is no number of the output, where it could wait: 16 of 32 registers hold columns.
+// The accumulator is not in the output's dtype and stays in registers: 16 of 32 hold columns.
 TEST(Heuristic, sums_of_columns_of_halves_are_as_wide_as_the_registers) {
   constexpr int64_t kRows = 256, kColumns = 2048;
   pgr_device_caps caps = with_small_caches();
@@ -158,7 +158,7 @@ TEST(Heuristic, sums_of_columns_of_halves_are_as_wide_as_the_registers) {
   EXPECT_THAT(codegen::to_string(code.schedule), testing::StartsWith("vectorize(0, 256)"));
 }
 
-// out[n, w, c] = x[n, w, c] times the sum of its window, over w: four elements that lie apart.
+// out[n, w, c] = x[n, w, c] times the sum of its window over w: four strided elements.
 TEST(Heuristic, lanes_run_across_rows_that_are_shorter_than_a_vector_and_lie_beside_each_other) {
   constexpr int64_t kImages = 40, kWindow = 4, kChannels = 32;
   Ast ast;
@@ -194,8 +194,8 @@ TEST(Heuristic, rows_of_a_prime_number_are_side_by_side_too) {
         << m;
 }
 
-// A panel of 45 columns falls into vectors of 32, 8, 4 and 1, which eight rows would need 40
-// registers for.
+// A panel of 45 columns is split into vectors of 32, 8, 4 and 1, for which eight rows would need 40
+// registers.
 TEST(Heuristic, the_rest_of_the_columns_fits_into_the_registers_too) {
   pgr_device_caps caps = with_small_caches();
   caps.private_bytes = 1 << 20;
@@ -203,7 +203,7 @@ TEST(Heuristic, the_rest_of_the_columns_fits_into_the_registers_too) {
               testing::Not(testing::HasSubstr("upcast(0, 8) vectorize(1, 48)")));
 }
 
-// out[i] = sum over k of a[k, i], after so many times x -> max(x - 1, -x).
+// out[i] = sum over k of a[k, i], after `times` applications of x -> max(x - 1, -x).
 std::string list_of_column_sums(int times) {
   constexpr int64_t kRows = 64, kColumns = 64;
   Ast ast;
@@ -276,8 +276,8 @@ TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_
   EXPECT_EQ(got, want);
 }
 
-// out[n, x, q] = in[n, x, q] times the sum of its window: two neighbours, and the next window
-// behind them.
+// out[n, x, q] = in[n, x, q] times the sum of its window: two neighbours, followed by the next
+// window.
 TEST(Heuristic, lanes_run_across_windows_that_lie_one_after_the_other) {
   constexpr int64_t kImages = 40, kWindows = 64;
   Ast ast;

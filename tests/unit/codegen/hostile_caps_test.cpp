@@ -49,7 +49,7 @@ const Fact kFacts[] = {
 };
 #undef PLUGRAD_FACT
 
-// Whether the host takes the device; its kernels are right then, or refused with a reason.
+// True if the host accepts the device; its kernels are then correct or rejected with a reason.
 bool is_taken(pgr_device_caps caps) {
   std::vector<pgr_tensor_core> cores;
   try {
@@ -100,7 +100,7 @@ TEST(HostileCaps, AllFactsAtOnce) {
       try {
         runtime::check_caps("ACME:0", with, cores);
         fact.set(caps, value);
-      } catch (const Error&) {  // of this fact
+      } catch (const Error&) {  // caused by this capability
       }
     }
     is_taken(caps);

@@ -31,7 +31,7 @@ inline Id reduce(Graph& g, Op op, Id value, std::initializer_list<Id> ranges) {
   return g.add(Op::Reduce, g[value].dtype, sources, g.list({static_cast<int64_t>(op)}));
 }
 
-/// out[i, j] = sum over k of a[i, k] * b[k, j], where i - below <= k < i + above alone: a band
+/// out[i, j] = sum over k of a[i, k] * b[k, j], restricted to i - below <= k < i + above: a band
 /// matrix
 inline Ast band_matmul(int64_t m, int64_t n, int64_t k, int64_t below, int64_t above) {
   Ast ast;
@@ -129,8 +129,8 @@ inline Ast conv2d(const ConvShape& s) {
   return ast;
 }
 
-/// out[n, y, x, o] = sum over p, q, c of in[n, y + p - pad, x + q - pad, c] * w[p, q, c, o] inside
-/// of in
+/// out[n, y, x, o] = sum over p, q, c of in[n, y + p - pad, x + q - pad, c] * w[p, q, c, o], within
+/// in
 inline Ast padded_conv2d(const ConvShape& s, int64_t pad) {
   Ast ast;
   Graph& g = ast.graph;
@@ -158,8 +158,8 @@ inline Ast padded_conv2d(const ConvShape& s, int64_t pad) {
   return ast;
 }
 
-/// The gradient of conv2d by its weight: out[o, c, p, q] = sum over n, y, x of grad[n, o, y, x] *
-/// in[n, c, y + p, x + q]
+/// The gradient of conv2d with respect to its weight: out[o, c, p, q] = sum over n, y, x of grad[n,
+/// o, y, x] * in[n, c, y + p, x + q]
 inline Ast conv2d_weight_gradient(const ConvShape& s) {
   Ast ast;
   Graph& g = ast.graph;

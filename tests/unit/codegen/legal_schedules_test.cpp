@@ -36,7 +36,7 @@ pgr_device_caps with_local(uint32_t lanes) {
   return with_async_copies(with_groups(256, 64 << 10, lanes));
 }
 
-// Groups that few items fit into, little local memory, and few groups along an axis.
+// Small groups, little local memory, and few groups along an axis.
 pgr_device_caps with_tiny_limits() {
   pgr_device_caps caps = with_local(1);
   for (uint32_t axis = 0; axis < 3; ++axis) {
@@ -56,7 +56,7 @@ class Lists {
   std::map<Kind, int> legal;
   int kernels = 0, climbed = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
 
-  // A kernel with a loop that is bounded by another, or that can be.
+  // A kernel with a loop that is or can be bounded by another.
   void run_bounded() {
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
     const ConvShape conv{size(5), size(4), size(6), size(6), size(20), size(4)};
@@ -70,8 +70,8 @@ class Lists {
     check(kernel);
   }
 
-  // A product that makes the rows of another one's operand, with reductions over them between, all
-  // in whole numbers.
+  // A product that computes the rows of another product's operand, with row reductions in between,
+  // all in integers.
   void run_rows() {
     kinds_ = kKinds + 1;
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
@@ -117,7 +117,7 @@ class Lists {
     check(marked, *plan.asts[0]);
   }
 
-  // Numbers that are none, infinities, -0 and integers that wrap among the inputs, of odd shapes.
+  // NaN, infinities, -0 and wrapping integers as inputs, with odd shapes.
   void run_odd() {
     odd_ = true;
     run();
@@ -144,7 +144,7 @@ class Lists {
                    dtype);
   }
 
-  // Large integers that become floats would make sums that depend on the order.
+  // Large integers cast to floats would make sums order-dependent.
   static bool makes_floats_of_integers(const KernelAst& ast) {
     for (Id id = 0; id < ast.graph.size(); ++id)
       if (ast.graph[id].op == Op::Cast && is_float(ast.graph[id].dtype) &&
@@ -205,7 +205,7 @@ class Lists {
   // Checks that every list gives the values of the unscheduled kernel `meant`.
   void check(const KernelAst& ast, const KernelAst& meant) {
     pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
-    caps.subgroup_size = 1u << pick(6);  // from 2 on, the heuristic for devices like GPUs
+    caps.subgroup_size = 1u << pick(6);  // from 2 on: the heuristic for GPU-like devices
     const Memory before = contents(ast);
     const codegen::KernelCode plain = codegen::generate(meant.graph, meant.sink, small_cpu(),
                                                         {.no_opt = true, .contract = false});
@@ -310,7 +310,7 @@ class Lists {
 
   uint64_t kinds_ = kKinds;
   bool odd_ = false;
-  std::optional<uint32_t> staged_;  // a parameter, in local memory
+  std::optional<uint32_t> staged_;  // a parameter in local memory
   std::mt19937_64 random_;
   uint64_t seed_;
 };

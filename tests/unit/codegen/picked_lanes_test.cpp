@@ -14,8 +14,8 @@ struct Picked {
   std::vector<uint32_t> lanes;  // of each load
 };
 
-// out[i] = in[first + stride * i] for four lanes; `in` ends with the last element that is needed,
-// and the interpreter stops at a load behind it.
+// out[i] = in[first + stride * i] for four lanes; `in` ends with the last element needed, and the
+// interpreter rejects a load beyond it.
 Picked pick(int64_t first, int64_t stride) {
   Ast ast;
   Graph& g = ast.graph;

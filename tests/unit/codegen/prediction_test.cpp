@@ -14,7 +14,7 @@ namespace {
 
 using codegen::Prediction;
 
-// 16 registers of 4 lanes, one multiply-add and two loads a cycle, 2 threads.
+// 16 registers of 4 lanes, one multiply-add and two loads per cycle, 2 threads.
 std::shared_ptr<cost::Machine> machine() {
   auto m = std::make_shared<cost::Machine>();
   m->lanes = 4, m->registers = 16, m->passing = 2, m->threads = 2;
@@ -50,7 +50,7 @@ TEST(Prediction, ATileOfRegistersComputesAVectorOfProductsACycle) {
   const Product product(64, 64, 64);
   const Prediction tile = product.of("upcast(0, 4) vectorize(1, 8)");
   EXPECT_DOUBLE_EQ(tile.cycles.arithmetic, 64 * 64 * 64 / 4.0);
-  // 4 x 2 accumulators, 2 vectors of one operand, 2 numbers of the other on their way.
+  // 4 x 2 accumulators, 2 vectors of one operand, and 2 values of the other in flight.
   EXPECT_DOUBLE_EQ(tile.registers, 12);
   EXPECT_DOUBLE_EQ(tile.bytes, 3 * 64 * 64 * 4);
   EXPECT_GE(tile.cycles.all, tile.cycles.arithmetic);
@@ -72,7 +72,8 @@ TEST(Prediction, ShortSumsWaitBesideEachOther) {
   EXPECT_GT(waiting(4096, 224), 0.95 * waiting(4096, 0));
 }
 
-// A loop over rows is cut where a condition on them changes, unless half of it would be borders.
+// A loop over rows is partitioned where a condition on rows changes, unless half of it would be
+// borders.
 TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
   const auto cycles_a_row = [](int64_t rows) {
     const Ast ast = padded_conv2d({1, 1, rows, 32, 1, 5}, 2);
@@ -146,7 +147,7 @@ TEST(Prediction, ABorderThatAllLanesShareCostsABranch) {
   EXPECT_DOUBLE_EQ(whole.of(list).cycles.arithmetic, products);
   EXPECT_DOUBLE_EQ(padded.of(list).cycles.arithmetic, products * (1 + 7.0 / 16 * 0.5 / 2));
   EXPECT_DOUBLE_EQ(padded.of(list).registers, whole.of(list).registers);
-  // Lanes along the image choose each factor by a mask.
+  // Lanes along the image select each factor by a mask.
   EXPECT_GT(padded.of("vectorize(0, 8) upcast(1, 4)").cycles.arithmetic, 1.2 * products);
 }
 
@@ -183,7 +184,7 @@ TEST(Prediction, BytesComeFromTheNearestCacheThatHoldsThem) {
   EXPECT_DOUBLE_EQ(moving(6e6, 2), 1e6);
 }
 
-// Softmax reduces a row twice and runs along it a third time: three loops, one after the other.
+// Softmax reduces a row twice and traverses it a third time: three consecutive loops.
 TEST(Prediction, RowsAreLoopsOneAfterTheOther) {
   Ast ast = softmax2(32, 64);
   const pgr_device_caps caps = small_cpu(4);
@@ -196,8 +197,8 @@ TEST(Prediction, RowsAreLoopsOneAfterTheOther) {
   EXPECT_LT(lanes.cycles.all, plain.cycles.all / 3);
 }
 
-// The copy is made in each iteration of the loop that is expanded afterwards: its copies compute
-// as much as its iterations did.
+// The copy is made in each iteration of a loop that is unrolled later: the unrolled copies cost the
+// same as the iterations.
 TEST(Prediction, ACopyIsAnotherInEachIterationAroundIt) {
   Product product(64, 64, 64);
   product.caps.private_bytes = 64 << 10;
@@ -223,8 +224,8 @@ TEST(Prediction, ACopyInsideOfOtherLoopsIsMadeAgain) {
   EXPECT_DOUBLE_EQ(again, once * 64 / 4);
 }
 
-// The copy depends on the loop of four column tiles, inside of all row tiles. The loops in which
-// the results wait are around neither.
+// The copy depends on the loop over four column tiles, inside all row tiles. The loops of the
+// accumulated results enclose neither.
 TEST(Prediction, LoopsThatFillOtherArraysDoNotRepeatACopy) {
   Product product(64, 64, 64);
   product.caps.private_bytes = 64 << 10;
@@ -258,7 +259,7 @@ Ast points() {
   return ast;
 }
 
-// The vectors of two images stay while six weights pass; those of four do not fit.
+// The vectors of two images stay in registers across six weights; those of four do not fit.
 TEST(Prediction, OperandsOfAllImagesOfATileStay) {
   Product product(1, 1, 1);
   product.ast = points();
@@ -278,7 +279,7 @@ TEST(Prediction, AResultThatWaitsIsComputed) {
   EXPECT_GT(waits.cycles.all, plain.cycles.all);
 }
 
-// 67 terms are 8 times 8 and 3, one loop after the other.
+// 67 terms are 8 times 8 and 3, in two consecutive loops.
 TEST(Prediction, TheRestOfASumIsALoopOfItsOwn) {
   const Prediction sum = Product(64, 64, 67).of("unroll(2, 8) upcast(0, 4) vectorize(1, 8)");
   EXPECT_DOUBLE_EQ(sum.cycles.arithmetic, 64 * 64 * (67 + 1) / 4.0) << "and one to add them";

@@ -11,7 +11,7 @@ namespace plugrad::test {
 
 class RandomTensors {
  public:
-  /// Leaves of every dtype with empty axes and axes of one element among theirs where `odd`.
+  /// With `odd`, leaves include every dtype, empty axes and axes of one element.
   RandomTensors(Tensors& tensors, uint64_t seed, bool odd = false)
       : t_(tensors), random_(seed), odd_(odd) {}
 
@@ -27,14 +27,14 @@ class RandomTensors {
   static constexpr double kMostF32 = 1 << 20, kMostF16 = 1 << 9;
   struct Made {
     Id id;
-    double bound;  // of the absolute value; wraps for integers
+    double bound;  // of the absolute value; integers wrap
   };
 
   Dims shape(const Made& m) { return t_.shape(m.id); }
   const Made& any() { return made_[pick(2) == 0 ? made_.size() - 1 : pick(made_.size())]; }
   bool real(const Made& m) const { return is_float(t_.g[m.id].dtype); }
 
-  // Values that would no longer be exact are not made.
+  // Drops values that would no longer be exact.
   void add(Id id, double bound) {
     const DType dtype = t_.g[id].dtype;
     const double most = dtype == DType::F16 || dtype == DType::BF16
@@ -191,7 +191,7 @@ class RandomTensors {
     }
   }
 
-  // a and a like one behind the other: two pads and a sum.
+  // Concatenates a and an equal shape: two pads and a sum.
   void join(const Made& a, const Dims& s) {
     const Made b = like(a);
     if (s.empty() || t_.g[a.id].dtype == DType::Bool) return;

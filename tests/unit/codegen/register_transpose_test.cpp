@@ -34,7 +34,7 @@ KernelCode choose(const Ast& ast, uint32_t lanes = 4) {
   return codegen::generate(ast.graph, ast.sink, with_scratch(lanes), {});
 }
 
-/// Stores to parameters and arrays by their width.
+/// Number of stores to parameters and arrays, by width.
 std::map<uint32_t, size_t> stores(const KernelCode& code) {
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   std::map<uint32_t, size_t> out;

@@ -112,7 +112,7 @@ TEST(SoftwarePipelining, of_whole_vectors_where_the_device_moves_them) {
   const KernelCode code = build(matmul(s.m, s.n, s.k), text, caps);
   for (const pgr_ir_inst& copy : all(code, PGR_OP_ASYNC_COPY)) EXPECT_EQ(copy.lanes, 4u);
   EXPECT_EQ(product(s, code), product(s, ""));
-  caps.async_copy_bytes = 4 | 8;  // then the items move them
+  caps.async_copy_bytes = 4 | 8;  // the work-items then copy
   const KernelCode plain = build(matmul(s.m, s.n, s.k), text, caps);
   EXPECT_TRUE(all(plain, PGR_OP_ASYNC_COPY).empty());
   EXPECT_TRUE(all(plain, PGR_OP_ASYNC_WAIT).empty());

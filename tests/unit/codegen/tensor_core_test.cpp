@@ -28,7 +28,7 @@ const std::vector<pgr_tensor_core>& cores() {
   return all;
 }
 
-// No vectors, as on a GPU: only the operands of tensor cores have lanes.
+// No vectors, as on a GPU: only operands of tensor cores have lanes.
 pgr_device_caps with_cores() {
   pgr_device_caps caps = with_async_copies(gpu(32, 4, 128));
   caps.tensor_cores = cores().data();
@@ -42,8 +42,8 @@ struct Shape {
   bool a_transposed = false, b_transposed = false;
 };
 
-// c[b, i, j] = relu(sum over l of a[b, i, l] * b[b, l, j]) + j; products are rounded to `dtype`
-// where asked to.
+// c[b, i, j] = relu(sum over l of a[b, i, l] * b[b, l, j]) + j; with `rounds`, products are rounded
+// to `dtype`.
 Ast product(const Shape& s, DType dtype, bool rounds = false) {
   Ast ast;
   Graph& g = ast.graph;
@@ -111,8 +111,7 @@ void expect_same(const Shape& s, DType dtype, std::string_view changes) {
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
 }
 
-// 8 x 4 x 8 by 16 work-items, which no hardware has: A is held twice, and B's columns are
-// scattered.
+// 8 x 4 x 8 by 16 work-items, an invented layout: A is held twice, and B's columns are scattered.
 pgr_tensor_core made_up_core() {
   pgr_tensor_core core;
   PGR_INIT(core, TENSOR_CORE);
@@ -195,7 +194,8 @@ TEST(TensorCores, add_to_their_sums) {
     }
 }
 
-// A's rows run along k, in memory as in pairs of lanes; B's columns only where it is transposed.
+// A's rows are contiguous along k, in memory and in lane pairs; B's columns only if B is
+// transposed.
 TEST(TensorCores, load_neighbours_together) {
   const auto pairs = [](const Shape& s) {
     const KernelCode code = build(product(s, DType::F16), "tensor_core(2, 0)");
@@ -207,7 +207,7 @@ TEST(TensorCores, load_neighbours_together) {
   EXPECT_EQ(pairs({1, 64, 32, 64}), 4);
   EXPECT_EQ(pairs({1, 64, 32, 64, false, true}), 6);
   EXPECT_EQ(pairs({1, 64, 32, 64, true, false}), 0);
-  EXPECT_EQ(pairs({1, 60, 32, 64}), 2);  // the others are behind gates
+  EXPECT_EQ(pairs({1, 60, 32, 64}), 2);  // the others are gated
   EXPECT_EQ(pairs({1, 64, 32, 60}), 2);
 }
 
@@ -270,7 +270,7 @@ std::vector<uint32_t> copied_lanes(const KernelCode& code) {
   return lanes;
 }
 
-// No loop is left whose sum would wait for them: each takes the sum of the one before.
+// No loop remains that would delay the sums: each takes the previous one as its accumulator.
 TEST(TensorCores, add_to_one_another_where_the_loop_is_unrolled) {
   expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) unroll(3, 4)");
   expect_same({1, 64, 32, 64}, DType::F16,
@@ -289,7 +289,7 @@ TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
       expect_same({1, 115, 59, 121, a_transposed, b_transposed}, DType::F16, list);
     }
   const KernelCode code = build(product({1, 128, 64, 128}, DType::F16), list);
-  // 64 rows of 32 along k and 32 columns, each row with as much more as lets all banks be read.
+  // 64 rows of 32 along k and 32 columns, padded so that all banks are used.
   EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(64 * 40, 32 * 40));
   EXPECT_THAT(copied_lanes(code), testing::ElementsAre(8, 8, 8));
 }
@@ -315,7 +315,7 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
       expect_same({1, 120, 56, 128, true, true}, dtype, text);
     }
   expect_same({1, 115, 59, 121}, DType::F16,
-              list + " ahead(1, 1)");  // of 2 bytes: not asynchronous
+              list + " ahead(1, 1)");  // 2-byte copies are not asynchronous
   const KernelCode code =
       build(product({1, 128, 64, 128}, DType::F16), list + " ahead(1, 1) ahead(2, 1)");
   EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(2 * 64 * 40, 2 * 32 * 40));
@@ -327,7 +327,7 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
       "tensor_core(2, 2) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5) ahead(1, 1) ahead(2, 2)");
 }
 
-// The rows of half a tile are stored by half of the lanes, the others by all, and both are copied.
+// Half of the lanes store the rows of half a tile, all lanes the others; both are copied.
 TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
   for (const char* list :
        {"tensor_core(2, 0) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) stage(2, 6) ahead(1, 1)",
@@ -336,8 +336,7 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
       expect_same({1, 40, 24, 64, turned, turned}, DType::F16, list);
       expect_same({1, 72, 20, 60, turned, turned}, DType::F16, list);
     }
-  // So sizes that no power of two divides get tiles in local memory too, one array for each
-  // operand.
+  // Sizes without power-of-two divisors get tiles in local memory too, one array per operand.
   for (const int64_t size : {200, 520, 1000}) {
     const Ast ast = product({1, size, size, size}, DType::F16);
     const KernelCode code = codegen::generate(ast.graph, ast.sink, with_cores(), {});
@@ -345,7 +344,7 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
   }
 }
 
-// A row whose length is no multiple of a vector's lanes is copied element by element.
+// A row whose length is not a multiple of the vector is copied element by element.
 TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";
   const auto lanes = [&](const Shape& s) {
@@ -357,7 +356,7 @@ TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   EXPECT_THAT(lanes({1, 61, 27, 61}), testing::Each(1u));
 }
 
-// Whatever is legal behind it gives the same numbers.
+// Every legal schedule after it gives the same numbers.
 TEST(TensorCores, random_lists_give_the_same_numbers) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

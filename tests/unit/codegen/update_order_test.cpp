@@ -39,7 +39,7 @@ TEST(UpdateOrder, OneOfTheMoreFactorsComesAfterTheOther) {
 TEST(UpdateOrder, StaysWhereNeitherSideHasFewer) {
   EXPECT_EQ(Sums(2, 2).order(), (Places{0, 1, 2, 3}));
   EXPECT_EQ(Sums(1, 3).order(), (Places{0, 1, 2}));
-  Sums some(2, 3);  // not each with each
+  Sums some(2, 3);  // a subset of the pairs
   some.reduces.pop_back();
   EXPECT_EQ(some.order(), (Places{0, 1, 2, 3, 4}));
 }

@@ -11,9 +11,9 @@ namespace {
 
 using Kind = Probe::Kind;
 
-// A processor of 2 GHz with two threads and vectors of 32 bytes: per cycle 2 multiply-adds of 4
-// cycles latency, 3 loads, 1 store. A vector takes 1 cycle from L2, 2 from L3, 8 from memory, and
-// two threads have no more memory bandwidth than one. Launching a kernel takes 1000 cycles.
+// A processor of 2 GHz with two threads and 32-byte vectors: per cycle 2 multiply-adds (latency 4
+// cycles), 3 loads, 1 store. A vector takes 1 cycle from L2, 2 from L3, 8 from memory; two threads
+// have the same memory bandwidth as one. A kernel launch takes 1000 cycles.
 struct Made {
   double clock = 2e9;
   double threads = 2;
@@ -48,7 +48,7 @@ Machine table() {
   return m;
 }
 
-// So many runs fit.
+// Time for this number of runs.
 std::function<double()> time_for(int runs) {
   return [left = runs]() mutable { return left-- > 0 ? 1.0 : 0.0; };
 }
@@ -94,7 +94,7 @@ TEST(Calibrate, takes_the_first_two_runs_that_agree) {
   const auto settling = [&](const Probe& p) {
     Made made;
     if (p.kind == Kind::Chain) ++count;
-    if (count == 1) made.clock = 5e8;  // awakes slowly
+    if (count == 1) made.clock = 5e8;  // wakes up slowly
     return made.sample(p);
   };
   std::string problem;
@@ -102,7 +102,7 @@ TEST(Calibrate, takes_the_first_two_runs_that_agree) {
   EXPECT_EQ(count, 3);
 }
 
-// On a loaded machine the second thread starts after the first has done all work.
+// On a loaded machine the second thread starts after the first has done all the work.
 TEST(Calibrate, refuses_threads_that_take_turns) {
   const auto in_turns = [&](const Probe& p) {
     Sample sample = Made().sample(p);

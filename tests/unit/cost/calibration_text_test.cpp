@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kWho = "CPU x86_64-znver3 cpu-0 EPYC";
 
-// With a valid checksum, so that the figure itself is checked.
+// Recomputes the checksum, so that the figure itself is checked.
 std::string with_figure(std::string_view name, std::string_view value) {
   std::string text = to_text(Machine(), kWho);
   text.resize(text.rfind("checksum "));

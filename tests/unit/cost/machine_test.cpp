@@ -30,11 +30,11 @@ TEST(Machine, has_a_class_by_architecture_and_claims) {
   EXPECT_EQ(class_of("sm_90", caps), MachineClass::InStep);
 }
 
-// 8 lanes x 2 multiply-adds: 16 operations a cycle, of a quarter of a byte each.
+// 8 lanes x 2 multiply-adds: 16 operations per cycle, with a quarter of a byte each.
 TEST(Machine, of_the_table_feeds_its_vectors) {
   const Machine m = table_machine("x86_64-znver3", cpu(8, 6));
   EXPECT_EQ(m.registers, 16);
-  EXPECT_EQ(m.passing, 2);  // AVX2 multiplies by no element of memory
+  EXPECT_EQ(m.passing, 2);  // AVX2 has no multiplication by a broadcast memory operand
   EXPECT_EQ(table_machine("x86_64-znver4", cpu(16, 6)).passing, 1);
   EXPECT_EQ(m.window, 224);
   EXPECT_EQ(table_machine("aarch64", cpu(4, 6)).window, 128);
@@ -47,7 +47,7 @@ TEST(Machine, of_the_table_feeds_its_vectors) {
   EXPECT_EQ(m.bytes_an_operation(), 0.25);
 }
 
-// The constants that the searches were fitted with; the tables of every class must keep them.
+// Constants on which the searches' parameters depend; the tables of every class must keep them.
 TEST(Machine, costs_are_the_same_by_every_row) {
   const char* const archs[] = {"", "x86_64-haswell", "aarch64", "sm_90", "tpu-9"};
   for (const char* arch : archs)

@@ -218,7 +218,7 @@ TYPED_TEST(CpuFloats, Comparisons_WithNan) {
       cpu, PGR_OP_CMPNE, 2, [](T a, T b) { return uint8_t(a != b); }, PGR_DTYPE_BOOL);
 }
 
-// Saturates, NaN is 0; the bits of a bool are 0 and 1.
+// Saturates, NaN gives 0; the bits of a bool are 0 and 1.
 template <typename To, typename From>
 To cast_to(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {

@@ -16,7 +16,7 @@ namespace {
 using cpu_clang::LoadedObject;
 using ::testing::HasSubstr;
 
-constexpr size_t kWrapperBytes = 32;  // what the plugin puts before the object
+constexpr size_t kWrapperBytes = 32;  // header in front of the object
 
 // A kernel with constants, so that there is more than one section.
 const std::string& object() {

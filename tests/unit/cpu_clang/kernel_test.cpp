@@ -94,7 +94,7 @@ TEST(CpuKernels, CompileError_ComesWithTheCompilersLog) {
   EXPECT_THAT(cpu.error.text(), HasSubstr("undeclared identifier 'wrong'"));
 }
 
-// LLVM casts halves by a function where the processor has no instruction for it.
+// LLVM casts halves by a function call if the processor has no instruction for it.
 TEST(CpuKernels, HalvesAreCastOnEveryProcessor) {
   for (const char* isa : {"native", "x86-64-v3", "x86-64-v2", "x86-64"}) {
     CpuDevice cpu(isa);
@@ -107,7 +107,7 @@ TEST(CpuKernels, HalvesAreCastOnEveryProcessor) {
     const std::vector<uint16_t> given = {0x3c00, 0xc900, 0x0001, 0x7bff, 0xfc00};
     Buffer<uint16_t> result(cpu, std::vector<uint16_t>(5)), x(cpu, given);
     Program(cpu, binary, "k").run({result.handle, x.handle});
-    // 1.5, -15, 1.5 of the least denormal is a tie, 1.5 of the largest is too large.
+    // 1.5; -15; 1.5 times the smallest denormal, a tie; 1.5 times the largest value, an overflow.
     EXPECT_EQ(result.values(), (std::vector<uint16_t>{0x3e00, 0xcb80, 0x0002, 0x7c00, 0xfc00}))
         << isa;
   }

@@ -26,7 +26,7 @@ CustomFunction make(CustomFunction::Forward forward, CustomFunction::Backward ba
   return {std::move(name), std::move(forward), std::move(backward)};
 }
 
-// x³, whose backward computes 3x² with tensor functions.
+// x³; its backward computes 3x² with tensor functions.
 CustomFunction cube() {
   return make(
       [](Context&, const Tensors& x) { return Tensors{x[0] * x[0] * x[0]}; },
@@ -34,7 +34,7 @@ CustomFunction cube() {
       "cube");
 }
 
-// The identity with ten times its gradient, so that every result that used the gradient shows it.
+// The identity with ten times its gradient, so that every use of the gradient is visible.
 CustomFunction tenfold() {
   return make([](Context&, const Tensors& x) { return x; },
               [](const Context&, const Tensors& g) { return Tensors{g[0] * 10}; }, "tenfold");
@@ -124,7 +124,7 @@ TEST(Function, the_gradient_survives_realising_and_collecting) {
               ElementsAre(FloatEq(3.4f), FloatEq(3.4f)));
 }
 
-// Also for plain views: the leaf below is not computed, but the gradient is taken of it.
+// Also for plain views: the leaf below is not computed, but has a gradient.
 TEST(Function, a_realised_view_of_a_leaf_still_leads_to_it) {
   Tensor w = Tensor::from({1.f, 2.f}) * 2;
   w.requires_grad_();
@@ -190,7 +190,7 @@ TEST(Function, a_value_of_numbers_alone_is_one) {
   EXPECT_EQ(y[1].item<int>(), 3);
 }
 
-// ---- What the user's code does wrong ----
+// ---- Errors in the user's code ----
 
 TEST(FunctionErrors, of_calls_name_the_function) {
   EXPECT_THAT(message_of([] { cube()({Tensor()}); }), HasSubstr("[cube] input 0 is undefined"));
@@ -236,7 +236,7 @@ TEST(FunctionErrors, what_backward_throws_passes_through_and_changes_nothing) {
   EXPECT_THAT(x.grad().to_vector<float>(), ElementsAre(5, 5));
 }
 
-// ---- Lives ----
+// ---- Lifetimes ----
 
 TEST(FunctionLives, a_loop_of_many_steps_keeps_nothing) {
   auto& session = engine::Session::current();

@@ -188,9 +188,9 @@ TEST(UserKernel, the_evaluator_says_that_it_does_not_know_it) {
               HasSubstr("a user's kernel is not evaluated"));
 }
 
-// ---- Random programs: kernels of the user's among other ops, against the same ops alone ----
+// ---- Random programs: user kernels among other ops, compared with the same ops alone ----
 
-// A program over 4 x 4 integers; if `alone`, functions replace the user kernel.
+// A program over 4 x 4 integers; if `alone`, tensor functions replace the user kernel.
 class RandomProgram {
  public:
   RandomProgram(uint32_t seed, bool alone) : seed_(seed), alone_(alone) {

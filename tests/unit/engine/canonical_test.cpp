@@ -98,7 +98,7 @@ TEST_F(CanonicalTest, TheHistoryOfAValueDoesNotMatter) {
   const Id x = leaf({4});
   std::set<std::string> keys;
   Id state = leaf({4});
-  for (int i = 0; i < 8; ++i) {  // each step leads back to all earlier ones, as a tape does
+  for (int i = 0; i < 8; ++i) {  // each step depends on all earlier ones, as on a tape
     const Id older = i % 2 == 0 ? mul(state, x) : add(state, x);
     const Id newer = i % 2 == 0 ? add(state, x) : mul(state, x);
     state = add(older, newer);

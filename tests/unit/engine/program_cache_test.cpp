@@ -53,7 +53,7 @@ TEST_F(ProgramCache, GivesBackEveryField) {
   EXPECT_FALSE(find_program("another key"));
 }
 
-// The checksum of such an entry is right: a program of ours, or somebody else, wrote it so.
+// The checksums of these entries are valid, as if another program had written them.
 TEST_F(ProgramCache, EntriesThatEndAnywhere_AreMisses_AndRemoved) {
   keep_program("key", example());
   const auto whole = disk_cache().get(as_bytes("key"));

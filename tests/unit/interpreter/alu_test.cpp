@@ -116,21 +116,20 @@ TEST(FloatRounding, EveryOperationRoundsToItsOwnFormat) {
 
 TEST(FloatRounding, FmaRoundsOnce) {
   const double e = std::ldexp(1, -12);
-  // (1+e)^2 = 1 + 2e + e^2; subtracting 1 + 2e leaves e^2, which a rounded product has lost.
+  // (1+e)^2 = 1 + 2e + e^2; subtracting 1 + 2e leaves e^2, which a rounded product loses.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F32, {1 + e, 1 + e, -(1 + 2 * e)}), e * e);
-  // 259 is half way between 258 and 260, which is even; the addend is far too small for a double
-  // sum.
+  // 259 is midway between 258 and 260, which is even; the addend is too small for a double sum.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, 0}), 260);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, -std::ldexp(1, -120)}), 258);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F16, {3, 683, -std::ldexp(1, -24)}), 2048);
 }
 
-// Independent of the interpreter's trick: exact integers in 128 bits, scaled by 2^48.
+// An independent computation: exact 128-bit integers, scaled by 2^48.
 double exact_fma_f16(double a, double b, double c) {
   const double scale = std::ldexp(1.0, 24);
   const __int128 sum = static_cast<__int128>(a * scale) * static_cast<__int128>(b * scale) +
                        static_cast<__int128>(c * scale) * (__int128{1} << 24);
-  // Nearest f16 by trying both neighbours of a rough guess.
+  // The nearest f16, found by trying both neighbours of an estimate.
   const double guess = static_cast<double>(sum) / scale / scale;
   const uint64_t bits = encode_float(PGR_DTYPE_F16, guess);
   double best = 0;

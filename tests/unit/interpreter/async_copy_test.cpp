@@ -62,7 +62,7 @@ TEST(AsyncCopy, WithoutAWaitNeverArrives) {
   k.copy(0, 8);
   k.b.async_commit();
   k.copy(4, 8);
-  k.b.async_wait(0);  // not of what was not committed
+  k.b.async_wait(0);  // does not wait for uncommitted copies
   k.copy(8, 8);
   k.b.async_commit();
   EXPECT_THAT(k.first_of_fours(), ElementsAre(108, kUnset, kUnset, kUnset));
@@ -81,7 +81,7 @@ TEST(AsyncCopy, OfAnEmptyGroupIsWaitedForToo) {
   Copies k;
   k.copy(0, 0);
   k.b.async_commit();
-  k.b.async_commit();  // nothing in it
+  k.b.async_commit();  // an empty group
   k.b.async_wait(1);
   EXPECT_EQ(k.first_of_fours()[0], 100);
 }

@@ -35,8 +35,8 @@ TEST(Cast, FloatToIntSaturatesHere) {
 TEST(Cast, IntToFloatRoundsOnce) {
   EXPECT_EQ(int_to_float(PGR_DTYPE_I32, PGR_DTYPE_F32, 16777217), 16777216.0);
   EXPECT_EQ(int_to_float(PGR_DTYPE_I64, PGR_DTYPE_F64, (int64_t{1} << 53) + 1), 9007199254740992.0);
-  // 2^62 + 2^54 is half way between two bf16 values; one more must round up, though a double on the
-  // way would have dropped it.
+  // 2^62 + 2^54 is midway between two bf16 values; one more must round up, although a conversion
+  // through double would lose it.
   const int64_t half_way = (int64_t{1} << 62) + (int64_t{1} << 54);
   EXPECT_EQ(int_to_float(PGR_DTYPE_I64, PGR_DTYPE_BF16, half_way), std::ldexp(1, 62));
   EXPECT_EQ(int_to_float(PGR_DTYPE_I64, PGR_DTYPE_BF16, half_way + 1),

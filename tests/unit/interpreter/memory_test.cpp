@@ -76,7 +76,7 @@ TEST(Memory, ClosedGatesReadNothingAndGiveTheOtherValue) {
 }
 
 TEST(Memory, ALaneBeforeTheMemoryMayBeClosed) {
-  for (const int first : {1, 0}) {  // the first open lane
+  for (const int first : {1, 0}) {  // the first enabled lane
     IrBuilder b("k");
     auto out = b.buffer(I32, 4), in = b.buffer(I32, 3);
     auto zero = b.constant_int(I32, 0);

@@ -18,7 +18,7 @@ namespace {
 
 const CifarExpectation kTwo{.records_a_file = 2};
 
-// Record r of file f: label f + r, pixels that begin with 10 f + r.
+// Record r of file f: label f + r, pixels starting with 10 f + r.
 std::string records(int file) {
   std::string bytes;
   for (int r = 0; r < 2; ++r) {

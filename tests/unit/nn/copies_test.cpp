@@ -66,7 +66,7 @@ TEST(Copies, AreIndependent) {
   expect_independent(layer, layers[2]);
 }
 
-// Lists of modules are copied, listed and converted as a module that has them is.
+// Lists of modules are copied, listed and converted like a module that contains them.
 TEST(Copies, OfListsAreIndependent) {
   const std::vector<Block> blocks(2);
   expect_independent(blocks, nn::clone(blocks));

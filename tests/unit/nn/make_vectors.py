@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes vectors.h: what layers compute, where optimisers get to in five steps and the rates of schedules, by PyTorch
-in float64. LAMB and Muon (whose iteration PyTorch runs in bfloat16) are written out here. Run by hand when a row is
-added: make_vectors.py > vectors.h
-Inputs and all weights are waves: sin(first + 0.7 i) of a shape, the weights with first = 0.2, 0.4, … in the order of
-the state dictionary. Gradients are those of sum(y * cos(0.3 + 0.5 i)) for x."""
+"""Writes vectors.h: results of layers, optimiser states after five steps, and schedules' rates,
+computed by PyTorch in float64. LAMB and Muon (whose iteration PyTorch runs in bfloat16) are
+implemented here. Run by hand when a row is added: make_vectors.py > vectors.h
+Inputs and weights are waves: sin(first + 0.7 i) of a shape, for weights with first = 0.2, 0.4, … in
+the order of the state dictionary. Gradients are those of sum(y * cos(0.3 + 0.5 i)) with respect to
+x."""
 import math
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,7 @@ def module(layer):
 
 
 def recurrent(cell, pick=lambda state: state):
-    """Two steps in time over x and its negative."""
+    """Two time steps over x and its negative."""
     def run(x, *w):
         call = lambda *arguments: torch.func.functional_call(cell, dict(zip(
             ["weight_ih", "weight_hh", "bias_ih", "bias_hh"], w)), arguments)
@@ -45,7 +46,7 @@ def attention(x, qw, qb, kw, kb, vw, vb, ow, ob, heads=2, kv_heads=2, causal=Fal
 
 
 def own_attention(x, qw, qb, kw, kb, vw, vb, ow, ob):
-    """PyTorch's layer, to be sure of names and order."""
+    """PyTorch's layer, as a check of names and order."""
     layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
     w = {"in_proj_weight": torch.cat([qw, kw, vw]), "in_proj_bias": torch.cat([qb, kb, vb]),
          "out_proj.weight": ow, "out_proj.bias": ob}

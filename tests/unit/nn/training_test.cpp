@@ -70,7 +70,7 @@ TEST(Sequential, NamesStateByPlaceAndTakesLambdas) {
   layer.weight.assign(Tensor::from<float>({{1, -2}}));
   nn::Sequential small(layer, [](const Tensor& x) { return x + 1; }, relu);
   expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {2, 0});
-  layer.weight.assign(Tensor::from<float>({{3, 3}}));  // not the copy's
+  layer.weight.assign(Tensor::from<float>({{3, 3}}));  // does not change the copy
   expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {2, 0});
   Tensor weight = nn::state_dict(small)[0].second;
   weight.assign(Tensor::from<float>({{3, 3}}));
@@ -208,7 +208,7 @@ TEST(Training, ParametersOfHalvesHaveStateInF32) {
   Tensor p = Tensor::from<float>({1, 2}).cast(DType::F16).contiguous().realize();
   p.requires_grad_();
   optim::Adam opt({p}, {.lr = 0.5});
-  (p * 1e-4).sum().backward();  // squares are below the least f16
+  (p * 1e-4).sum().backward();  // the squares underflow f16
   opt.step();
   EXPECT_EQ(p.dtype(), DType::F16);
   expect_near(p, {0.5, 1.5}, 1e-3);

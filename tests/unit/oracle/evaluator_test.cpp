@@ -69,7 +69,7 @@ TEST_F(EvaluatorTest, MovementOpsPutElementsWhereTheySay) {
 TEST_F(EvaluatorTest, ReductionsRoundOnceAndHaveIdentities) {
   const Id x = leaf(floats({2, 3}, {1e8, 1, -1e8, 4, 5, 6}));
   EXPECT_THAT(reals(run(reduce(Op::Add, x, {1}))),
-              ElementsAre(1, 15));  // f32 sums in order would give 0
+              ElementsAre(1, 15));  // sequential f32 sums would give 0
   EXPECT_THAT(reals(run(reduce(Op::Max, x, {0}))), ElementsAre(1e8, 5, 6));
   EXPECT_THAT(reals(run(reduce(Op::Mul, x, {0, 1}))), ElementsAre(static_cast<float>(-1e16 * 120)));
   const Id none = leaf(floats({0, 2}, {}));
@@ -154,7 +154,7 @@ TEST(EvaluatorAlu, CastsSaturateAndFollowNaN) {
   EXPECT_EQ(cast(std::nan(""), DType::F32, DType::I32), 0);
   EXPECT_EQ(cast(0.5, DType::F32, DType::Bool), 1);
   const uint64_t near =
-      (uint64_t{1} << 54) + (uint64_t{1} << 30) + 1;  // by way of double: rounded twice
+      (uint64_t{1} << 54) + (uint64_t{1} << 30) + 1;  // through double it would round twice
   EXPECT_EQ(std::bit_cast<double>(oracle::cast_value(near, DType::I64, DType::F32)),
             static_cast<double>(static_cast<float>(near)));
 }

@@ -117,7 +117,7 @@ TEST_F(Glsl, SignedRemainder_IsNotTheOperator_WhichIsUndefinedBelowZero) {
   EXPECT_THAT(render(b), HasSubstr("% 7"));
 }
 
-// llvmpipe gives anything for x / 0 and 0 for 0 / x where it sees the constant.
+// llvmpipe folds x / 0 to an arbitrary value and 0 / x to 0 if the constant is visible.
 TEST_F(Glsl, Quotients_HideAConstantZero) {
   IrBuilder b("quotients");
   const auto out = b.buffer(PGR_DTYPE_F32, 8);

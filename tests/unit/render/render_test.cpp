@@ -137,7 +137,7 @@ TEST_F(Renderer, LoopOfARegisterTile_IsNotUnrolledByClang) {
   const char* const held = "#pragma clang loop unroll(disable)\n";
   EXPECT_THAT(render(sums(8)), HasSubstr(std::string(held) + "      for (i32 idx1"));
   EXPECT_THAT(source_, Not(HasSubstr(std::string(held) + "    for (i32 idx0")));
-  EXPECT_THAT(render(sums(7)), Not(HasSubstr(held)));  // turns side by side hide their latency
+  EXPECT_THAT(render(sums(7)), Not(HasSubstr(held)));  // unrolled iterations hide their latency
   EXPECT_EQ(try_render(sums(8).finish(), "c_gcc"), PGR_STATUS_OK);
   EXPECT_THAT(source_, Not(HasSubstr(held)));
 }
@@ -312,7 +312,7 @@ TEST_F(Renderer, TensorCoresOfCuda_AreFoundByTheirOperands) {
   EXPECT_THAT(error_.text(), HasSubstr("dialect opencl has no WMMA"));
 }
 
-// Copies two floats and the two behind them, waits for the first pair.
+// Copies two floats and the next two, and waits for the first pair.
 IrBuilder copies() {
   IrBuilder b("copies");
   b.set_local(8);

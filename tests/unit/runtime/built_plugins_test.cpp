@@ -18,7 +18,7 @@ using sdk::IrBuilder;
 
 namespace {
 
-// out[i] = a[i] + b[i] * s for each of 64 elements, one group an element.
+// out[i] = a[i] + b[i] * s for each of 64 elements, one group per element.
 std::vector<std::byte> multiply_add(const std::string& name) {
   IrBuilder b(name);
   b.set_groups(64);
@@ -159,8 +159,8 @@ TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
 INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values(PLUGRAD_BUILT_DEVICES),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// Ties to even, denormals, infinities and NaN of every kind; vectors of a part of a register, of
-// one and of two.
+// Ties to even, denormals, infinities and every kind of NaN; vectors of part of a register, of one
+// and of two.
 TEST(CpuCode, VectorsAreRoundedToBf16) {
   TemporaryDirectory cache;
   const SettingScope scope([&](Settings& s) { s.cache_dir = cache.path(); });
@@ -194,8 +194,8 @@ TEST(CpuCode, VectorsAreRoundedToBf16) {
   }
 }
 
-// LLVM narrows a comparison of floats that were halves to one of halves, which no processor without
-// AVX512-FP16 has: it would compare lane by lane.
+// LLVM narrows comparisons of floats cast from halves to comparisons of halves, which processors
+// without AVX512-FP16 lack: these would be done lane by lane.
 TEST(CpuCode, VectorsOfHalvesAreComparedWhole) {
   TemporaryDirectory cache;
   const SettingScope scope([&](Settings& s) { s.cache_dir = cache.path(); });

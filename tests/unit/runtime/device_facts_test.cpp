@@ -19,7 +19,7 @@ pgr_tensor_core tile(uint32_t kind, uint32_t dtype) {
   return core;
 }
 
-// Kernels name tensor cores by their numbers in the plugin's table.
+// Kernels refer to tensor cores by their index in the plugin's table.
 TEST(DeviceFacts, TensorCoresOfALaterMinorKeepTheirNumbers) {
   const pgr_tensor_core theirs[] = {tile(7, PGR_DTYPE_F16), tile(0, 40), tile(0, PGR_DTYPE_BF16)};
   pgr_device_caps caps;

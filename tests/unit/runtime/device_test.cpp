@@ -133,8 +133,7 @@ TEST_F(FakeDevice, FreedBuffersAreReusedBySizeClassAndFlags) {
 }
 
 TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
-  for (int i = 0; i < 3; ++i)
-    device().allocate(16 << 20);  // three sizes would not fit beside each other
+  for (int i = 0; i < 3; ++i) device().allocate(16 << 20);  // three sizes would not fit together
   device().allocate(20 << 20);
   device().allocate(30 << 20);
   auto big = device().allocate(60 << 20);
@@ -289,7 +288,7 @@ TEST_F(FakeDevice, BinariesComeFromTheDiskCacheInTheNextProcess) {
   device().compile(ir("x"), "k");
   device().compile(ir("x"), "k", {.optimize = 1});
   EXPECT_EQ(entries().size(), 2u);
-  made.reset();  // a new device knows nothing of the old one's kernels
+  made.reset();  // a new device has none of the old one's kernels
   auto kernel = device().compile(ir("x"), "k");
   EXPECT_TRUE(kernel->from_disk_cache());
   EXPECT_EQ(kernel->disassemble(), "disassembly of binary 0 source x");
@@ -303,7 +302,7 @@ TEST_F(FakeDevice, ADamagedOrForeignBinaryIsCompiledAnew) {
   database("UPDATE entry SET payload = x'23'");
   made.reset();
   EXPECT_FALSE(device().compile(ir("x"), "k")->from_disk_cache());
-  // An intact entry whose payload the plugin does not take.
+  // A valid entry with a payload that the plugin rejects.
   DiskCache(cache.path() + "/kernels").put(as_bytes(key), as_bytes("from another world"));
   made.reset();
   EXPECT_FALSE(device().compile(ir("x"), "k")->from_disk_cache());

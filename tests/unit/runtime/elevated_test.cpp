@@ -22,7 +22,7 @@ std::string origins(const RegistryOptions& options) {
   return out;
 }
 
-// A group of this user that is not the one the process has; 0 where there is none.
+// A group of this user other than the process's; 0 if there is none.
 gid_t other_group() {
   if (geteuid() == 0) return 65534;
   std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, getgroups(0, nullptr))));

@@ -28,7 +28,7 @@ inline std::string plugrad_note(std::string_view json) {
   return elf_note({PGR_NOTE_NAME, sizeof PGR_NOTE_NAME}, PGR_NOTE_TYPE, std::string(json) + '\0');
 }
 
-/// A library of nothing but notes: header, program headers (load, dynamic, notes), notes.
+/// A library that contains only notes: header, program headers (load, dynamic, notes), notes.
 struct ElfFile {
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> segments;

@@ -21,7 +21,7 @@ struct pgr_plugin {
 };
 struct pgr_device {
   std::uint32_t index;
-  std::string vendor;  // what the option "vendor" says
+  std::string vendor;  // the value of the option "vendor"
 };
 struct pgr_buffer {
   std::uint64_t size;
@@ -116,7 +116,7 @@ pgr_status copy_out(pgr_device*, pgr_queue*, void* dst, pgr_buffer* src, std::ui
 
 // pgr.renderer, pgr.compiler
 
-// Whether another compile of such a source is under way with this one, within 10 s.
+// Waits up to 10 s for a concurrent compile of such a source; returns whether there was one.
 bool meets_another() {
   static std::atomic<int> under_way = 0, met = 0;
   if (++under_way >= 2) met = 2;
@@ -177,7 +177,8 @@ pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_
   if (kernel->name == "throws") throw std::runtime_error("thrown by launch");
   if (kernel->name == "fails") return answer(error, PGR_STATUS_LAUNCH_FAILED, "watchdog after 2 s");
   if (kernel->name == "odd_code") return 12345;
-  // buffers[0][i] = sum of the others' bytes and of all scalars, for i below the number of groups
+  // buffers[0][i] = sum of the other buffers' bytes and of all scalars, for i below the number of
+  // groups
   for (std::uint64_t i = 0; i < desc->group_count[0]; ++i) {
     unsigned sum = 0;
     for (std::uint32_t b = 1; b < desc->buffer_count; ++b) sum += desc->buffers[b]->data[i];
@@ -242,7 +243,7 @@ const void* interface_table(std::string_view name) {
   allocator.free = free_buffer;
   allocator.copy_in = copy_in;
   allocator.copy_out = copy_out;
-  // An older plugin: its table ends here, whatever lies behind.
+  // An older plugin: its table ends here, regardless of the following bytes.
   allocator.struct_size = offsetof(pgr_allocator_api, copy);
   allocator.copy = reinterpret_cast<decltype(allocator.copy)>(1);
   static auto runner = stamped<pgr_runner_api>(PGR_STRUCT_RUNNER_API);
@@ -270,7 +271,7 @@ pgr_status query_interface(pgr_plugin*, const pgr_string* name, std::uint32_t, c
   return *out ? PGR_STATUS_OK : answer(error, PGR_STATUS_UNSUPPORTED, "not offered");
 }
 
-// 1 where everything was gone when the end came; a test looks at it.
+// 1 if everything was released at the end; read by a test.
 extern "C" {
 PGR_EXPORT int fake_ended_clean = -1;
 }

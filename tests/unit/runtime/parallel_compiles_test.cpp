@@ -31,7 +31,7 @@ TEST(ParallelCompiles, TwoOfAPlan_AreUnderWayAtOnce) {
   engine::KernelCache cache;
   const std::vector<engine::KernelRequest> plan = {
       request(device, "meet a"), request(device, "meet b"), request(device, "meet a")};
-  const auto ready = cache.get(plan, {});  // throws where one of the two is alone
+  const auto ready = cache.get(plan, {});  // throws if the two are not compiled concurrently
   EXPECT_EQ(cache.made(), 2u);
   EXPECT_EQ(ready[0], ready[2]);
   EXPECT_NE(ready[0], ready[1]);

@@ -53,7 +53,7 @@ TEST(AccessPatterns, ASumInsideASumIsTakenOnceForAllItsTerms) {
   Tensors t;
   const Id x = t.buffer({5, 7});
   const Nest made(t, t.sum(t.exp(t.sub(x, t.max(x, {1}))), {1}));
-  ASSERT_EQ(made.nest.loops.size(), 3u);  // rows, those of the sum and of the maximum
+  ASSERT_EQ(made.nest.loops.size(), 3u);  // rows, those of the sum, and those of the maximum
   ASSERT_EQ(made.nest.bodies.size(), 3u);
   for (const schedule::LoopSet around : made.nest.bodies)
     EXPECT_LE(std::popcount(around), 2) << around;

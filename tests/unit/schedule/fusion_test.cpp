@@ -205,7 +205,7 @@ TEST(Fusion, AttentionWithoutStoredScores) {
   EXPECT_EQ(count(16, 1024), 4u) << "few scores";
 }
 
-// A convolution's rows are windows over another one's, which would be computed again for each tap.
+// A convolution's rows are windows of another convolution, which would be recomputed for each tap.
 TEST(Fusion, ConvolutionsAreStoredBeforeAProduct) {
   const auto count = [](uint64_t scratch_bytes) {
     Tensors t;
@@ -237,7 +237,7 @@ TEST(Fusion, RowsOfTwoAxesAreStored) {
   EXPECT_EQ(kernel_count(check(t, {y}, {.scratch_bytes = 1 << 20})), 2u);
 }
 
-// So are queries, keys and values that are made of tokens.
+// The same holds for queries, keys and values computed from tokens.
 TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
   Tensors t;
   const Id tokens = t.buffer({64, 4});
@@ -344,7 +344,7 @@ TEST(Fusion, ReluOfALargeConvolutionIsStoredWithIt) {
   EXPECT_EQ(plan.steps[0].buffers.size(), 4u);
 }
 
-// Sums of so many terms are added up in parts, after each of which an epilogue would run.
+// Long sums are split into parts; an epilogue would run after each part.
 TEST(Fusion, AnOptimiserOfALongSumIsAKernelOfItsOwn) {
   const auto step = [](int64_t terms) {
     Tensors t;

@@ -107,14 +107,14 @@ TEST(Join, KeepsTheSignOfZeroAndNaN) {
 }
 
 TEST(Join, PartsOfEveryKind) {
-  // Backwards, every second one, several rows each, flipped, transposed, padded.
+  // Reversed, every second one, several rows each, flipped, transposed, padded.
   const std::vector<MakePart> kinds = {
       [](Tensors& t, Id x, int64_t i) { return t.plus(row(t, x, 39 - i), 2); },
       [](Tensors& t, Id x, int64_t i) { return t.times(row(t, x, i / 2 * 2), 2); },
       [](Tensors& t, Id x, int64_t i) { return t.flip(row(t, x, i), {0, 1}); },
       [](Tensors& t, Id x, int64_t i) { return t.pad(row(t, x, i), {1, 0, 0, 0}); },
       [](Tensors& t, Id x, int64_t i) { return t.expand(t.shrink(x, {i, i + 1, 1, 2}), {2, 3}); },
-      [](Tensors& t, Id x, int64_t i) {  // that differ from one another
+      [](Tensors& t, Id x, int64_t i) {  // different values
         const Id r = row(t, x, i);
         return i % 2 == 0 ? t.plus(r, 1) : t.mul(r, r);
       },
@@ -180,7 +180,7 @@ TEST(Join, AJoinOfJoins) {
   check(t, {joined(t, parts)});
 }
 
-/// A long expression of one number that the buffer holds, as a random number is one of its key.
+/// A long expression of one value of the buffer, as a random number is of its key.
 Id long_expression(Tensors& t, Id x, int steps) {
   Id y = x;
   for (int i = 0; i < steps; ++i) y = t.add(t.times(y, 0.5), t.plus(x, i % 5));
@@ -201,7 +201,7 @@ TEST(Join, LongExpressionsOfManyBuffersAreOneKernel) {
   }
 }
 
-// 60 expressions of some 160 instructions: cut where a kernel is long, not one by one.
+// 60 expressions of about 160 instructions: split where a kernel is too long, not individually.
 TEST(Join, LongExpressionsOfLargeBuffersAreNotStoredEach) {
   Tensors t;
   Id sum = t.buffer({1000});

@@ -71,7 +71,7 @@ TEST(Layouts, ChannelsLieInnermostBetweenConvolutions) {
         << to_string(plan);
 }
 
-// However much the kernels cost for which it is all the same.
+// Holds for any cost of kernels that are indifferent to the layout.
 TEST(Layouts, ALargeKernelThatReadsAValueEitherWayDoesNotHoldItBack) {
   Chain chain(512);
   const auto plan = check(chain.t, {chain.root}, vectors_of(8));
@@ -115,7 +115,7 @@ TEST(Layouts, MatricesAreNotPacked) {
   EXPECT_EQ(kernel_count(check(t, {t.matmul(a, t.transpose(b))}, vectors_of(8))), 1u);
 }
 
-// Nor are values turned round for their sake: layers that multiply rows by columns of weights.
+// Values are not transposed for products either: layers multiply rows by columns of weights.
 TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
   Tensors t;
   const auto layer = [&](Id x) {
@@ -127,7 +127,8 @@ TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
     EXPECT_EQ(strides.back(), 1) << to_string(plan);
 }
 
-// Three heads read each head of keys: scores, of which rows are reduced, lie in rows all the same.
+// Three heads read each head of keys: scores, which are reduced by rows, still have row-major
+// layout.
 TEST(Layouts, ScoresOfHeadsThatShareKeysAreRows) {
   Tensors t;
   const auto of_heads = [&] {
@@ -144,9 +145,9 @@ TEST(Layouts, ScoresOfHeadsThatShareKeysAreRows) {
   for (const auto& strides : stores) EXPECT_EQ(strides.end()[-2], 96) << to_string(plan);
 }
 
-// Numbers of a half type that a product reads over and over are cast once, in a kernel of their own
-// and in the order in which they lie; a product with one row reads each once, and a sum that does
-// not depend on a loop around it is computed once.
+// Half-type operands that a product reads repeatedly are cast once, in a separate kernel and in
+// memory order; a product with one row reads each once, and a sum invariant in an outer loop is
+// computed once.
 TEST(Layouts, HalvesThatAreReadOftenAreCastOnce) {
   const auto kernels_of = [](DType dtype, int64_t rows, bool turns) {
     Tensors t;
@@ -169,8 +170,8 @@ TEST(Layouts, HalvesThatAreReadOftenAreCastOnce) {
   }
 }
 
-// A row that is read three times, along itself: casting it again costs less than a copy of floats,
-// which memory has to move.
+// A row read three times along itself: repeated casts cost less than the memory traffic of a copy
+// in f32.
 TEST(Layouts, HalvesThatAreReadAlongTheirRowsAreNotCopied) {
   for (const int64_t length : {7, 512, 4097}) {
     Tensors t;
@@ -181,8 +182,8 @@ TEST(Layouts, HalvesThatAreReadAlongTheirRowsAreNotCopied) {
   }
 }
 
-// A weight gradient reads its terms once for each register tile of its results: in chunks that stay
-// in the cache, of one thread too.
+// A weight gradient reads its terms once per register tile of the results: in chunks that fit the
+// cache, also with one thread.
 TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
   Tensors t;
   const Id dy = t.buffer({1024, 32}), x = t.buffer({1024, 32});
@@ -193,7 +194,7 @@ TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
     options.cache_bytes = 1 << 16;
     const auto plan = check(t, {root}, options);
     EXPECT_EQ(kernel_count(plan), 2u) << to_string(plan);
-    // The loop of the chunks is outside of those of the results.
+    // The loop over chunks encloses those of the results.
     const auto parts = strides_of_stores(plan, 8 * 1024);
     ASSERT_EQ(parts.size(), 1u) << to_string(plan);
     EXPECT_EQ(parts[0], (std::vector<int64_t>{32 * 32, 32, 1})) << to_string(plan);
@@ -202,7 +203,7 @@ TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
   }
 }
 
-// Three products that read one operand in the forward pass meet in its gradient.
+// Three products that read one operand in the forward pass contribute to its gradient.
 TEST(Layouts, SumsOfProductsAreKernelsOfTheirOwn) {
   const auto kernels_of = [](int64_t terms_of_sum) {
     Tensors t;
@@ -214,10 +215,10 @@ TEST(Layouts, SumsOfProductsAreKernelsOfTheirOwn) {
     return kernel_count(check(t, {t.sum(terms, {1})}, vectors_of(8)));
   };
   EXPECT_EQ(kernels_of(32), 3u);
-  EXPECT_EQ(kernels_of(8), 1u);  // storing the sums between them would cost too much
+  EXPECT_EQ(kernels_of(8), 1u);  // storing the intermediate sums would cost too much
 }
 
-// Operands that are read once gain nothing by packing: a matrix times a vector, squares of rows.
+// Operands that are read once gain nothing from packing: a matrix times a vector, squares of rows.
 TEST(Layouts, SumOfProductsThatAreReadOnceIsNotCut) {
   Tensors t;
   const Id a = t.buffer({1024, 256}), x = t.buffer({256, 1});
@@ -230,7 +231,7 @@ TEST(Layouts, SumOfProductsThatAreReadOnceIsNotCut) {
 
 namespace {
 
-/// Kernels that store the matrix of a product of `rows` by (12, 24), which lies transposed.
+/// Kernels that store the matrix of a product of `rows` by (12, 24), which is stored transposed.
 size_t packing_kernels(int64_t rows, schedule::Options options) {
   options.lanes = 8;
   Tensors t;
@@ -264,10 +265,10 @@ TEST(Layouts, WhatIsConstantSharesNoKernelWithWhatVaries) {
   EXPECT_EQ(kernels({}), 1u);
   EXPECT_EQ(kernels({1}), 2u);
   EXPECT_EQ(kernels({0}), 1u);
-  EXPECT_EQ(kernels({0, 1}), 1u);  // the sum is one as well
+  EXPECT_EQ(kernels({0, 1}), 1u);  // the sum is also one kernel
 }
 
-// A scale per channel, whose root and quotient would be recomputed for each of 60 pixels.
+// A scale per channel, whose square root and quotient would be recomputed for each of 60 pixels.
 TEST(Layouts, ScalesOfChannelsAreComputedOnceWhereTheyAreConstant) {
   const auto kernels = [](std::vector<uint32_t> constants) {
     Tensors t;
@@ -312,7 +313,7 @@ struct ImageChain {
       : ImageChain(channels, [](Tensors& of, Id y) { return of.relu(y); }) {}
 };
 
-/// The numbers by which the kernel that stores `count` elements divides where it stores.
+/// The divisors in the store index of the kernel that stores `count` elements.
 std::set<int64_t> divisors_of_stores(const schedule::Plan& plan, int64_t count) {
   std::set<int64_t> divisors;
   for (const auto& ast : plan.asts)
@@ -329,8 +330,8 @@ std::set<int64_t> divisors_of_stores(const schedule::Plan& plan, int64_t count) 
 
 }  // namespace
 
-// Rows fill vectors as well as channels do, but a loop over the three taps of a window would start
-// anew for each channel, and for a single image the channels are the outermost long axis.
+// Rows fill vectors as well as channels do, but a loop over the three taps of a window would
+// restart for each channel, and for a single image the channels are the outermost long axis.
 TEST(Layouts, OneImagesChannelsLieInnermostBetweenConvolutions) {
   ImageChain chain(16);
   const auto plan = check(chain.t, {chain.root}, chain.options);
@@ -340,7 +341,7 @@ TEST(Layouts, OneImagesChannelsLieInnermostBetweenConvolutions) {
     EXPECT_EQ(strides, (std::vector<int64_t>{ImageChain::kSide * 16, 16, 1})) << to_string(plan);
 }
 
-// Weights outnumber the image's elements, but they are packed and lie as the loops run.
+// There are more weights than image elements, but weights are packed in loop order.
 TEST(Layouts, PackedWeightsDoNotChooseTheInnerLoopOfTheSum) {
   ImageChain chain(48);
   const auto plan = check(chain.t, {chain.root}, chain.options);
@@ -350,9 +351,10 @@ TEST(Layouts, PackedWeightsDoNotChooseTheInnerLoopOfTheSum) {
     Reachable reachable;
     for (Id reduce : reachable.from(g, std::span(&ast->sink, 1))) {
       if (g[reduce].op != Op::Reduce) continue;
-      std::map<uint32_t, int64_t> sizes;  // by the loop's number: the innermost is the last
+      std::map<uint32_t, int64_t> sizes;  // by loop number: the innermost is the last
       for (Id r : g.sources(reduce).subspan(1)) sizes[range_axis(g[r])] = range_size(g, r);
-      if (sizes.begin()->second == 4 || sizes.rbegin()->second == 4) continue;  // of the first
+      // of the first convolution
+      if (sizes.begin()->second == 4 || sizes.rbegin()->second == 4) continue;
       ++sums;
       EXPECT_EQ(sizes.rbegin()->second, 48) << to_string(plan);
     }

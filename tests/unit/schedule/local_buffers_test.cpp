@@ -10,7 +10,7 @@ namespace plugrad::test {
 namespace {
 
 struct Marks {
-  std::map<int64_t, size_t> values;  // how many there are of each number
+  std::map<int64_t, size_t> values;  // number of occurrences of each value
   size_t in_blocks = 0;
 };
 

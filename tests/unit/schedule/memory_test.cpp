@@ -35,7 +35,7 @@ uint64_t size_of_arenas(const schedule::Plan& plan) {
   return bytes;
 }
 
-/// Fails where two values that live at once share a byte; returns the most bytes that do.
+/// Fails if two simultaneously live values share a byte; returns the peak number of live bytes.
 uint64_t expect_apart(const schedule::Plan& plan) {
   const std::vector<Life> lives = lives_of(plan);
   std::vector<uint64_t> alive(plan.steps.size());

@@ -17,7 +17,7 @@ Id row(Tensors& t, Id x, int64_t at) {
   return t.reshape(t.shrink(x, {at, at + 1, 0, width}), {width});
 }
 
-/// Every step stores relu(row + state), which the next one reads.
+/// Every step stores relu(row + state), which the next step reads.
 Id recurrence(Tensors& t, Id x, int64_t rows) {
   Id state = t.buffer({t.shape(x)[1]});
   for (int64_t i = 0; i < rows; ++i) state = t.contiguous(t.relu(t.add(row(t, x, i), state)));
@@ -80,7 +80,7 @@ TEST(Offsets, OffsetsWithoutAPatternAreNumbersOfTheirOwn) {
   EXPECT_EQ(check(t, roots, few).asts.size(), 5u);
 }
 
-/// A row that is read twice is one load, two rows are two: they are not the same program.
+/// A row read twice is one load; two rows are two loads, and a different program.
 TEST(Offsets, LoadsThatAreOneStayOne) {
   Tensors t;
   const Id x = t.buffer({12, 4});
@@ -103,8 +103,7 @@ TEST(Offsets, OperandsOfAProductMayBeInEitherOrder) {
   EXPECT_EQ(check(t, roots, kAlone).asts.size(), 1u);
 }
 
-/// Buffers are numbered in the order of their first use, which follows from how a program was
-/// written.
+/// Buffers are numbered in order of first use, which depends on how a program was written.
 TEST(Offsets, NumbersOfParametersDoNotTellProgramsApart) {
   Tensors t;
   const Id x = t.buffer({4}), y = t.buffer({4}), z = t.buffer({4});
@@ -112,7 +111,7 @@ TEST(Offsets, NumbersOfParametersDoNotTellProgramsApart) {
   EXPECT_EQ(check(t, {step(x, y), step(z, y), step(y, x), step(x, z)}, kAlone).asts.size(), 1u);
 }
 
-/// Negative offsets occur behind gates, as a pad makes them. Here all have one gate.
+/// Gated loads may have negative offsets, as created by a pad. Here all share one gate.
 TEST(Offsets, ShiftsBelowZero) {
   Tensors t;
   const Id x = t.buffer({12});

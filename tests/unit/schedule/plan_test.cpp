@@ -9,7 +9,7 @@ namespace {
 using schedule::Plan;
 using schedule::PlannedBuffer;
 
-/// Fails where two temporaries that live at the same step overlap.
+/// Fails if two temporaries that are live at the same step overlap.
 void expect_no_overlap(const Plan& plan) {
   const size_t n = plan.buffers.size();
   std::vector<size_t> first(n, SIZE_MAX), last(n, 0);
@@ -55,7 +55,7 @@ TEST(Plan, TemporariesShareMemory) {
   EXPECT_EQ(plan_of(t, {x}, apart).arenas[0].size_bytes, 11 * 256u);
 }
 
-/// The bytes of all temporaries that a step needs, at the step that needs most.
+/// The peak number of live temporary bytes over all steps.
 uint64_t most_alive(const Plan& plan) {
   std::vector<size_t> first(plan.buffers.size(), SIZE_MAX), last(plan.buffers.size(), 0);
   for (size_t s = 0; s < plan.steps.size(); ++s)
@@ -71,7 +71,7 @@ uint64_t most_alive(const Plan& plan) {
   return most;
 }
 
-// Gaps in the order of the steps are always too small for the next value.
+// The gaps in step order are always too small for the next value.
 TEST(Plan, GrowingTemporariesTakeLittleMoreThanWhatLivesAtOnce) {
   Tensors t;
   Id x = t.buffer({8, 64});
@@ -111,7 +111,7 @@ TEST(Plan, EqualKernelsAreOneObject) {
 
 TEST(Plan, DependsOnStructureOnly) {
   Tensors a, b;
-  b.plus(b.buffer({3}), 4);  // numbers that differ
+  b.plus(b.buffer({3}), 4);  // different constants
   const Id x = chain_of_matmuls(a, 3), y = chain_of_matmuls(b, 3);
   const Plan p = plan_of(a, {x});
   const Plan q = schedule::make_plan(b.g, std::vector<Id>{y},

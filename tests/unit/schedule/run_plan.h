@@ -8,8 +8,8 @@
 
 namespace plugrad::test {
 
-/// Values of the roots. Fails the test where a kernel reads or writes out of bounds, or an element
-/// twice.
+/// Values of the roots. Fails the test if a kernel accesses an element out of bounds or writes an
+/// element twice.
 std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan,
                                             const std::vector<oracle::Array>& inputs);
 

@@ -46,7 +46,7 @@ struct Tensors {
   Id sum(Id x, const Dims& axes) { return reduce(Op::Add, x, axes); }
   Id max(Id x, const Dims& axes) { return reduce(Op::Max, x, axes); }
 
-  /// Both operands repeated to the common shape of equal ranks; constants as they are.
+  /// Both operands broadcast to the common shape of equal ranks; constants unchanged.
   Id op(Op kind, Id a, Id b) {
     const Dims left = shape(a), right = shape(b);
     if (left.empty() || right.empty()) return g.binary(kind, a, b);

@@ -27,7 +27,7 @@ struct Chain {
   }
   Dims shape() { return build.shape(plain); }
 
-  // Now and then of zeros alone, or of nothing.
+  // Occasionally of zeros only, or empty.
   void begin() {
     leaf.shape = {1 + pick(3), pick(8) == 0 ? 0 : 1 + pick(3), 1 + pick(2)};
     for (int64_t i = 0; i < element_count(leaf.shape); ++i)

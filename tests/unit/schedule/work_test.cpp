@@ -23,7 +23,7 @@ Id recurrence(Tensors& t, int n, int64_t slots, int64_t size) {
   return x;
 }
 
-/// As above, the slices overlapping each other.
+/// As above, with overlapping slices.
 Id overlapping(Tensors& t, int n) {
   Id x = t.buffer({16});
   for (int i = 0; i < n; ++i) {
@@ -70,7 +70,7 @@ Chain sine_chain(Tensors& t, int n) {
   return chain;
 }
 
-/// The gradient of the sum of its end by x.
+/// The gradient of the sum of its end with respect to x.
 Id sine_chain_gradient(Tensors& t, int n) {
   const std::vector<Id> scaled = sine_chain(t, n).scaled;
   Id g = t.plus(t.times(scaled[0], 0), 1), sum = g;
@@ -82,7 +82,7 @@ Id sine_chain_gradient(Tensors& t, int n) {
   return sum;
 }
 
-/// One value that n sines read, which are added up.
+/// One value read by n sines, which are summed.
 Id fan(Tensors& t, int n) {
   const Id x = t.buffer({8});
   Id sum = x;
@@ -103,7 +103,7 @@ double visits_a_node(Tensors& t, Id root, const schedule::Plan& plan) {
   return static_cast<double>(plan.visits) / static_cast<double>(nodes);
 }
 
-/// Fails unless a graph of `many` steps takes about as much a node as one of `few`.
+/// Fails unless the work per node for `many` steps is about the same as for `few`.
 template <class Build>
 void expect_linear(Build build, int few, int many, double most_a_node) {
   for (int n : {few, many}) {
@@ -113,8 +113,8 @@ void expect_linear(Build build, int few, int many, double most_a_node) {
   }
 }
 
-/// n values that may be replaced and are added up, and twice every second of them, which may lie
-/// where a value lies.
+/// n values that may be overwritten and are summed, plus twice every second one, which may reuse a
+/// value's memory.
 std::vector<Id> replaced_values(Tensors& t, int n, schedule::Options& options) {
   constexpr int64_t kElements = 32 << 10;
   Id sum = t.buffer({kElements});
@@ -182,10 +182,10 @@ TEST(Work, SumsOverStepsOfLargeValues) {
     }
     return sum;
   };
-  expect_linear(sum, 50, 4'000, 700);  // a kernel of 1,000 instructions a value, at most
+  expect_linear(sum, 50, 4'000, 700);  // at most a kernel of 1,000 instructions per value
 }
 
-/// The gradient of a matrix that all steps multiply by: a sum over steps and rows.
+/// The gradient of a matrix used in all steps: a sum over steps and rows.
 TEST(Work, SumsOfProductsAreCutIntoEqualKernels) {
   const auto gradient = [](Tensors& t, int n) {
     Id sum = kNoId;
@@ -199,7 +199,7 @@ TEST(Work, SumsOfProductsAreCutIntoEqualKernels) {
   expect_linear(gradient, 40, 2'000, 60);
   Tensors t;
   const auto plan = check(t, {gradient(t, 200)});
-  EXPECT_EQ(kernel_count(plan), 13u);  // six parts and one of fewer terms, and their additions
+  EXPECT_EQ(kernel_count(plan), 13u);  // six parts, one with fewer terms, and their additions
   EXPECT_LE(plan.asts.size(), 4u);
   for (const auto& ast : plan.asts) EXPECT_LE(ast->param_count, 2 * 32 + 2u);
 }
@@ -210,7 +210,7 @@ TEST(Work, ChainsOfSinesAreCutIntoEqualKernels) {
   Tensors t;
   const auto plan = check(t, {chain(t, 80)});
   EXPECT_EQ(kernel_count(plan), 10u);  // of eight steps each
-  EXPECT_LE(plan.asts.size(), 3u);     // the first reads the input alone, the last stores no factor
+  EXPECT_LE(plan.asts.size(), 3u);     // the first reads only the input, the last stores no factor
 }
 
 TEST(Work, GradientsOfChainsCompileTheSameKernels) {

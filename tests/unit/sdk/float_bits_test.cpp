@@ -14,7 +14,7 @@ TEST(FloatBits, KnownValuesOfF16) {
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, -2.0), 0xc000u);
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, 65504.0), 0x7bffu);
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, 65519.99), 0x7bffu);
-  EXPECT_EQ(encode_float(PGR_DTYPE_F16, 65520.0), 0x7c00u);  // half way rounds to even: infinity
+  EXPECT_EQ(encode_float(PGR_DTYPE_F16, 65520.0), 0x7c00u);  // a tie rounds to even: infinity
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, std::ldexp(1.0, -24)), 1u);
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, std::ldexp(1.0, -25)), 0u);
   EXPECT_EQ(encode_float(PGR_DTYPE_F16, std::ldexp(1.0001, -25)), 1u);
@@ -35,7 +35,7 @@ TEST(FloatBits, F8E4M3HasNoInfinity) {
   EXPECT_TRUE(std::isinf(decode_float(PGR_DTYPE_F8E5M2, 0x7c)));
 }
 
-// Every code of every 8- and 16-bit format survives the way to double and back.
+// Every code of every 8- and 16-bit format is unchanged by conversion to double and back.
 TEST(FloatBits, EveryCodeReadsBack) {
   for (uint32_t dtype : {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F8E4M3, PGR_DTYPE_F8E5M2}) {
     const uint32_t codes = dtype >= PGR_DTYPE_F8E4M3 ? 256 : 65536;

@@ -266,7 +266,7 @@ const BadCase kBadCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(All, BadIr, testing::ValuesIn(kBadCases));
 
-// Any byte may be damaged: the decoder answers with a view or an error, never worse.
+// With any damaged byte the decoder returns a view or an error.
 TEST(IrView, FlippedBytesNeverEscapeTheDecoder) {
   const std::vector<std::byte> good = scale_kernel().finish();
   int accepted = 0;

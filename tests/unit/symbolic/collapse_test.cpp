@@ -44,7 +44,7 @@ TEST_F(CollapseTest, MaximumOfWhatStandsStill) {
   EXPECT_EQ(collapse_reduces(g, reduce(Op::Max, x, {r})), x);
 }
 
-// arange: how many r lie below or at i.
+// arange: the number of r at or below i.
 TEST_F(CollapseTest, CountingComparisonsIsArange) {
   const UOp counted = sum(where(less(r, i + 1), i32(1), i32(0)));
   EXPECT_EQ(collapse_reduces(g, counted), (i + 1).cast(DType::I32));
@@ -79,7 +79,7 @@ TEST_F(CollapseTest, ClampedCountsMatchTheLoop) {
   }
 }
 
-// The table row is read at the index itself, and nothing is read where the index is outside.
+// The table row is read at the index itself; an out-of-range index reads nothing.
 TEST_F(CollapseTest, EmbeddingIsOneGatedLoad) {
   const UOp idx = load(index_param, i);
   const UOp row = load(table, r * 64 + j);

@@ -42,7 +42,7 @@ TEST_F(IndexTest, EqualSumsAreOneNode) {
   EXPECT_EQ(simplify(add(add(i, j), mul(i, -1))), j);
 }
 
-// (28*i + j + 27) % 28 with j < 8 wraps, and must stay a modulus.
+// (28*i + j + 27) % 28 with j < 8 wraps, so that the modulus must remain.
 TEST_F(IndexTest, ModulusThatWrapsStays) {
   const Id id = simplify(mod(add(add(mul(i, 28), j), g.index(27)), 28));
   EXPECT_EQ(g[id].op, Op::FloorMod);

@@ -48,7 +48,7 @@ TEST_F(ValidityTest, AChoiceThatRepeatsTheGateGoes) {
   const Id plus_one = g.binary(Op::Add, load(gate), g.constant(DType::F32, 1.0));
   EXPECT_EQ(g[simplify(g.where(gate, plus_one, zero))].op, Op::Where);
   const Id negated =
-      g.binary(Op::Mul, load(gate), g.constant(DType::F32, -1.0));  // -0 where it is closed
+      g.binary(Op::Mul, load(gate), g.constant(DType::F32, -1.0));  // -0 if the gate is closed
   EXPECT_EQ(g[simplify(g.where(gate, negated, zero))].op, Op::Where);
   EXPECT_EQ(g[simplify(g.where(less(j, 10), value, zero))].op, Op::Where);
 }

@@ -76,7 +76,7 @@ TEST(Fp8, EveryCodeHasItsValueInEveryDtype) {
     const Tensor codes = all_codes(f.dtype);
     for (const DType wide : {DType::F16, DType::BF16, DType::F32, DType::F64})
       expect_near(values(codes.cast(wide)), expected, 0, 0, std::string(name_of(wide)));
-    // And back: each value is its own rounding; the NaNs become one.
+    // The reverse: each value is its own rounding; all NaNs become one.
     const Tensor bits = codes.cast(DType::F32).cast(f.dtype).bitcast(DType::U8);
     const std::vector<double> back = values(bits);
     for (size_t code = 0; code < 256; ++code)

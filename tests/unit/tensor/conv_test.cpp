@@ -86,8 +86,8 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
       {{1, 2, 8, 7}, {4, 1, 3, 3}, {2, 3}, {1, 1}, {1, 1}, {2, 2}, 2},
       {{2, 3, 9, 9}, {3, 1, 2, 3}, {1, 1}, {3, 2}, {0, 0}, {0, 0}, 3},
       {{1, 2, 9, 8}, {2, 2, 3, 3}, {2, 2}, {2, 2}, {2, 1}, {1, 0}},
-      {{1, 2, 6, 4}, {3, 2, 2, 2}, {2, 2}},  // windows side by side
-      {{1, 2, 7, 5}, {3, 2, 2, 2}, {2, 2}},  // and a rest
+      {{1, 2, 6, 4}, {3, 2, 2, 2}, {2, 2}},  // adjacent windows
+      {{1, 2, 7, 5}, {3, 2, 2, 2}, {2, 2}},  // with a remainder
       {{2, 3, 4, 4}, {5, 3, 1, 1}},          // one element
       {{2, 3, 5, 5}, {2, 3, 1, 1}, {2, 2}},
       {{1, 1, 5, 5}, {1, 1, 5, 5}},          // one window
@@ -96,7 +96,7 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
       {{1, 1, 3, 3}, {2, 1, 2, 2}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},  // stride == kernel and padding
       {{1, 2, 9, 8}, {2, 2, 4, 5}, {2, 3}},          // a stride of half the kernel, and less
       {{1, 2, 8, 9}, {2, 2, 3, 1}, {2, 3}, {2, 4}},  // dilated in one axis
-      {{1, 2, 6, 7}, {2, 2, 2, 3}, {1, 1}, {1, 1}, {-1, 1}, {0, -2}},  // cut
+      {{1, 2, 6, 7}, {2, 2, 2, 3}, {1, 1}, {1, 1}, {-1, 1}, {0, -2}},  // negative padding
   };
   for (const Case& c : cases) {
     SCOPED_TRACE("x " + to_string(c.x) + " w " + to_string(c.w));

@@ -67,7 +67,7 @@ TEST(Elementwise, HigherDerivatives) {
          });
 }
 
-// Arguments at which the function's value is constant to all digits.
+// Arguments at which the function is constant to all digits.
 TEST(Elementwise, DerivativesFarOutHaveTheirDigits) {
   const auto expect = [](auto f, float at, double slope, const char* name) {
     const Tensor x = Tensor::from({at}).requires_grad_();
@@ -87,7 +87,7 @@ TEST(Elementwise, DerivativesFarOutHaveTheirDigits) {
   expect([](const Tensor& t) { return t.log1p(); }, 1e6f, 1 / (1e6 + 1), "log1p");
 }
 
-// The bound that math.cpp states for erf of f32, over every exponent below its limit.
+// The bound of erf for f32 in math.cpp, for every exponent below its limit.
 TEST(Elementwise, ErfIsWithinFiveUnitsInTheLastPlace) {
   std::vector<float> at;
   for (float scale = 0x1p-20f; scale < 8; scale *= 2)
@@ -107,7 +107,7 @@ TEST(Elementwise, ErfIsWithinFiveUnitsInTheLastPlace) {
   EXPECT_TRUE(std::signbit(values(ends)[0]));
 }
 
-// Quotients beyond the mantissa, infinite divisors, signs; expected as Python has them.
+// Quotients beyond the mantissa, infinite divisors, signs; expected values as in Python.
 TEST(Elementwise, RemaindersAreExact) {
   const Tensor a = Tensor::from({1e10f, 12345678.f, 5.f, -5.f, 7.f, -7.f, 1.f});
   const Tensor b = Tensor::from({3.f, 0.5f, INFINITY, INFINITY, -2.5f, 2.5f, 0.f});
@@ -118,7 +118,7 @@ TEST(Elementwise, RemaindersAreExact) {
   expect_values(one.div(tenth, Rounding::Trunc), {10, -10, INFINITY}, 0, 0);
 }
 
-// PyTorch's names are aliases of ours.
+// PyTorch's names are aliases.
 TEST(Elementwise, Aliases) {
   const Tensor x = Tensor::from({-2.5, 0.4, 3.0}), y = Tensor::from({2.0, -0.3, 0.7});
   EXPECT_EQ(values(x.clip(-1, 1)), values(x.clamp(-1, 1)));

@@ -23,7 +23,7 @@ inline std::vector<double> values(const Tensor& t) {
     std::vector<double> result;
     for (size_t i = 0; i < array.size(); ++i) result.push_back(array.real(i));
     return result;
-  } catch (const Error& e) {  // kernels that are no tensor ops
+  } catch (const Error& e) {  // kernels that are not tensor ops
     if (e.kind() != ErrorKind::Unsupported) throw;
     return t.to_vector<double>();
   }

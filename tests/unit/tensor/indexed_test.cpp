@@ -52,7 +52,7 @@ TEST(Indexed, SumsAreAddedInTheOrderOfTheTerms) {
     const std::vector<float> v = random_values(kTerms * columns, 2);
     const Tensor values = Tensor::from(v, {kTerms, 1, static_cast<int64_t>(columns)});
     const Tensor sum = where(hits(Tensor::from(p)).unsqueeze(-1), values, 0).sum(0);
-    EXPECT_EQ(sum.to_vector<float>(), sums_in_order(p, v, columns)) << columns;  // to the last bit
+    EXPECT_EQ(sum.to_vector<float>(), sums_in_order(p, v, columns)) << columns;  // bitwise equal
   }
 }
 
@@ -131,7 +131,7 @@ TEST(Indexed, SmallFloatsAddUpInF32AndIntegersWrap) {
   for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
     const std::vector<double> sum =
         where(hit, Tensor::ones({4096, 1}).cast(dtype), 0).sum(0, false, dtype).to_vector<double>();
-    EXPECT_EQ(sum[3], 4096) << name_of(dtype);  // f16 alone would stop at 2048
+    EXPECT_EQ(sum[3], 4096) << name_of(dtype);  // accumulating in f16 would stop at 2048
     EXPECT_EQ(sum[2], 0) << name_of(dtype);
   }
   for (DType dtype : {DType::U8, DType::I16, DType::U32, DType::I64, DType::U64}) {
@@ -162,7 +162,7 @@ TEST(Indexed, ConditionsBesideTheIndexAndAxesWithoutIt) {
   expect_near(got, want);
 }
 
-// Sums must not share memory with their terms or indices, though these have no other consumer.
+// Sums must not share memory with their terms or indices, even if these have no other consumer.
 TEST(Indexed, WhatIsReadIsNotOverwritten) {
   constexpr int64_t n = 20000;
   const std::vector<int32_t> p = random_places(n, 14, 0, n);

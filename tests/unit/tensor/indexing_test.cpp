@@ -84,7 +84,7 @@ TEST(SetItem, WritesThroughChainsOfIndices) {
   x[1][2] = 9;
   x[Slice(0, 1)][0][Slice(1, 3)] -= 5;
   expect_values(x, {0, -4, -3, 3, 4, 9});
-  auto row = x[0];  // a tensor of its own
+  auto row = x[0];  // a separate tensor
   row[0] = 100;
   row += 1;
   row = row * 2;
@@ -101,7 +101,7 @@ TEST(SetItem, PlacesThatAreData) {
   expect_values(x, {3, 4, 2, 3, 4, 5, 5, 6});
   x[{places({0, 0, -1}), {1, 1, 0}}] += 10;  // read once, written once
   expect_values(x, {3, 14, 2, 3, 4, 5, 15, 6});
-  x[{places({7, -9}) + 0, 0}] = 99;  // outside, computed
+  x[{places({7, -9}) + 0, 0}] = 99;  // out of range, computed by the device
   x[{Slice(0, 2), places({1})}] = Tensor::from({{-1}, {-2}});
   expect_values(x, {3, -1, 2, -2, 4, 5, 15, 6});
   Tensor cube = counting({2, 3, 2});

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes vectors.h: values and gradients of functions, computed by PyTorch in float64. Run by hand when a function
-is added: make_vectors.py > vectors.h
-Elementwise functions take listed float32 inputs. Others take x = sin(0.1 + 0.7 i) of a shape, and their gradient is
-that of sum(y * cos(0.3 + 0.5 i))."""
+"""Writes vectors.h: values and gradients of functions, computed by PyTorch in float64. Run by hand
+when a function is added: make_vectors.py > vectors.h
+Elementwise functions have listed float32 inputs. Others have x = sin(0.1 + 0.7 i) of a shape; their
+gradient is that of sum(y * cos(0.3 + 0.5 i))."""
 import math
 import torch
 import torch.nn.functional as F

@@ -32,7 +32,7 @@ TEST(Sums, OfNarrowIntegersDoNotWrap) {
       EXPECT_EQ(y.dtype(), DType::I64) << name_of(dtype);
   for (DType dtype : {DType::U8, DType::U16, DType::U32, DType::U64})
     EXPECT_EQ(Tensor::zeros({2}, dtype).cumprod(0).dtype(), DType::U64) << name_of(dtype);
-  EXPECT_EQ(many.sum({}, false, DType::I32).item<int64_t>(), 704982704);  // asked for
+  EXPECT_EQ(many.sum({}, false, DType::I32).item<int64_t>(), 704982704);  // requested dtype
   EXPECT_EQ(Tensor::zeros({2}, DType::F16).sum().dtype(), DType::F16);
 }
 

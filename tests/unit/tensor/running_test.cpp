@@ -81,7 +81,7 @@ TEST(Running, NanStaysFromWhereItIs) {
   for (size_t i = 100; i < 200; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
 }
 
-// A sum is NaN from the first infinity of the other sign on, also across the borders of blocks.
+// A sum is NaN from the first opposite infinity on, also across block boundaries.
 TEST(Running, InfinitiesCancelToNan) {
   for (const size_t second : {52u, 57u, 130u}) {
     std::vector<float> x(300, 1.0f);

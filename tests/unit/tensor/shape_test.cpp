@@ -79,7 +79,7 @@ TEST(Index, NumbersSlicesAndAxes) {
 
 TEST(Index, PlacesOutsideRead0) {
   const Tensor a = Tensor::from({5.f, 6.f, 7.f});
-  // Computed on the device: the host would refuse constant indices.
+  // Computed on the device: the host would reject constant indices.
   expect_values(a.index_select(0, Tensor::from({-1, 3, 0, -4}) + 0), {7, 0, 5, 0});
   expect_values(a.gather(0, Tensor::from({1, 9}) + 0), {6, 0});
   expect_values((Tensor::from({1, 3, -1}) + 0).one_hot(3), {0, 1, 0, 0, 0, 0, 0, 0, 0});
@@ -94,7 +94,7 @@ TEST(Reductions, DtypesWiden) {
   EXPECT_EQ(Tensor::ones({2}, DType::F16).sum().dtype(), DType::F16);
   EXPECT_EQ(byte.mean().dtype(), DType::F32);
   expect_values(Tensor::from({1, 2}).mean(), {1.5});
-  expect_values(Tensor::full({4096}, 32, DType::F16).mean(), {32});  // the sum is beyond f16
+  expect_values(Tensor::full({4096}, 32, DType::F16).mean(), {32});  // the sum exceeds f16
   expect_values(
       Tensor::full({2, 300}, 100, DType::I8).matmul(Tensor::full({300, 1}, 100, DType::I8)),
       {3e6, 3e6});

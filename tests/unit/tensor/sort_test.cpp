@@ -7,14 +7,14 @@
 namespace plugrad {
 namespace {
 
-/// Sizes that take the evaluator or the interpreter more than seconds run on fast devices only.
+/// Sizes that would take seconds in the evaluator or the interpreter are used only on fast devices.
 int64_t many() {
   const bool fast =
       std::getenv("PLUGRAD_TEST_RUNS") != nullptr && Device::default_device() == "CPU";
   return fast ? 100000 : 1500;
 }
 
-/// Whole numbers with many ties, in no order.
+/// Integers with many ties, unordered.
 std::vector<double> scattered(int64_t count) {
   std::vector<double> list(static_cast<size_t>(count));
   for (size_t i = 0; i < list.size(); ++i)
@@ -49,7 +49,7 @@ TEST(Sort, ShortAxesWithTiesNaNAndZeros) {
   expect_values(Tensor::from<uint8_t>({3, 255, 0}).argsort(-1, true), {1, 0, 2});
 }
 
-// The lowest and highest halves of 64-bit keys both count.
+// Both halves of 64-bit keys matter.
 TEST(Sort, WideKeys) {
   std::vector<int64_t> list(600);
   for (size_t i = 0; i < list.size(); ++i)

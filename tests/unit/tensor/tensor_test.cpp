@@ -161,7 +161,7 @@ TEST(Backward, LeavesOfEqualValueDoNotShareAGradient) {
   (a * 2.0 + b * 3.0).sum().backward();
   expect_values(a.grad(), {2, 2});
   expect_values(b.grad(), {3, 3});
-  a.assign(b);  // and still not after assignment
+  a.assign(b);  // also not after the assignment
   b.assign(b);
   a.zero_grad();
   b.zero_grad();
@@ -227,7 +227,7 @@ TEST(GradientOf, TheVarianceAndItsDerivatives) {
 }
 
 TEST(Random, IsWhatTheDescriptionSays) {
-  // From an independent implementation in Python of threefry-2x32 and the rules in
+  // From an independent Python implementation of threefry-2x32 and the rules in
   // docs/tensor-guide.md.
   Tensor::manual_seed(42);
   expect_values(Tensor::rand({5}),

@@ -57,7 +57,7 @@ TEST(MeasuredKernel, is_given_indices_that_stay_inside) {
     }
   }
   EXPECT_LT(highest[0] * 8 + highest[1], 80);
-  EXPECT_GT(highest[0] * 8 + highest[1], 20);  // and not all in one place
+  EXPECT_GT(highest[0] * 8 + highest[1], 20);  // and not all at one index
 }
 
 // A dynamic loop bound in memory exceeds the loop, so that the whole loop is timed.
@@ -113,7 +113,7 @@ TEST(MeasuredKernel, is_exact_as_long_as_f32_holds_every_partial_sum) {
   EXPECT_GT(tolerance_of(kernel_of(test::softmax2(8, 8), 2)), 0);
 }
 
-// out[i] = where(square root of a[i] < b[i], a[i], b[i])
+// out[i] = where(sqrt(a[i]) < b[i], a[i], b[i])
 KernelAst choice(bool is_rounded) {
   test::Ast ast;
   Graph& g = ast.graph;

@@ -53,7 +53,7 @@ TEST_F(SearchDatabase, gives_back_what_was_added_to_another_process_too) {
   EXPECT_EQ(found->seconds, 0.001);
   EXPECT_EQ(found->width, 2u);
   EXPECT_EQ(found->tried, 17u);
-  first.add(record("a", "unroll(1, 2)"));  // the last one counts
+  first.add(record("a", "unroll(1, 2)"));  // the last one is used
   EXPECT_EQ(second.find(record("a", ""))->list, "unroll(1, 2)");
   EXPECT_EQ(second.all().size(), 1u);
 }
@@ -72,7 +72,7 @@ TEST_F(SearchDatabase, knows_devices_compilers_and_versions_apart) {
   EXPECT_FALSE(db.find(other));
 }
 
-// Lists are found by these: a device that differs in one has others.
+// Records are found by these facts: devices that differ in one have separate records.
 TEST(SearchFacts, tell_devices_apart) {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
@@ -113,7 +113,7 @@ TEST_F(SearchDatabase, imports_a_text_file_of_plugrad_1_0_once) {
   append(to_line(record("a", "upcast(0, 4)")) + "\n");
   append(to_line(record("b", "unroll(0, 2)")).replace(60, 1, "#") + "\n");  // a flipped byte
   append("plugrad-search-1 nonsense\n\n" + std::string(1 << 20, 'x') + "\n");
-  append(to_line(record("a", "unroll(0, 8)")) + "\n");  // the last one counts
+  append(to_line(record("a", "unroll(0, 8)")) + "\n");  // the last one is used
   append(to_line(record("c", "unroll(0, 4)")) + "\n");
   ScheduleDatabase db(path, text);
   EXPECT_EQ(db.find(record("a", ""))->list, "unroll(0, 8)");
@@ -129,7 +129,7 @@ TEST_F(SearchDatabase, imports_a_text_file_of_plugrad_1_0_once) {
   EXPECT_EQ(log, "");
 }
 
-// Lines of the previous version, without the number of tried lists.
+// Lines of the previous version, without the number of candidates tried.
 TEST(ScheduleText, reads_lines_of_twelve_fields) {
   const std::string line =
       "plugrad-search-1\t1\tCPU x86\tclang 19\ta\tfamily of a\t64,64\t0\t0.001\t0.002\t"

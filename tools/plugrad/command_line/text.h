@@ -10,7 +10,7 @@ namespace plugrad::tools {
 struct OptionText {
   std::string name;  ///< without dashes
   std::string meaning;
-  std::string usual;  ///< the default value; empty where there is none to show
+  std::string usual;  ///< the default value; empty: not shown
   bool takes_value = false;
 };
 

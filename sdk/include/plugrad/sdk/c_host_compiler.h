@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C to a loaded library by the system's compiler: what the template's device computes with until it
-   has a compiler of its own. C89 and POSIX; who includes this defines _GNU_SOURCE first. */
+/* Compiles C into a loaded library with the system's compiler, for the template's device until it
+   has its own compiler. C89 and POSIX; define _GNU_SOURCE before including this header. */
 #ifndef PLUGRAD_SDK_C_HOST_COMPILER_H
 #define PLUGRAD_SDK_C_HOST_COMPILER_H
 
@@ -19,12 +19,12 @@
 
 #define PGR_CC_DEFAULT "/usr/bin/cc"
 
-/* What dialect c asks for (docs/dialects.md). */
+/* Flags required by dialect c (docs/dialects.md). */
 static char* const pgr_cc_flags[] = {
     "-shared",       "-fPIC",           "-w",           "-fno-strict-aliasing", "-fwrapv",
     "-fsigned-char", "-fno-math-errno", "-fno-builtin", "-ffp-contract=off",    "-lm"};
 #define PGR_CC_FLAGS (sizeof pgr_cc_flags / sizeof *pgr_cc_flags)
-#define PGR_CC_MOST_FLAGS 64 /* of the caller's own */
+#define PGR_CC_MOST_FLAGS 64 /* maximum additional flags of a caller */
 
 PGR_HELPER size_t pgr_cc_count(const char* const* flags) {
   size_t count = 0;
@@ -32,8 +32,8 @@ PGR_HELPER size_t pgr_cc_count(const char* const* flags) {
   return count;
 }
 
-/* Text that changes whenever the compiler or its flags do: a new compiler is a new file, and
-   reading a file's facts is cheap. `flags`: as for pgr_cc_compile. */
+/* Text that changes with the compiler or its flags: a new compiler is a new file, and reading
+   the file's attributes is cheap. `flags`: as for pgr_cc_compile. */
 PGR_HELPER void pgr_cc_identity(const char* cc, const char* const* flags, char* out,
                                 size_t capacity) {
   struct stat facts;
@@ -60,7 +60,7 @@ PGR_HELPER int pgr_cc_write(int file, const void* bytes, uint64_t size) {
   return 1;
 }
 
-/* The file's bytes behind `room` free ones; NULL when it cannot be read. */
+/* The file's bytes after `room` free bytes; NULL if the file cannot be read. */
 PGR_HELPER char* pgr_cc_read(const char* path, uint64_t room, uint64_t* out_size) {
   struct stat facts;
   char* bytes = NULL;
@@ -77,12 +77,12 @@ PGR_HELPER char* pgr_cc_read(const char* path, uint64_t room, uint64_t* out_size
 /* The files of one compilation. */
 struct pgr_cc_job {
   char dir[64], source[96], library[96], log[96], temporary[96], optimize[8];
-  int alive; /* its end tells the remover that this process has done or died */
+  int alive; /* closing it makes the remover delete the folder */
   pid_t remover;
 };
 
-/* Starts a shell that removes the folder as soon as this process closes job->alive or dies, killed
-   or not. It has a session of its own, so that a signal to this process's group spares it. */
+/* Starts a shell that removes the folder when this process closes job->alive or dies, even if
+   killed. The shell has its own session, so that it survives signals to this process's group. */
 PGR_HELPER int pgr_cc_start_remover(struct pgr_cc_job* job) {
   static const char script[] = "read end; rm -rf \"$0\"";
   char *argv[5], *env[2];
@@ -118,7 +118,7 @@ PGR_HELPER int pgr_cc_start(struct pgr_cc_job* job, const pgr_compile_desc* desc
   sprintf(job->log, "%s/log", job->dir);
   sprintf(job->temporary, "TMPDIR=%s", job->dir);
   sprintf(job->optimize, "-O%u", (unsigned)(desc->optimize < 3 ? desc->optimize : 3));
-  /* The folder is new and of this user alone: nothing lies there to be replaced or followed. */
+  /* The folder is new and private: it contains no file or link that could be overwritten. */
   file = open(job->source, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   ok = file >= 0 && pgr_cc_write(file, desc->input, desc->input_bytes);
   if (file >= 0) close(file);
@@ -131,7 +131,7 @@ PGR_HELPER void pgr_cc_end(const struct pgr_cc_job* job) {
   while (waitpid(job->remover, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-/* 0 on success, else errno where cc cannot be run, or -1 where it refused. */
+/* 0 on success, errno if cc cannot be run, or -1 if it reports an error. */
 PGR_HELPER int pgr_cc_run(const char* cc, const char* const* flags, struct pgr_cc_job* job) {
   char *argv[PGR_CC_FLAGS + PGR_CC_MOST_FLAGS + 6], *env[4];
   const size_t flag_count = pgr_cc_count(flags);
@@ -161,8 +161,8 @@ PGR_HELPER int pgr_cc_run(const char* cc, const char* const* flags, struct pgr_c
   return WIFEXITED(ended) && WEXITSTATUS(ended) == 0 ? 0 : -1;
 }
 
-/* The library that cc makes of a C text, behind `room` free bytes, made by malloc. `flags` stand
-   behind pgr_cc_flags: texts with a NULL at their end, at most PGR_CC_MOST_FLAGS; NULL for none.
+/* Compiles C text with cc; returns the library after `room` free bytes, allocated by malloc.
+   `flags` follow pgr_cc_flags: NULL-terminated, at most PGR_CC_MOST_FLAGS; NULL for none.
    The log goes to out_log, which may be NULL. */
 PGR_HELPER pgr_status pgr_cc_compile(const char* cc, const pgr_compile_desc* desc,
                                      const char* const* flags, uint64_t room, char** out,
@@ -194,7 +194,7 @@ PGR_HELPER pgr_status pgr_cc_compile(const char* cc, const pgr_compile_desc* des
   return status;
 }
 
-/* A library opened from its bytes. */
+/* A library loaded from its bytes. */
 typedef struct pgr_cc_library {
   void* handle;
   char path[32];
@@ -215,22 +215,22 @@ PGR_HELPER pgr_status pgr_cc_open(pgr_cc_library* out, const char* bytes, uint64
   return pgr_fail(error, PGR_STATUS_IO_ERROR, "load: cannot write to or load from /tmp");
 }
 
-/* A function of the library; NULL where it has none of the name. */
+/* A function of the library; NULL if it has none of that name. */
 PGR_HELPER void* pgr_cc_symbol(const pgr_cc_library* library, const pgr_string* name) {
   char chars[256];
   Dl_info found;
   void* address;
   if (!pgr_copy_text(chars, sizeof chars, name)) return NULL;
   address = dlsym(library->handle, chars);
-  /* dlsym also finds what the library itself uses. */
+  /* dlsym also searches the library's dependencies. */
   if (!address || !dladdr(address, &found) || strcmp(found.dli_fname, library->path) != 0)
     return NULL;
   return address;
 }
 
-/* Runs all groups of a kernel. As the SDK's C dialect defines it, a kernel is a function that runs
-   the groups from `begin` to below `end` of a launch of `counts` along the three axes, which a
-   kernel of one axis does not look at. */
+/* Runs all groups of a kernel. In the SDK's C dialect a kernel is a function that runs groups
+   [begin, end) of a launch of `counts` groups along the three axes; a kernel of one axis
+   ignores `counts`. */
 PGR_HELPER void pgr_cc_call(void* address, void* const* buffers, const uint64_t* scalars,
                             uint64_t groups, const uint64_t* counts) {
   void (*function)(void* const* buffers, const uint64_t* scalars, uint64_t begin, uint64_t end,
