@@ -23,7 +23,7 @@ struct Family {
 
 std::vector<Family> elementwise_families();
 std::vector<Family> shaping_families();
-std::vector<Family> data_families();  // orders, totals, places that are data, random numbers
+std::vector<Family> data_families();  // orders, totals, indices that are data, random numbers
 std::vector<Family> network_families();
 std::vector<Family> module_families();  // modules, optimisers, changes in place
 
