@@ -42,7 +42,7 @@ void indices() {
   t[{Slice({}, {}, -1)}];              // backwards
   t[{Slice(), {2, 0, 2}}];             // columns by a list
   t[rows];
-  t[{rows, columns}];           // places that are data: tensors of integers
+  t[{rows, columns}];           // indices that are data: tensors of integers
   t[{Slice(1, 3), 0}] = value;  // changes t for every copy of its handle
   t[rows] += 1;
   t[1][2] = 0;

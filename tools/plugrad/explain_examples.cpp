@@ -87,7 +87,7 @@ constexpr Example kExamples[] = {
     {"sum", "sum(relu(a * b + c)) of a million floats", sum},
     {"reduce", "sums of 256 rows", reduce_rows},
     {"variance", "variances of 256 rows", variance},
-    {"gather", "elements of columns at places that are data", gather_rows},
+    {"gather", "elements of columns at indices that are data", gather_rows},
     {"views", "a permutation, a reshape, and + 1", views},
     {"matmul", "relu(a b + bias), 256 x 256", matmul_bias_relu},
     {"conv2d", "relu(conv2d(x, w) + bias), 3 x 3", convolution},

@@ -16,9 +16,9 @@ namespace {
 /// Limits the gradient to the node's extents: elements beyond have no influence on the loss.
 Id counted(Context& context, Id node, Id gradient) {
   if (context.extents == nullptr || !context.extents->is_counted(node)) return gradient;
-  Step step(context, node, gradient);
+  Vjp vjp(context, node, gradient);
   BoundedGraph bounded{context.graph, context.shapes, *context.extents};
-  return bounded.like(step.full_g(), node);
+  return bounded.like(vjp.full_g(), node);
 }
 
 /// The nodes between the loss and the targets, ascending, and the gradient accumulated for each.
@@ -70,8 +70,8 @@ class Tape {
   Id result(Id id) {
     if (!is_active(id) || gradient(find(id)) == kNoId) return kNoId;
     const Id whole = counted(context_, id, gradient(find(id)));
-    Step step(context_, id, whole);
-    return step.full_g();
+    Vjp vjp(context_, id, whole);
+    return vjp.full_g();
   }
 
  private:
@@ -96,10 +96,10 @@ class Tape {
       const int64_t count = element_count(g.list(used_as));
       return g.binary(Op::Mul, of, g.constant(g[of].dtype, count));
     }
-    Step step(context_, id, of);
+    Vjp vjp(context_, id, of);
     std::vector<int64_t> axes(g.list(shape).size());
     std::iota(axes.begin(), axes.end(), 0);
-    return step.move(Op::Reshape, step.sum(of, axes), {});
+    return vjp.move(Op::Reshape, vjp.sum(of, axes), {});
   }
 
   Context& context_;
@@ -131,15 +131,15 @@ class Calls {
     const Id first = tape.node(index);
     const auto& outputs = nodes_.at(function_call(g[first].arg));
     if (outputs.front() != index) return;
-    std::vector<FunctionStep::Flow> flows;
+    std::vector<FunctionVjp::Flow> flows;
     for (size_t output : outputs)
       if (tape.gradient(output) != kNoId)
         flows.push_back({tape.node(output), tape.result(tape.node(output))});
     if (flows.empty()) return;
-    FunctionStep step{flows, {}};
+    FunctionVjp vjp{flows, {}};
     const std::vector<Id> sources(g.sources(first).begin(), g.sources(first).end());
-    for (Id source : sources) step.wanted.push_back(tape.is_active(source));
-    const std::vector<Id> to = context.function(step);
+    for (Id source : sources) vjp.wanted.push_back(tape.is_active(source));
+    const std::vector<Id> to = context.function(vjp);
     for (size_t i = 0; i < to.size(); ++i)
       tape.flow(sources[i + 1], to[i], context.shapes.id(sources[i + 1]));
   }
@@ -165,9 +165,9 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
       continue;
     }
     if (tape.gradient(i) == kNoId) continue;
-    Step step(context, node, counted(context, node, tape.gradient(i)), &walk);
-    differentiate(step);
-    for (const Step::Flow& flow : step.flows())
+    Vjp vjp(context, node, counted(context, node, tape.gradient(i)), &walk);
+    differentiate(vjp);
+    for (const Vjp::Flow& flow : vjp.flows())
       tape.flow(flow.to, flow.gradient, context.shapes.id(flow.used_in));
   }
   std::vector<Id> results;

@@ -11,7 +11,7 @@
 namespace plugrad::autodiff {
 
 /// One call of a function with its own derivative (Op::Function), as the walk meets it.
-struct FunctionStep {
+struct FunctionVjp {
   struct Flow {
     Id node, gradient;  // of the node's shape
   };
@@ -19,7 +19,7 @@ struct FunctionStep {
   std::vector<bool> wanted;       // by source: whether a target depends on it
 };
 /// Gradients of sources 1, 2, … of the call's nodes; kNoId for none; may be shorter.
-using FunctionGradient = std::function<std::vector<Id>(const FunctionStep&)>;
+using FunctionGradient = std::function<std::vector<Id>(const FunctionVjp&)>;
 
 /// The graph and its facts, owned by the session.
 struct Context {

@@ -44,52 +44,52 @@ std::vector<std::vector<Part>> layers_of(std::vector<Part> parts) {
 /// Selects each part for its range by a chain of Wheres, as cat records it.
 Id join(Context& context, const std::vector<Part>& parts, size_t axis) {
   Graph& g = context.graph;
-  Step step(context, parts[0].pad, parts[0].pad);
-  const std::vector<int64_t> shape = step.shape(parts[0].pad);
+  Vjp vjp(context, parts[0].pad, parts[0].pad);
+  const std::vector<int64_t> shape = vjp.shape(parts[0].pad);
   std::vector<int64_t> row(shape.size(), 1);
   row[axis] = shape[axis];
-  const Id counter = step.move(
+  const Id counter = vjp.move(
       Op::Reshape, g.add(Op::Iota, DType::I32, {}, static_cast<uint64_t>(shape[axis])), row);
   Id all = parts[0].pad;
   for (size_t i = 1; i < parts.size(); ++i) {
     const Id before = g.binary(Op::CmpLt, counter, g.constant(DType::I32, parts[i].begin));
-    all = g.where(step.spread(before, shape), all, parts[i].pad);
+    all = g.where(vjp.spread(before, shape), all, parts[i].pad);
   }
   return all;
 }
 
 }  // namespace
 
-Id cut(Step& step, Id a, std::vector<int64_t> box) {
-  const Graph& g = step.graph;
+Id cut(Vjp& vjp, Id a, std::vector<int64_t> box) {
+  const Graph& g = vjp.graph;
   for (;;) {
     const Op op = g[a].op;
     if (op != Op::Shrink && op != Op::Pad) break;
-    const std::vector<int64_t> inner = step.shape(g[a].src[0]);
+    const std::vector<int64_t> inner = vjp.shape(g[a].src[0]);
     const auto list = g.arg_list(a);
     if (op == Op::Pad && !is_within(box, list, inner)) break;
     for (size_t i = 0; i < box.size(); ++i)
       box[i] += op == Op::Pad ? -list[i / 2 * 2] : list[i / 2 * 2];
     a = g[a].src[0];
   }
-  const std::vector<int64_t> shape = step.shape(a);
+  const std::vector<int64_t> shape = vjp.shape(a);
   bool is_whole = true;
   for (size_t i = 0; i < shape.size(); ++i)
     is_whole = is_whole && box[2 * i] == 0 && box[2 * i + 1] == shape[i];
-  return is_whole ? a : step.move(Op::Shrink, a, box);
+  return is_whole ? a : vjp.move(Op::Shrink, a, box);
 }
 
-std::optional<Prefix> prefix_of(Step& step) {
-  const Graph& g = step.graph;
-  const std::vector<int64_t> whole = step.shape(step.y());
-  Id condition = step.x(0);
+std::optional<Prefix> prefix_of(Vjp& vjp) {
+  const Graph& g = vjp.graph;
+  const std::vector<int64_t> whole = vjp.shape(vjp.y());
+  Id condition = vjp.x(0);
   if (g[condition].op == Op::Expand) condition = g[condition].src[0];
   if (g[condition].op != Op::CmpLt) return std::nullopt;
-  const std::vector<int64_t> shape = step.shape(condition);
+  const std::vector<int64_t> shape = vjp.shape(condition);
   if (shape.size() != whole.size()) return std::nullopt;
   std::optional<size_t> axis;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (step.is_counted(step.y(), static_cast<int64_t>(i))) return std::nullopt;
+    if (vjp.is_counted(vjp.y(), static_cast<int64_t>(i))) return std::nullopt;
     if (shape[i] == 1) continue;
     if (axis || shape[i] != whole[i]) return std::nullopt;
     axis = i;
@@ -105,17 +105,17 @@ std::optional<Prefix> prefix_of(Step& step) {
   return Prefix{*axis, count};
 }
 
-Id flow_within(Step& step, size_t axis, int64_t begin, int64_t end) {
-  std::vector<int64_t> shape = step.shape(step.y()), box, pads(2 * shape.size(), 0);
+Id flow_within(Vjp& vjp, size_t axis, int64_t begin, int64_t end) {
+  std::vector<int64_t> shape = vjp.shape(vjp.y()), box, pads(2 * shape.size(), 0);
   for (int64_t size : shape) box.insert(box.end(), {0, size});
   pads[2 * axis] = begin;
   pads[2 * axis + 1] = shape[axis] - end;
   box[2 * axis] = begin;
   box[2 * axis + 1] = end;
   shape[axis] = end - begin;
-  const bool is_one_number = step.shape(step.g()).empty();
-  const Id part = is_one_number ? step.spread(step.g(), shape) : cut(step, step.g(), box);
-  return step.move(Op::Pad, part, pads);
+  const bool is_one_number = vjp.shape(vjp.g()).empty();
+  const Id part = is_one_number ? vjp.spread(vjp.g(), shape) : cut(vjp, vjp.g(), box);
+  return vjp.move(Op::Pad, part, pads);
 }
 
 std::optional<size_t> padded_axis(const Graph& graph, Id id) {

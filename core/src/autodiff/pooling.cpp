@@ -9,7 +9,7 @@ namespace plugrad::autodiff {
 namespace {
 
 /// The gradient along one axis: element s q + r is element s j + r - front of the kernel of window
-/// q + steps - dilation * j.
+/// q + skipped - dilation * j.
 struct Axis {
   int64_t kernel, stride, dilation;
   int64_t front;          // padding before the kernel
@@ -20,12 +20,12 @@ struct Axis {
 
 Axis axis_of(int64_t kernel, int64_t stride, int64_t dilation, int64_t image, int64_t windows,
              int64_t padding) {
-  const int64_t steps = (padding + stride - 1) / stride;
-  Axis a{kernel, stride, kernel == 1 ? 1 : dilation, steps * stride - padding, 0, 0, 0, 0};
+  const int64_t skipped = (padding + stride - 1) / stride;
+  Axis a{kernel, stride, kernel == 1 ? 1 : dilation, skipped * stride - padding, 0, 0, 0, 0};
   a.taps = (kernel + a.front + stride - 1) / stride;
   a.rows = (image + stride - 1) / stride;
-  a.before = a.dilation * (a.taps - 1) - steps;
-  a.after = a.rows - windows + steps;
+  a.before = a.dilation * (a.taps - 1) - skipped;
+  a.after = a.rows - windows + skipped;
   return a;
 }
 

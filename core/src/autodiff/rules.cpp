@@ -14,57 +14,57 @@
 
 namespace plugrad::autodiff {
 
-std::vector<int64_t> Step::shape(Id id) {
+std::vector<int64_t> Vjp::shape(Id id) {
   const auto sizes = context_.shapes[id];
   return {sizes.begin(), sizes.end()};
 }
 
-std::vector<int64_t> Step::arg() const {
+std::vector<int64_t> Vjp::arg() const {
   const auto list = graph.arg_list(node_);
   return {list.begin(), list.end()};
 }
 
-Id Step::mul(Id a, Id b) {
+Id Vjp::mul(Id a, Id b) {
   const Id one = number(1.0);
   if (a == one) return b;
   return b == one ? a : graph.binary(Op::Mul, a, b);
 }
 
-Id Step::move(Op op, Id a, const std::vector<int64_t>& list) {
+Id Vjp::move(Op op, Id a, const std::vector<int64_t>& list) {
   return graph.add(op, graph[a].dtype, {a}, graph.list(list));
 }
 
-Id Step::masked(Id a, const std::vector<int64_t>& axes, Op op) {
+Id Vjp::masked(Id a, const std::vector<int64_t>& axes, Op op) {
   if (context_.extents == nullptr) return a;
   return BoundedGraph{graph, context_.shapes, *context_.extents}.masked(a, axes, op);
 }
 
-bool Step::is_counted(Id a, int64_t axis) {
+bool Vjp::is_counted(Id a, int64_t axis) {
   return context_.extents != nullptr &&
          (*context_.extents)[a][static_cast<size_t>(axis)].is_counted();
 }
 
-Id Step::whole(Id a, int64_t axis) {
+Id Vjp::whole(Id a, int64_t axis) {
   if (context_.extents == nullptr) return a;
   const Id zero = graph.constant(graph[a].dtype, 0.0);
   return BoundedGraph{graph, context_.shapes, *context_.extents}.whole(a, axis, zero);
 }
 
-Id Step::reduce(Op op, Id a, const std::vector<int64_t>& axes) {
+Id Vjp::reduce(Op op, Id a, const std::vector<int64_t>& axes) {
   if (axes.empty()) return a;
   std::vector<int64_t> list = {static_cast<int64_t>(op)};
   list.insert(list.end(), axes.begin(), axes.end());
   return move(Op::Reduce, masked(a, axes, op), list);
 }
 
-Id Step::spread(Id a, const std::vector<int64_t>& to) {
+Id Vjp::spread(Id a, const std::vector<int64_t>& to) {
   const std::vector<int64_t> from = shape(a);
   if (from == to) return a;
   if (from.empty()) a = move(Op::Reshape, a, std::vector<int64_t>(to.size(), 1));
   return shape(a) == to ? a : move(Op::Expand, a, to);
 }
 
-void Step::flow(size_t source, Id gradient) {
+void Vjp::flow(size_t source, Id gradient) {
   if (gradient == kNoId) return;
   const Id to = x(source);
   flows_[flow_count_++] = {to, gradient, is_alu(graph[node_].op) ? node_ : to};
@@ -75,7 +75,7 @@ using namespace rules;
 
 // The gradient of each of the equal maxima of a Reduce, which share it equally. No element equals a
 // NaN maximum: a share of 0 elements is infinite.
-Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
+Id share_of_maxima(Vjp& s, const std::vector<int64_t>& axes) {
   const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
   const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
   return s.graph.binary(Op::FDiv, s.g(), count);
@@ -84,7 +84,7 @@ Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
 // ---- Arithmetic ----
 /// The larger source takes the gradient; equal ones take half each. NaN compares as neither: both
 /// take it.
-void maximum(Step& s) {
+void maximum(Vjp& s) {
   Graph& g = s.graph;
   const Id half = s.mul(s.g(), s.number(0.5)), zero = s.number(0.0);
   const Id share = g.where(g.binary(Op::CmpEq, s.x(0), s.x(1)), half, s.g());
@@ -115,27 +115,27 @@ bool guards_relu(const Graph& g, const Match& m) {
 }
 
 bool joins_parts(const Graph&, const Match& m) {
-  return prefix_of(m.context<Step>()).has_value();
+  return prefix_of(m.context<Vjp>()).has_value();
 }
 
-void split(Step& s) {
+void split(Vjp& s) {
   const Prefix first = *prefix_of(s);
   s.flow(1, flow_within(s, first.axis, 0, first.count));
   s.flow(2, flow_within(s, first.axis, first.count, s.shape(s.y())[first.axis]));
 }
 
-void copy(Step& s) {
+void copy(Vjp& s) {
   s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0))));
 }
 
 // ---- Movement: the transposed movement ----
-void reshape(Step& s) {
+void reshape(Vjp& s) {
   s.flow(0, s.shape(s.g()).empty() && !s.shape(s.y()).empty()
                 ? s.g()
                 : s.move(Op::Reshape, s.g(), s.shape(s.x(0))));
 }
 
-void permute(Step& s) {
+void permute(Vjp& s) {
   const std::vector<int64_t> order = s.arg();
   std::vector<int64_t> inverse(order.size());
   for (size_t i = 0; i < order.size(); ++i)
@@ -143,7 +143,7 @@ void permute(Step& s) {
   s.flow(0, s.move(Op::Permute, s.full_g(), inverse));
 }
 
-void expand(Step& s) {
+void expand(Vjp& s) {
   const std::vector<int64_t> from = s.shape(s.x(0)), to = s.shape(s.y());
   std::vector<int64_t> repeated;
   for (size_t i = 0; i < to.size(); ++i)
@@ -151,7 +151,7 @@ void expand(Step& s) {
   s.flow(0, s.sum(s.full_g(), repeated));
 }
 
-void pad(Step& s) {
+void pad(Vjp& s) {
   const std::vector<int64_t> pads = s.arg(), inner = s.shape(s.x(0));
   std::vector<int64_t> box;
   for (size_t i = 0; i < inner.size(); ++i)
@@ -159,7 +159,7 @@ void pad(Step& s) {
   s.flow(0, cut(s, s.full_g(), box));
 }
 
-void shrink(Step& s) {
+void shrink(Vjp& s) {
   const std::vector<int64_t> box = s.arg(), outer = s.shape(s.x(0));
   std::vector<int64_t> pads, moved;
   for (size_t i = 0; i < outer.size(); ++i) {
@@ -170,7 +170,7 @@ void shrink(Step& s) {
 }
 
 /// Elements beyond the extent are not read: their gradient is 0, also where x has elements.
-void bounded(Step& s) {
+void bounded(Vjp& s) {
   const int64_t axis = s.arg()[0];
   const Id g = s.full_g();
   s.flow(0, s.is_counted(s.x(0), axis) ? s.masked(g, {axis}) : s.whole(g, axis));
@@ -178,7 +178,7 @@ void bounded(Step& s) {
 
 /// For call 0, the sources of the value do not matter. For checked indices of a loop, a gradient of
 /// the result is checked, too.
-void slope(Step& s) {
+void slope(Vjp& s) {
   const Node& node = s.graph[s.y()];
   if (is_range_check(node)) {
     const uint64_t arg = node.arg;
@@ -188,19 +188,19 @@ void slope(Step& s) {
   s.flow(1, s.mul(s.g(), s.x(2)));
 }
 
-void flip(Step& s) {
+void flip(Vjp& s) {
   s.flow(0, s.move(Op::Flip, s.full_g(), s.arg()));
 }
 
 // ---- Reductions ----
-std::vector<int64_t> axes_of(const Step& s) {
+std::vector<int64_t> axes_of(const Vjp& s) {
   const std::vector<int64_t> list = s.arg();
   return {list.begin() + 1, list.end()};
 }
 
 /// All equal maxima share the gradient. In a row with a NaN, the others take 0 of an infinite
 /// share: NaN.
-void reduce_max(Step& s) {
+void reduce_max(Vjp& s) {
   const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
@@ -211,7 +211,7 @@ void reduce_max(Step& s) {
 }
 
 /// The product of the others: the product divided by the element, unless an element is 0.
-void reduce_product(Step& s) {
+void reduce_product(Vjp& s) {
   const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
@@ -232,18 +232,18 @@ bool reduces(const Graph& g, const Match& m) {
   return g.arg_list(m.root)[0] == static_cast<int64_t>(op);
 }
 
-void reduce_sum(Step& s) {
+void reduce_sum(Vjp& s) {
   s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
 }
 
 // ---- What several nodes mean together ----
 bool is_convolution(const Graph&, const Match& m) {
-  auto& s = m.context<Step>();
+  auto& s = m.context<Vjp>();
   if (!s.is_counted()) s.convolution = match_convolution(s.context(), m.root);
   return s.convolution.has_value();
 }
 
-void convolution(Step& s) {
+void convolution(Vjp& s) {
   const Convolution& c = *s.convolution;
   const ConvolutionGradient flows = convolution_gradient(
       s.context(), c, s.y(), s.g(), s.walk().is_active(c.image), s.walk().is_active(c.weight));
@@ -253,14 +253,14 @@ void convolution(Step& s) {
 
 /// Its image takes the whole gradient: nodes between it and the Reduce must not be targets.
 bool is_max_pooling(const Graph&, const Match& m) {
-  auto& s = m.context<Step>();
+  auto& s = m.context<Vjp>();
   if (!s.is_counted())
     s.pooling =
         match_max_pooling(s.context(), m.root, [&](Id id) { return !s.walk().is_target(id); });
   return s.pooling.has_value();
 }
 
-void max_pooling(Step& s) {
+void max_pooling(Vjp& s) {
   const Id share = s.spread(share_of_maxima(s, axes_of(s)), s.shape(s.y()));
   s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), *s.pooling, s.y(), share));
 }
@@ -281,9 +281,9 @@ constexpr Pattern make_nothing() {
 constexpr Pattern kNothing = make_nothing();
 
 /// A right side as code.
-template <void (*derive)(Step&)>
+template <void (*derive)(Vjp&)>
 inline constexpr Named<RuleFunction> by{[](Graph&, const Match& m) {
-                                          derive(m.context<Step>());
+                                          derive(m.context<Vjp>());
                                           return m.root;
                                         },
                                         name_of_function<derive>()};
@@ -367,22 +367,22 @@ const RuleTable& derivative_table() {
   return table;
 }
 
-void differentiate(Step& step) {
+void differentiate(Vjp& vjp) {
   Match m;
-  const Rule* rule = derivative_table().find(step.graph, step.y(), &step, m);
+  const Rule* rule = derivative_table().find(vjp.graph, vjp.y(), &vjp, m);
   if (rule == nullptr) return;
-  if (RewriteTrace* trace = current_trace()) trace->events.push_back({rule, step.y(), step.g()});
+  if (RewriteTrace* trace = current_trace()) trace->events.push_back({rule, vjp.y(), vjp.g()});
   if (rule->function != nullptr) {
-    rule->function(step.graph, m);
+    rule->function(vjp.graph, m);
     return;
   }
-  m.bound[g.root().name] = step.g();
+  m.bound[g.root().name] = vjp.g();
   const Pattern& right = rule->right;
   for (int i = 0; i < right.root().child_count; ++i) {
     if (right.nodes[right.root().child[i]].typed) continue;  // kNothing
     const auto source = static_cast<size_t>(i);
-    const DType wanted = step.graph[step.x(source)].dtype;
-    step.flow(source, build_source(step.graph, right, i, m, wanted, make_flow));
+    const DType wanted = vjp.graph[vjp.x(source)].dtype;
+    vjp.flow(source, build_source(vjp.graph, right, i, m, wanted, make_flow));
   }
 }
 

@@ -18,10 +18,10 @@ struct Walk {
   std::function<bool(Id)> is_target;
 };
 
-/// The context of every row: one node, its gradient, and the gradients of other nodes.
-class Step {
+/// The vector-Jacobian product of one node: its gradient, and the gradients that a row adds.
+class Vjp {
  public:
-  Step(Context& context, Id node, Id gradient, const Walk* walk = nullptr)
+  Vjp(Context& context, Id node, Id gradient, const Walk* walk = nullptr)
       : graph(context.graph), context_(context), walk_(walk), node_(node), gradient_(gradient) {}
 
   Graph& graph;
@@ -81,6 +81,6 @@ class Step {
 const RuleTable& derivative_table();
 
 /// Computes the gradients of other nodes by the first row that matches.
-void differentiate(Step& step);
+void differentiate(Vjp& vjp);
 
 }  // namespace plugrad::autodiff

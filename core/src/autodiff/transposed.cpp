@@ -70,12 +70,12 @@ Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& ax
 /// of y.
 std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
                              List& pads) {
-  const int64_t steps = (first + a.stride - 1) / a.stride;
-  a.front = steps * a.stride - first;
+  const int64_t skipped = (first + a.stride - 1) / a.stride;
+  a.front = skipped * a.stride - first;
   a.phases = std::min(a.kernel + a.front, a.stride);
   a.taps = (a.kernel + a.front + a.phases - 1) / a.phases;
   a.rows = (image - first - last + a.stride - 1) / a.stride;
-  const int64_t before = a.dilation * (a.taps - 1) - steps, after = a.rows - y + steps;
+  const int64_t before = a.dilation * (a.taps - 1) - skipped, after = a.rows - y + skipped;
   if (before < 0 || after < 0) return std::nullopt;
   pads.insert(pads.end(), {before, after});
   return a;

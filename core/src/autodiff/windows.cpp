@@ -68,19 +68,19 @@ Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, con
     repeats[i] = (w.kernel[i] * row[i] + size(i) - 1) / size(i);
   }
   Id x = image;
-  const auto step = [&](Op op, auto part) {
+  const auto add = [&](Op op, auto part) {
     const List list = joined(lead, each_axis(n, part));
     x = op == Op::Shrink ? crop_to(c, x, list) : move(c, op, x, list);
   };
-  step(Op::Reshape, [&](size_t i) { return List{1, size(i)}; });
-  step(Op::Expand, [&](size_t i) { return List{repeats[i], size(i)}; });
-  step(Op::Reshape, [&](size_t i) { return List{repeats[i] * size(i)}; });
-  step(Op::Shrink, [&](size_t i) { return List{w.kernel[i] * row[i]}; });
-  step(Op::Reshape, [&](size_t i) { return List{w.kernel[i], row[i]}; });
-  step(Op::Shrink, [&](size_t i) { return List{w.kernel[i], o[i] * w.stride[i]}; });
-  step(Op::Reshape, [&](size_t i) { return List{w.kernel[i], o[i], w.stride[i]}; });
-  step(Op::Shrink, [&](size_t i) { return List{w.kernel[i], o[i], 1}; });
-  step(Op::Reshape, [&](size_t i) { return List{w.kernel[i], o[i]}; });
+  add(Op::Reshape, [&](size_t i) { return List{1, size(i)}; });
+  add(Op::Expand, [&](size_t i) { return List{repeats[i], size(i)}; });
+  add(Op::Reshape, [&](size_t i) { return List{repeats[i] * size(i)}; });
+  add(Op::Shrink, [&](size_t i) { return List{w.kernel[i] * row[i]}; });
+  add(Op::Reshape, [&](size_t i) { return List{w.kernel[i], row[i]}; });
+  add(Op::Shrink, [&](size_t i) { return List{w.kernel[i], o[i] * w.stride[i]}; });
+  add(Op::Reshape, [&](size_t i) { return List{w.kernel[i], o[i], w.stride[i]}; });
+  add(Op::Shrink, [&](size_t i) { return List{w.kernel[i], o[i], 1}; });
+  add(Op::Reshape, [&](size_t i) { return List{w.kernel[i], o[i]}; });
   return x;
 }
 

@@ -73,7 +73,7 @@ class JitReplay {
   /// Whether each argument that may also be captured is the recorded tensor.
   bool has_captured_arguments() const;
   /// Errors leave every tensor unchanged; if the device failed midway, tensors whose memory was
-  /// donated may be gone (schedule/memory/in_place.h).
+  /// donated may be gone (schedule/memory/donations.cpp).
   JitOutput run();
 
  private:
@@ -91,10 +91,10 @@ class JitReplay {
   std::vector<engine::ValuePtr> run_with_constants(JitConstants& constants,
                                                    std::vector<engine::ValuePtr>& inputs,
                                                    bool is_last);
-  std::vector<engine::ValuePtr> run_in_place(const JitRun& run,
+  std::vector<engine::ValuePtr> run_donating(const JitRun& run,
                                              std::span<const engine::ValuePtr> inputs);
   bool is_wanted_afterwards(uint32_t number) const;
-  engine::TensorState* only_holder(const JitRun& run, const schedule::InPlace& pair,
+  engine::TensorState* only_holder(const JitRun& run, const schedule::Donation& pair,
                                    std::span<engine::TensorState* const> renewed) const;
   std::vector<engine::TensorState*> renewed() const;
   Id base_of(const engine::TensorState& state) const;

@@ -163,8 +163,8 @@ engine::ValuePtr JitReplay::random_key(const JitValue& recorded) {
 std::vector<engine::ValuePtr> JitReplay::run_one(const JitRun& run,
                                                  std::span<const engine::ValuePtr> inputs,
                                                  bool is_last) {
-  return is_last && !run.ready->plan.in_place.empty() ? run_in_place(run, inputs)
-                                                      : session_.run_ready(*run.ready, inputs);
+  return is_last && !run.ready->plan.donations.empty() ? run_donating(run, inputs)
+                                                       : session_.run_ready(*run.ready, inputs);
 }
 
 std::vector<engine::ValuePtr> JitReplay::run_with_constants(JitConstants& constants,

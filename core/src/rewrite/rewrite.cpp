@@ -1,9 +1,12 @@
 // Rewrites with an explicit stack: a node waits for its sources, and then for its replacement.
 #include "rewrite/rewrite.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "ir/facts.h"
@@ -11,9 +14,10 @@
 namespace plugrad {
 namespace {
 
-constexpr Id kUnderWay = kNoId - 1;
+constexpr Id kInFlight = kNoId - 1;
 constexpr uint32_t kNoRule = UINT32_MAX;
 constexpr size_t kRecent = 64;
+thread_local RewriteTrace* open_trace = nullptr;
 
 }  // namespace
 
@@ -34,7 +38,7 @@ void Rewriter::finish(Id id, Id result) {
 bool Rewriter::push_sources(Id id) {
   bool pushed = false;
   for (Id s : graph_.sources(id)) {
-    if (done_[s] == kUnderWay) report_cycle(s);
+    if (done_[s] == kInFlight) report_cycle(s);
     if (done_[s] != kNoId) continue;
     push(s);
     pushed = true;
@@ -57,7 +61,7 @@ Id Rewriter::rebuilt(Id id) {
 }
 
 Id Rewriter::result(Id id) const {
-  return id < done_.size() && done_[id] != kUnderWay ? done_[id] : kNoId;
+  return id < done_.size() && done_[id] != kInFlight ? done_[id] : kNoId;
 }
 
 Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
@@ -80,7 +84,7 @@ Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
 void Rewriter::forward(Frame& frame, Id next, uint32_t rule) {
   frame.next = next;
   frame.rule = rule;
-  if (done_[next] == kUnderWay) report_cycle(next);
+  if (done_[next] == kInFlight) report_cycle(next);
   if (done_[next] == kNoId) push(next);  // invalidates frame
 }
 
@@ -142,11 +146,11 @@ Id Rewriter::operator()(Id root) {
   push(root);
   while (!stack_.empty()) {
     const Id id = stack_.back().id;
-    if (done_[id] != kNoId && done_[id] != kUnderWay) {
+    if (done_[id] != kNoId && done_[id] != kInFlight) {
       stack_.pop_back();
       continue;
     }
-    done_[id] = kUnderWay;
+    done_[id] = kInFlight;
     if (options_.order == Order::ChildrenFirst)
       step_children_first();
     else
@@ -193,6 +197,23 @@ Id rewrite(Graph& g, Id root, const RuleTable& table, const RewriteOptions& opti
 }
 Id rewrite(Graph& g, Id root, std::span<const Rule> rules, const RewriteOptions& options) {
   return rewrite(g, root, RuleTable(rules), options);
+}
+
+TraceScope::TraceScope(RewriteTrace& trace) : outer_(open_trace) {
+  open_trace = &trace;
+}
+TraceScope::~TraceScope() {
+  open_trace = outer_;
+}
+RewriteTrace* current_trace() {
+  return open_trace;
+}
+
+std::string to_string(const TraceEvent& event) {
+  std::string_view file = event.rule->file;
+  if (const size_t slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
+  return fmt::format("{} ({}:{}): %{} -> %{}", event.rule->name, file, event.rule->line, event.from,
+                     event.to);
 }
 
 }  // namespace plugrad

@@ -63,7 +63,7 @@ class Rewriter {
   Graph& graph_;
   const RuleTable& table_;
   RewriteOptions options_;
-  std::vector<Id> done_;  // by id: the result; kNoId: unknown; kUnderWay: in progress
+  std::vector<Id> done_;  // by id: the result; kNoId: unknown; kInFlight: in progress
   std::vector<Frame> stack_;
   std::vector<Id> scratch_;
   std::vector<uint32_t> hits_;

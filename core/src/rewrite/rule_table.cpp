@@ -179,7 +179,7 @@ void RuleTable::add_orders(Pattern left, int at, uint32_t rule) {
 }
 
 void RuleTable::add_variant(const Pattern& left, uint32_t rule) {
-  const auto first = static_cast<uint32_t>(steps_.size());
+  const auto first = static_cast<uint32_t>(checks_.size());
   bool bound[kNameCount] = {};
   struct Todo {
     uint8_t at, parent, child;
@@ -189,15 +189,15 @@ void RuleTable::add_variant(const Pattern& left, uint32_t rule) {
     const Todo next = todo.back();
     todo.pop_back();
     const PatternNode& n = left.nodes[next.at];
-    const auto number = static_cast<uint8_t>(steps_.size() - first);
+    const auto number = static_cast<uint8_t>(checks_.size() - first);
     const bool repeated = n.name != kNoName && bound[n.name];
     if (n.name != kNoName) bound[n.name] = true;
-    steps_.push_back({n.kind, n.op, n.name, n.classes, next.parent, next.child, n.child_count,
-                      n.open, n.float_literal, repeated, n.literal});
+    checks_.push_back({n.kind, n.op, n.name, n.classes, next.parent, next.child, n.child_count,
+                       n.open, n.float_literal, repeated, n.literal});
     for (int k = n.child_count; k-- > 0;)
       todo.push_back({n.child[k], number, static_cast<uint8_t>(k)});
   }
-  Variant variant{0, first, static_cast<uint32_t>(steps_.size()) - first, rule};
+  Variant variant{0, first, static_cast<uint32_t>(checks_.size()) - first, rule};
   const PatternNode& root = left.root();
   for (int k = 0; k < root.child_count; ++k) {
     const PatternNode& child = left.nodes[root.child[k]];
@@ -217,7 +217,7 @@ void RuleTable::add_to_lists(const Variant& variant, const PatternNode& root) {
     return;
   }
   if (is_listed(variant, root.op))
-    steps_.resize(variant.first_step);
+    checks_.resize(variant.first_check);
   else
     by_op_[static_cast<uint8_t>(root.op)].push_back(variant);
 }
@@ -225,10 +225,10 @@ void RuleTable::add_to_lists(const Variant& variant, const PatternNode& root) {
 // Compares texts without renaming: only rules with the same swapped text are equal.
 bool RuleTable::is_listed(const Variant& variant, Op op) const {
   for (const Variant& other : by_op_[static_cast<uint8_t>(op)]) {
-    if (other.rule != variant.rule || other.step_count != variant.step_count) continue;
+    if (other.rule != variant.rule || other.check_count != variant.check_count) continue;
     bool same = true;
-    for (uint32_t i = 0; same && i < variant.step_count; ++i) {
-      const Step &a = steps_[variant.first_step + i], &b = steps_[other.first_step + i];
+    for (uint32_t i = 0; same && i < variant.check_count; ++i) {
+      const Check &a = checks_[variant.first_check + i], &b = checks_[other.first_check + i];
       same = a.kind == b.kind && a.op == b.op && a.name == b.name && a.literal == b.literal &&
              a.parent == b.parent && a.child == b.child && a.classes == b.classes;
     }
@@ -240,9 +240,9 @@ bool RuleTable::is_listed(const Variant& variant, Op op) const {
 bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
   Id ids[Pattern::kCapacity];
   ids[0] = m.root;
-  const Step* steps = steps_.data() + variant.first_step;
-  for (uint32_t i = 0; i < variant.step_count; ++i) {
-    const Step& s = steps[i];
+  const Check* checks = checks_.data() + variant.first_check;
+  for (uint32_t i = 0; i < variant.check_count; ++i) {
+    const Check& s = checks[i];
     if (i != 0) {
       const Node& parent = g[ids[s.parent]];
       ids[i] = parent.src_count <= 3 ? parent.src[s.child] : g.sources(parent)[s.child];

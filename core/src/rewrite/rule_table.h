@@ -37,19 +37,19 @@ class RuleTable {
   uint32_t size() const { return static_cast<uint32_t>(rules_.size()); }
 
  private:
-  // One check, in preorder of the pattern; step 0 is the root.
-  struct Step {
+  // One check, in preorder of the pattern; check 0 is the root.
+  struct Check {
     PatternKind kind;
     Op op;
     uint8_t name, classes;
-    uint8_t parent, child;  // the node is source `child` of the node of step `parent`
+    uint8_t parent, child;  // the node is source `child` of the node of check `parent`
     uint8_t src_count;
-    bool open, float_literal, repeated;  // repeated: an earlier step binds the name
+    bool open, float_literal, repeated;  // repeated: an earlier check binds the name
     uint64_t literal;
   };
   struct Variant {
     uint64_t need;  // bits of src_ops that a node must have
-    uint32_t first_step, step_count, rule;
+    uint32_t first_check, check_count, rule;
   };
 
   void add_variant(const Pattern& left, uint32_t rule);
@@ -60,7 +60,7 @@ class RuleTable {
 
   Operands operands_ = Operands::AnyOrder;
   std::vector<const Rule*> rules_;
-  std::vector<Step> steps_;
+  std::vector<Check> checks_;
   std::vector<Variant> by_op_[256];
 };
 

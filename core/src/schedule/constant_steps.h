@@ -26,9 +26,9 @@ struct ConstantSplit {
   std::vector<uint32_t> rest_steps;  ///< step numbers in the whole plan
 };
 
-/// `is_constant`: by input. Constant are kernels and copies that neither read another input, or
-/// what depends on one, nor write a root: each run has roots of its own. Steps of users' kernels
-/// and of loops stay in the rest, and parts that `keeps` refuses.
+/// `is_constant`: by input. A step is constant if it is a kernel or copy that depends on constant
+/// inputs only and writes no root, as each run has its own roots. Parts for which `keeps` is false
+/// stay in the rest.
 ConstantSplit split_constant_steps(const Plan& plan, const std::vector<bool>& is_constant,
                                    const std::function<bool(const ConstantPart&)>& keeps);
 

@@ -39,8 +39,8 @@ std::string to_string(const Plan& plan) {
     out += fmt::format("b{}: {} x {} on device {}, {}\n", i, b.elem_count, name_of(b.dtype),
                        b.device, location_of(b));
   }
-  for (const InPlace& pair : plan.in_place)
-    out += fmt::format("b{} may lie where b{} lies\n", pair.output, pair.input);
+  for (const Donation& pair : plan.donations)
+    out += fmt::format("b{} may take the memory of b{}\n", pair.output, pair.input);
   for (size_t i = 0; i < plan.arenas.size(); ++i)
     out += fmt::format("arena {}: {} bytes on device {}\n", i, plan.arenas[i].size_bytes,
                        plan.arenas[i].device);

@@ -49,7 +49,7 @@ struct PlannedBuffer {
 
 /// Buffer donation: the output may take the memory of the input, if the input is not needed after
 /// the run. The plan is correct without it, too.
-struct InPlace {
+struct Donation {
   uint32_t output, input;  // indices into Plan::buffers
 };
 
@@ -82,7 +82,7 @@ struct Plan {
   // For each root the buffer that holds it after the run. A root that is a Buffer, or a view of a
   // whole one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;
-  std::vector<InPlace> in_place;
+  std::vector<Donation> donations;
   uint64_t visits = 0;  // node visits of walks below single nodes: the cost of planning
 };
 

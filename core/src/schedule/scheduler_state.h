@@ -139,7 +139,7 @@ void share_kernels(SchedulerState& state);
 void assemble(SchedulerState& state);
 /// By step: its kernel; null for steps without one.
 using StepKernels = std::span<std::shared_ptr<KernelAst>>;
-void find_in_place(SchedulerState& state, StepKernels kernels);
+void find_donations(SchedulerState& state, StepKernels kernels);
 void join_programs(SchedulerState& state, StepKernels kernels);
 void plan_memory(SchedulerState& state);
 
@@ -155,6 +155,40 @@ inline Id copied_node(Graph& to, const Graph& from, Id id, std::span<const Id> s
   const Node& n = from[id];
   const bool has_list = op_info(n.op).arg == ArgKind::List;
   return to.add(n.op, n.dtype, sources, has_list ? to.list(from.arg_list(id)) : n.arg);
+}
+
+/// A kernel rebuilt node by node: `make(graph, id, sources, new_ids)` makes the node for `id`.
+template <class Make>
+std::shared_ptr<KernelAst> rebuilt(const KernelAst& ast, Make make) {
+  auto made = std::make_shared<KernelAst>();
+  std::vector<Id> new_ids(ast.graph.size(), kNoId), sources;
+  Reachable reachable;
+  for (Id id : reachable.from(ast.graph, std::span(&ast.sink, 1))) {
+    sources.clear();
+    for (Id source : ast.graph.sources(id)) sources.push_back(new_ids[source]);
+    new_ids[id] = make(made->graph, id, sources, new_ids);
+  }
+  made->sink = new_ids[ast.sink];
+  made->param_count = ast.param_count;
+  made->is_exact = ast.is_exact;
+  return made;
+}
+
+/// Calls visit(i, i_end, j, j_end) for each pair of smallest groups of adjacent axes of `to` and
+/// `from` with equal products: a reshape mixes axes within a group only.
+template <class Visit>
+void each_group(std::span<const int64_t> to, std::span<const int64_t> from, Visit visit) {
+  for (size_t i = 0, j = 0; i < to.size() || j < from.size();) {
+    const size_t i0 = i, j0 = j;
+    int64_t a = i < to.size() ? to[i++] : 1, b = j < from.size() ? from[j++] : 1;
+    while (a != b) {
+      if (a < b)
+        a *= to[i++];
+      else
+        b *= from[j++];
+    }
+    visit(i0, i, j0, j);
+  }
 }
 
 /// A reshape, permutation, flip or shrink: reads each element of its source at most once.

@@ -17,10 +17,10 @@ struct SplitReduction {
 /// least 16 terms. Then the cost of storing its result is small.
 bool is_long_product(TensorBuilder& build, Id x, const TensorBuilder::Dims& axes);
 
-/// Reduces `x`, in two reductions in these cases: - at least 32768 elements with fewer results than
-/// 4 a thread: over equal contiguous chunks; - sums of columns, e.g. of channels, with too few
-/// columns for the threads to share; - sums of products with few results for their reads, e.g. the
-/// weight gradient of a convolution:
+/// Reduces `x`, in two reductions in these cases:
+///   at least 32768 elements with fewer results than 4 a thread: over equal contiguous chunks;
+///   sums of columns, e.g. of channels, with too few columns for the threads to share;
+///   sums of products with few results for their reads, e.g. the weight gradient of a convolution:
 ///   the chunks fit the cache and are read once for each register tile of results.
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes,
                                const Options& options);

@@ -12,10 +12,10 @@ namespace {
 
 using Dims = TensorBuilder::Dims;
 
-constexpr int64_t kLargeReduction = 32768;
-constexpr int64_t kMostChunks = 4096;
+constexpr int64_t kLargeReduction = 32768;  // elements
+constexpr int64_t kMostChunks = 4096;       // limit of the search
 constexpr int64_t kVectorsInTile = 20;  // vectors of results that one pass over the terms computes
-constexpr int64_t kFewTerms = 4;        // minimum of terms * this / results
+constexpr int64_t kFewTerms = 4;        // most results for each term; above, chunks cost too much
 constexpr int64_t kReadAgain = 16;      // reads of each operand from which a cache helps
 constexpr int64_t kVectorsInStrip =
     16;  // vectors of columns with which one thread reads memory in order

@@ -153,17 +153,17 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   size_t axis = 0;
   while (axis < bounds.size() / 2 && bounds[2 * axis] == second[2 * axis]) ++axis;
   if (axis == bounds.size() / 2) return kNoId;
-  const int64_t step = second[2 * axis] - bounds[2 * axis];
+  const int64_t distance = second[2 * axis] - bounds[2 * axis];
   const int64_t length = bounds[2 * axis + 1] - bounds[2 * axis];
-  if (std::abs(step) < length) return kNoId;
+  if (std::abs(distance) < length) return kNoId;
   for (int64_t i = 0; i < count; ++i) {
     Dims expected = bounds;
-    expected[2 * axis] += i * step;
-    expected[2 * axis + 1] += i * step;
+    expected[2 * axis] += i * distance;
+    expected[2 * axis + 1] += i * distance;
     if (list(parts[static_cast<size_t>(i)]) != expected) return kNoId;
   }
-  const int64_t stride = std::abs(step);
-  const int64_t begin = bounds[2 * axis] + (step < 0 ? (count - 1) * step : 0);
+  const int64_t stride = std::abs(distance);
+  const int64_t begin = bounds[2 * axis] + (distance < 0 ? (count - 1) * distance : 0);
   const int64_t size = state_.shapes[source][axis];
   bounds[2 * axis] = begin;
   bounds[2 * axis + 1] = std::min(begin + count * stride, size);
@@ -179,7 +179,7 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
     box.insert(box.end(), {0, i == axis + 1 ? length : shape[i]});
     if (i != axis) order.push_back(static_cast<int64_t>(i));
   }
-  flags[axis] = step < 0 ? 1 : 0;
+  flags[axis] = distance < 0 ? 1 : 0;
   return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
 }
 

@@ -10,9 +10,9 @@ namespace {
 // Adds factor * id to the sum; false if it gets too long or overflows.
 bool collect(const Graph& g, Id root, Linear& sum) {
   std::vector<Term> todo{{root, 1}};
-  size_t steps = 0;
+  size_t visits = 0;
   while (!todo.empty()) {
-    if (++steps > 4 * kMaxTerms) return false;
+    if (++visits > 4 * kMaxTerms) return false;
     const Term t = todo.back();
     todo.pop_back();
     const Node& n = g[t.id];

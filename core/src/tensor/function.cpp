@@ -20,19 +20,19 @@ class FunctionCaller {
         call_(r.session().functions()[function_call(arg_)]),
         sources_(r.graph().sources(node).begin(), r.graph().sources(node).end()) {}
 
-  std::vector<Id> gradients(const autodiff::FunctionStep& step) {
+  std::vector<Id> gradients(const autodiff::FunctionVjp& vjp) {
     const auto& function = *static_cast<const CustomFunction*>(call_->function.get());
     FunctionContext context;
     for (uint32_t i = 0; i < call_->input_count; ++i) {
       context.inputs_.push_back(tensor(sources_[1 + i]));
-      context.needed_.push_back(step.wanted[1 + i]);
+      context.needed_.push_back(vjp.wanted[1 + i]);
     }
     for (uint32_t i = 0; i < call_->saved_count; ++i)
       context.saved_.push_back(tensor(sources_[1 + call_->input_count + i]));
     std::vector<Tensor> flowing;
     for (uint32_t i = 0; i < call_->output_count; ++i) {
       context.outputs_.push_back(tensor(output(i)));
-      flowing.push_back(flowing_to(i, step));
+      flowing.push_back(flowing_to(i, vjp));
     }
     return checked(context, function.backward(context, flowing));
   }
@@ -54,8 +54,8 @@ class FunctionCaller {
                           function_arg(function_call(arg_), number));
   }
 
-  Tensor flowing_to(uint32_t number, const autodiff::FunctionStep& step) {
-    for (const auto& flow : step.outputs)
+  Tensor flowing_to(uint32_t number, const autodiff::FunctionVjp& vjp) {
+    for (const auto& flow : vjp.outputs)
       if (function_output(r_.graph()[flow.node].arg) == number) return tensor(flow.gradient);
     const Id own = value(number);
     if (!is_float(r_.dtype(own))) return {};
@@ -99,8 +99,8 @@ class FunctionCaller {
 };
 
 autodiff::FunctionGradient tensor::function_gradient(Recorder& recorder) {
-  return [&recorder](const autodiff::FunctionStep& step) {
-    return FunctionCaller(recorder, step.outputs[0].node).gradients(step);
+  return [&recorder](const autodiff::FunctionVjp& vjp) {
+    return FunctionCaller(recorder, vjp.outputs[0].node).gradients(vjp);
   };
 }
 

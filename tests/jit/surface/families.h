@@ -23,8 +23,8 @@ struct Family {
 
 std::vector<Family> elementwise_families();
 std::vector<Family> shaping_families();
-std::vector<Family> data_families();  // sorting, scans, indexing by data, random numbers
+std::vector<Family> data_families();  // orders, totals, indices that are data, random numbers
 std::vector<Family> network_families();
-std::vector<Family> module_families();  // modules, optimisers, in-place updates
+std::vector<Family> module_families();  // modules, optimisers, changes in place
 
 }  // namespace plugrad

@@ -135,7 +135,7 @@ TEST(Work, ValuesThatAreReplaced) {
     schedule::Options options;
     const auto roots = replaced_values(t, n, options);
     const auto plan = plan_of(t, roots, options);
-    EXPECT_GE(plan.in_place.size(), static_cast<size_t>(n) / 8);
+    EXPECT_GE(plan.donations.size(), static_cast<size_t>(n) / 8);
     EXPECT_LE(static_cast<double>(plan.visits), 220.0 * n) << n << " values";
   }
 }

@@ -113,7 +113,7 @@ class Result {
   uint32_t& next_axis_;
 };
 
-// Whether the result reuses an input's memory (schedule/memory/in_place.h) that another result
+// Whether the result reuses an input's memory (schedule/memory/donations.cpp) that another result
 // reads. Both results are computed together, element by element; values from a local buffer would
 // be stored before the other result reads.
 bool others_may_read_its_memory(const Kernel& kernel, Id store) {

@@ -59,10 +59,10 @@ ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& 
 }
 
 Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                      std::span<const schedule::InPlace> taken, DeviceTable& devices) {
+                      std::span<const schedule::Donation> donations, DeviceTable& devices) {
   const auto& planned = ready.plan.buffers;
   std::unordered_map<uint32_t, uint32_t> input_of;
-  for (const schedule::InPlace& pair : taken) input_of.emplace(pair.output, pair.input);
+  for (const schedule::Donation& pair : donations) input_of.emplace(pair.output, pair.input);
   const auto make = [&](size_t buffer) {
     const auto input = input_of.find(static_cast<uint32_t>(buffer));
     return input == input_of.end()
@@ -86,8 +86,8 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
 }
 
 // Invalidates donated inputs: from here on their memory may already hold the output.
-void donate_inputs(std::span<const schedule::InPlace> taken, const Bindings& bound) {
-  for (const schedule::InPlace& pair : taken) {
+void donate_inputs(std::span<const schedule::Donation> donations, const Bindings& bound) {
+  for (const schedule::Donation& pair : donations) {
     bound.values[pair.input]->buffer.reset();
     bound.values[pair.input]->is_gone = true;
   }
@@ -281,12 +281,13 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
                                Statistics& statistics) {
   arenas.provide(ready);
   know_lengths(ready, inputs);
-  std::vector<schedule::InPlace> taken;
-  if (may_donate) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), may_donate);
-  Bindings bound = bind_buffers(ready, inputs, taken, devices);
+  std::vector<schedule::Donation> donations;
+  if (may_donate)
+    std::ranges::copy_if(ready.plan.donations, std::back_inserter(donations), may_donate);
+  Bindings bound = bind_buffers(ready, inputs, donations, devices);
   LaunchLog log(statistics);
   if (!log.is_timed()) prepare_steps(ready, bound.buffers);
-  donate_inputs(taken, bound);
+  donate_inputs(donations, bound);
   run_steps(ready, bound, log);
   std::vector<ValuePtr> roots;
   for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);

@@ -56,7 +56,7 @@ struct ReadyPlan {
 
 /// Whether an input's buffer may be donated to an output: a pair of the plan, and no later reader
 /// needs the input's value.
-using MayDonate = std::function<bool(const schedule::InPlace&)>;
+using MayDonate = std::function<bool(const schedule::Donation&)>;
 
 /// Memory for intermediates: one block for each device and arena, shared by all plans, since they
 /// run one after another in the order of the device's queue. Grows to the size of the largest plan.

@@ -84,22 +84,11 @@ class AccessPatterns {
   /// Axes that a reshape splits or merges depend on all axes of their group.
   static Runs reshaped(const Runs& at, std::span<const int64_t> to, std::span<const int64_t> from) {
     Runs out(from.size(), 0);
-    size_t i = 0, j = 0;
-    while (i < to.size() || j < from.size()) {
-      const size_t first = j;
-      int64_t a = i < to.size() ? to[i] : 1, b = j < from.size() ? from[j] : 1;
-      uint64_t runs = i < to.size() ? at[i] : 0;
-      ++i, ++j;
-      while (a != b) {
-        if (a < b) {
-          runs |= at[i];
-          a *= to[i++];
-        } else {
-          b *= from[j++];
-        }
-      }
-      for (size_t k = first; k < std::min(j, from.size()); ++k) out[k] = from[k] == 1 ? 0 : runs;
-    }
+    each_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
+      uint64_t runs = 0;
+      for (; i < i_end; ++i) runs |= at[i];
+      for (; j < j_end; ++j) out[j] = from[j] == 1 ? 0 : runs;
+    });
     return out;
   }
 

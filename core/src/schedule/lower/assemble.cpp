@@ -25,7 +25,7 @@ class Assembler {
       if (state_.stored[id] != 0) buffer(id);
     KernelLowering lowering(state_);
     for (const std::vector<Id>& outputs : state_.kernels) add_step(lowering, outputs);
-    find_in_place(state_, kernels_);
+    find_donations(state_, kernels_);
     join_programs(state_, kernels_);
     for (size_t i = 0; i < kernels_.size(); ++i)
       if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);

@@ -22,7 +22,7 @@ class Finder {
     find_used(nodes);
     find_seen(nodes);
     std::ranges::sort(state_.masks);
-    for (Id id : nodes) note(id);
+    for (Id id : nodes) add_limits(id);
     std::erase_if(state_.limits, [](const auto& entry) { return entry.second.empty(); });
   }
 
@@ -124,7 +124,7 @@ class Finder {
   }
 
   // Several nodes may have become one: it keeps the limits that all of them have.
-  void note(Id id) {
+  void add_limits(Id id) {
     if (used_[id] == 0) return;
     std::vector<Limit> found;
     const std::vector<Extent> extents = extents_[copy_of_[id]];

@@ -1,6 +1,6 @@
 #include "schedule/lower/indexing.h"
 
-#include "ir/facts.h"
+#include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
@@ -91,22 +91,12 @@ std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
 
 std::vector<Id> Indexing::reshape(std::span<const Id> index, std::span<const int64_t> to,
                                   std::span<const int64_t> from) {
-  // Groups of axes with equal products are independent: only axes within a group are split.
   std::vector<Id> out;
-  size_t i = 0, j = 0;
-  while (i < to.size() || j < from.size()) {
-    const size_t i0 = i, j0 = j;
-    int64_t a = i < to.size() ? to[i++] : 1, b = j < from.size() ? from[j++] : 1;
-    while (a != b) {
-      if (a < b)
-        a *= to[i++];
-      else
-        b *= from[j++];
-    }
-    const Id flat = flatten(index.subspan(i0, i - i0), to.subspan(i0, i - i0));
-    const auto digits = split(flat, from.subspan(j0, j - j0));
+  each_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
+    const Id flat = flatten(index.subspan(i, i_end - i), to.subspan(i, i_end - i));
+    const auto digits = split(flat, from.subspan(j, j_end - j));
     out.insert(out.end(), digits.begin(), digits.end());
-  }
+  });
   return out;
 }
 

@@ -32,33 +32,22 @@ using NewIndex = std::function<Id(Graph& graph, size_t load, Id base)>;
 AstPtr with_indices(const KernelAst& ast, std::span<const Id> loads, std::span<const Id> params,
                     const NewIndex& index_of) {
   const Graph& from = ast.graph;
-  auto made = std::make_shared<KernelAst>();
-  Graph& g = made->graph;
   std::vector<uint32_t> number(from.size(), UINT32_MAX);  // of loads and parameters
   for (uint32_t i = 0; i < loads.size(); ++i) number[loads[i]] = i;
   for (uint32_t i = 0; i < params.size(); ++i) number[params[i]] = ast.param_count + i;
-  std::vector<Id> new_id(from.size(), kNoId), sources;
-  Reachable reachable;
-  for (Id id : reachable.from(from, std::span(&ast.sink, 1))) {
+  return rebuilt(ast, [&](Graph& g, Id id, std::span<Id> sources, std::span<const Id> new_ids) {
     const Node& node = from[id];
-    sources.clear();
-    for (Id source : from.sources(node)) sources.push_back(new_id[source]);
     if (node.op == Op::Param && number[id] != UINT32_MAX) {
       ParamInfo info = param_info(from, id);
       info.slot = number[id];
-      new_id[id] = make_param(g, node.dtype, info);
-      continue;
+      return make_param(g, node.dtype, info);
     }
     if (node.op == Op::Load) {
       const Id base = split_index(from, from.sources(node)[1]).base;
-      sources[1] = index_of(g, number[id], base == kNoId ? kNoId : new_id[base]);
+      sources[1] = index_of(g, number[id], base == kNoId ? kNoId : new_ids[base]);
     }
-    new_id[id] = copied_node(g, from, id, sources);
-  }
-  made->sink = new_id[ast.sink];
-  made->param_count = ast.param_count;
-  made->is_exact = ast.is_exact;
-  return made;
+    return copied_node(g, from, id, sources);
+  });
 }
 
 Id sum_of(Graph& g, Id base, Id more) {
@@ -108,18 +97,18 @@ class Lifter {
     const auto [least, most] = std::ranges::minmax(offsets);
     lifted_.push_back({least, 0, 0});
     if (least == most) return true;
-    int64_t step = 0;
-    for (int64_t offset : offsets) step = std::gcd(step, offset - least);
+    int64_t factor = 0;
+    for (int64_t offset : offsets) factor = std::gcd(factor, offset - least);
     std::vector<uint64_t> up, down;
     for (int64_t offset : offsets) {
-      up.push_back(static_cast<uint64_t>((offset - least) / step));
-      down.push_back(static_cast<uint64_t>((most - offset) / step));
+      up.push_back(static_cast<uint64_t>((offset - least) / factor));
+      down.push_back(static_cast<uint64_t>((most - offset) / factor));
     }
     const auto known = std::ranges::find_if(
         scalars_, [&](const auto& values) { return values == up || values == down; });
     const auto scalar = static_cast<size_t>(known - scalars_.begin());
     const bool is_down = known != scalars_.end() && *known == down;
-    lifted_.back() = is_down ? Lifted{most, -step, scalar} : Lifted{least, step, scalar};
+    lifted_.back() = is_down ? Lifted{most, -factor, scalar} : Lifted{least, factor, scalar};
     if (known == scalars_.end()) scalars_.push_back(std::move(up));
     return scalars_.size() <= kMostScalars &&
            std::ranges::max(scalars_[scalar]) <= uint64_t{INT32_MAX};

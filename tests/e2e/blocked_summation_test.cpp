@@ -40,18 +40,18 @@ double error_of_sum(const Case& c, const std::vector<float>& values) {
   return worst;
 }
 
-class LongSums : public testing::TestWithParam<Case> {};
+class BlockedSummation : public testing::TestWithParam<Case> {};
 
 // One addition has an error of 2^-24. Sequential summation of the columns would have an error of
 // more than 1e-5.
-TEST_P(LongSums, AreNearlyExact) {
+TEST_P(BlockedSummation, AreNearlyExact) {
   const Case& c = GetParam();
   const SettingScope scope([&](Settings& s) { s.noopt = c.noopt; });
   const auto count = static_cast<size_t>(c.shape[0] * c.shape[1]);
   EXPECT_LT(error_of_sum(c, positives(count)), 1.5e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, LongSums,
+INSTANTIATE_TEST_SUITE_P(Shapes, BlockedSummation,
                          testing::Values(Case{"columns", {200'000, 16}, {0}, false},
                                          Case{"columns_of_a_prime", {100'003, 5}, {0}, false},
                                          Case{"rows", {3, 1'000'003}, {1}, false},
@@ -81,7 +81,7 @@ TEST(LongSum, KeepsInfinitiesAndNaN) {
 }
 
 // Along the last axis, for one row and for rows split over threads, and along another axis.
-TEST(LongSums, RunningOnesAreAsExact) {
+TEST(BlockedSummation, RunningOnesAreAsExact) {
   constexpr int64_t kRows = 64, kColumns = 20'011;
   const std::vector<float> values = positives(kRows * kColumns);
   for (const Shape& shape :

@@ -1,6 +1,6 @@
-// Finds outputs that may take the memory of an input (buffer donation): an output of the same form
-// that is written after the last read of the input, or by a kernel that reads each element of the
-// input only where it writes it. In such a kernel the two parameters may be one buffer.
+// Finds buffer donations: an output may take the memory of an input of the same form if it is
+// written after the last read of the input, or by a kernel that reads each element of the input
+// only where it writes it. In such a kernel the two parameters may be one buffer.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -69,31 +69,17 @@ bool reads_where_it_writes(const KernelAst& ast, uint32_t written, uint32_t read
 /// A copy of the kernel in which these parameters may be one buffer.
 std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint32_t other) {
   const Graph& from = ast.graph;
-  auto made = std::make_shared<KernelAst>();
-  Graph& g = made->graph;
-  std::vector<Id> new_id(from.size(), kNoId), sources;
-  Reachable reachable;
-  for (Id id : reachable.from(from, std::span(&ast.sink, 1))) {
-    const Node& node = from[id];
-    if (node.op == Op::Param) {
-      ParamInfo info = param_info(from, id);
-      if (info.slot == one || info.slot == other) info.flags |= kParamShared;
-      new_id[id] = make_param(g, node.dtype, info);
-      continue;
-    }
-    sources.clear();
-    for (Id source : from.sources(node)) sources.push_back(new_id[source]);
-    new_id[id] = copied_node(g, from, id, sources);
-  }
-  made->sink = new_id[ast.sink];
-  made->param_count = ast.param_count;
-  made->is_exact = ast.is_exact;
-  return made;
+  return rebuilt(ast, [&](Graph& g, Id id, std::span<const Id> sources, std::span<const Id>) {
+    if (from[id].op != Op::Param) return copied_node(g, from, id, sources);
+    ParamInfo info = param_info(from, id);
+    if (info.slot == one || info.slot == other) info.flags |= kParamShared;
+    return make_param(g, from[id].dtype, info);
+  });
 }
 
-class InPlaceFinder {
+class DonationFinder {
  public:
-  InPlaceFinder(SchedulerState& state, StepKernels kernels)
+  DonationFinder(SchedulerState& state, StepKernels kernels)
       : plan_(state.plan),
         kernels_(kernels),
         visits_(state.visits),
@@ -113,7 +99,7 @@ class InPlaceFinder {
     auto& free = outputs->second;
     for (auto at = free.lower_bound({*reads.last, 0}); at != free.end(); ++at)
       if (can_replace(at->second, input, *reads.last)) {
-        plan_.in_place.push_back({at->second, input});
+        plan_.donations.push_back({at->second, input});
         free.erase(at);
         return;
       }
@@ -144,8 +130,8 @@ class InPlaceFinder {
 
 }  // namespace
 
-void find_in_place(SchedulerState& state, StepKernels kernels) {
-  InPlaceFinder finder(state, kernels);
+void find_donations(SchedulerState& state, StepKernels kernels) {
+  DonationFinder finder(state, kernels);
   for (uint32_t input : state.options.replaced) {
     const PlannedBuffer& buffer = state.plan.buffers[input];
     if (buffer.elem_count * size_of(buffer.dtype) >= kLeastBytes) finder.find_output_for(input);

@@ -28,7 +28,7 @@ bool JitReplay::is_wanted_afterwards(uint32_t number) const {
 
 // The tensor in `renewed` that has the input's value, if only the graph holds that value; else
 // null.
-engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::InPlace& pair,
+engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::Donation& pair,
                                             std::span<engine::TensorState* const> renewed) const {
   const uint32_t number = run.inputs[run.ready->plan.buffers[pair.input].number];
   const JitValue& from = recording_.values[number];
@@ -43,7 +43,7 @@ engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::I
   return state;
 }
 
-std::vector<engine::ValuePtr> JitReplay::run_in_place(const JitRun& run,
+std::vector<engine::ValuePtr> JitReplay::run_donating(const JitRun& run,
                                                       std::span<const engine::ValuePtr> inputs) {
   engine::SessionState& session = session_.state();
   const std::vector<engine::TensorState*> states = renewed();
@@ -64,7 +64,7 @@ std::vector<engine::ValuePtr> JitReplay::run_in_place(const JitRun& run,
     }
     return std::ranges::binary_search(*reached, base);
   };
-  session.may_donate = [&](const schedule::InPlace& pair) {
+  session.may_donate = [&](const schedule::Donation& pair) {
     const engine::TensorState* const state = only_holder(run, pair, states);
     return state && !is_reached(base_of(*state));
   };
