@@ -8,6 +8,7 @@
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"
 #include "plugrad/plugrad.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 namespace {
@@ -17,7 +18,7 @@ using Program = std::function<Tensors(int64_t n)>;
 
 std::vector<engine::TensorState*> states_of(const Tensors& results) {
   std::vector<engine::TensorState*> states;
-  for (const Tensor& result : results) states.push_back(result.state().get());
+  for (const Tensor& result : results) states.push_back(tensor::state_of(result).get());
   return states;
 }
 

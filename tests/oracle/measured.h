@@ -28,7 +28,7 @@ std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> 
 /// What tensors of the session are computed from: the Buffers below them, or the nearest values
 /// below them that a device keeps (theirs alone are not taken).
 enum class Leaf : uint8_t { Buffer, Kept };
-std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states,
+std::vector<Measured> evaluate_measured(std::span<detail::TensorState* const> states,
                                         Leaf leaf = Leaf::Buffer);
 
 }  // namespace plugrad::oracle

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 
@@ -101,7 +102,7 @@ Tensor Tensor::full_like(const Tensor& scalar, std::optional<DType> dtype) const
   Recorder r("full_like");
   const Tensor filled = full(shape(), scalar, dtype.value_or(this->dtype()));
   const Id own = r.use(*this);
-  return r.done(r.like(filled.state()->node, own));
+  return r.done(r.like(tensor::state_of(filled)->node, own));
 }
 Tensor Tensor::zeros_like(std::optional<DType> dtype) const {
   return full_like(0, dtype);
@@ -123,19 +124,17 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   const Bound first = bound_of(start), last = bound_of(stop), by = bound_of(step);
   require(by.real != 0 && std::isfinite((last.real - first.real) / by.real),
           "[arange] from {} to {} by {} never ends", first.real, last.real, by.real);
-  const DType dtype = tensor::dtype_or("arange", wanted, DType::Void);
-  const bool to_whole = wanted && !is_float(dtype);
+  const DType stored = tensor::dtype_or(
+      "arange", wanted, strong(promote(promote(start.dtype(), stop.dtype()), step.dtype())));
+  const bool to_whole = wanted && !is_float(stored);
   require(!to_whole || (std::trunc(first.real) == first.real && std::trunc(by.real) == by.real),
-          "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
+          "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(stored),
           by.real, first.real);
   r.place(device_number(r, device));
   const bool are_whole = first.is_whole && last.is_whole && by.is_whole;
   const int64_t count = are_whole ? whole_steps(first.whole, last.whole, by.whole)
                                   : real_steps(first.real, last.real, by.real);
   checked_count("arange", {count});
-  DType stored = dtype;
-  if (stored == DType::Void)
-    stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
   if (!is_float(stored)) return whole_range(r, first, by, count, stored);
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
   Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
