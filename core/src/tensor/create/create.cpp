@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/int128.h"
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
@@ -41,11 +42,11 @@ Bound bound_of(const Tensor& scalar) {
 constexpr int64_t kTooMany = INT64_MAX;  // elements; checked_count refuses it
 
 int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
-  const __int128 way = static_cast<__int128>(last) - first, step = by;
-  const __int128 count = way / step + (way % step != 0 ? 1 : 0);
+  const Int128 way = static_cast<Int128>(last) - first, step = by;
+  const Int128 count = way / step + (way % step != 0 ? 1 : 0);
   return (way < 0) != (step < 0) || way == 0
              ? 0
-             : static_cast<int64_t>(std::min<__int128>(count, kTooMany));
+             : static_cast<int64_t>(std::min<Int128>(count, kTooMany));
 }
 
 int64_t real_steps(double first, double last, double by) {
@@ -57,8 +58,7 @@ int64_t real_steps(double first, double last, double by) {
 Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t count, DType stored) {
   require(std::abs(first.real) <= 0x1p63 && std::abs(by.real) <= 0x1p63,
           "[arange] {} and steps of {} are beyond i64", first.real, by.real);
-  const __int128 end =
-      first.whole + static_cast<__int128>(by.whole) * std::max<int64_t>(count - 1, 0);
+  const Int128 end = first.whole + static_cast<Int128>(by.whole) * std::max<int64_t>(count - 1, 0);
   const auto last = static_cast<int64_t>(end);
   if (count > 0)
     for (int64_t value : {first.whole, last})
