@@ -125,21 +125,23 @@ TEST(FloatRounding, FmaRoundsOnce) {
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F16, {3, 683, -std::ldexp(1, -24)}), 2048);
 }
 
+__extension__ typedef __int128 Int128;
+
 // Independent of the interpreter's trick: exact integers in 128 bits, scaled by 2^48.
 double exact_fma_f16(double a, double b, double c) {
   const double scale = std::ldexp(1.0, 24);
-  const __int128 sum = static_cast<__int128>(a * scale) * static_cast<__int128>(b * scale) +
-                       static_cast<__int128>(c * scale) * (__int128{1} << 24);
+  const Int128 sum = static_cast<Int128>(a * scale) * static_cast<Int128>(b * scale) +
+                     static_cast<Int128>(c * scale) * (Int128{1} << 24);
   // Nearest f16 by trying both neighbours of a rough guess.
   const double guess = static_cast<double>(sum) / scale / scale;
   const uint64_t bits = encode_float(PGR_DTYPE_F16, guess);
   double best = 0;
-  __int128 best_error = -1;
+  Int128 best_error = -1;
   uint64_t best_bits = 0;
   for (uint64_t candidate : {bits - 1, bits, bits + 1}) {
     const double value = decode_float(PGR_DTYPE_F16, candidate & 0xffff);
     if (!std::isfinite(value)) continue;
-    __int128 error = static_cast<__int128>(value * scale) * (__int128{1} << 24) - sum;
+    Int128 error = static_cast<Int128>(value * scale) * (Int128{1} << 24) - sum;
     if (error < 0) error = -error;
     const bool wins = best_error < 0 || error < best_error ||
                       (error == best_error && (candidate & 1) == 0 && (best_bits & 1) == 1);
