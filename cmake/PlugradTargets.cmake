@@ -43,8 +43,8 @@ function(plugrad_precompile target)
 endfunction()
 
 # To Clang, and to GCC in C, -Wconversion means -Wsign-conversion too.
-add_compile_options(-Wall -Wextra -Wpedantic
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow;-Wconversion;-Wno-sign-conversion>")
+add_compile_options(-Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wconversion>)
 if(PLUGRAD_WERROR)
   add_compile_options(-Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # GCC 12 finds these in its own std::string, where they are not

@@ -3,7 +3,7 @@
 
 namespace plugrad {
 
-__extension__ typedef __int128 Int128;
-__extension__ typedef unsigned __int128 Uint128;
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
 
 }  // namespace plugrad

@@ -86,8 +86,8 @@ struct MaxNan {
     return a != a ? a : b != b ? b : a > b ? a : b;
   }
 };
-__extension__ typedef __int128 Int128;
-__extension__ typedef unsigned __int128 Uint128;
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
 struct MulHi {
   template <typename T>
   static T of(T a, T b) {

@@ -125,7 +125,7 @@ TEST(FloatRounding, FmaRoundsOnce) {
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F16, {3, 683, -std::ldexp(1, -24)}), 2048);
 }
 
-__extension__ typedef __int128 Int128;
+__extension__ using Int128 = __int128;
 
 // Independent of the interpreter's trick: exact integers in 128 bits, scaled by 2^48.
 double exact_fma_f16(double a, double b, double c) {
