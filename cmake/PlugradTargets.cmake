@@ -42,7 +42,9 @@ function(plugrad_precompile target)
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled)
 endfunction()
 
-add_compile_options(-Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+# To Clang, and to GCC in C, -Wconversion means -Wsign-conversion too.
+add_compile_options(-Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wconversion>)
 if(PLUGRAD_WERROR)
   add_compile_options(-Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # GCC 12 finds these in its own std::string, where they are not

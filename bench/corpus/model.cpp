@@ -10,6 +10,7 @@
 #include "engine/refine/choices.h"
 #include "engine/session.h"
 #include "runtime/registry.h"
+#include "tensor/handles.h"
 #include "tuning/calibration/machines.h"
 
 namespace plugrad::bench {
@@ -22,7 +23,7 @@ void predict(const std::vector<Tensor>& results, ModelRow& row) {
   std::vector<Tensor> outputs;
   for (const Tensor& result : results) outputs.push_back(result.contiguous());
   std::vector<engine::TensorState*> states;
-  for (const Tensor& output : outputs) states.push_back(output.state().get());
+  for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());
   for (const engine::KernelReport& kernel : engine::Session::current().kernels_of(states)) {
     const auto machine =
         tuning::machine_of(runtime::Registry::instance().find_device(kernel.device));

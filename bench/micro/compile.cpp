@@ -6,6 +6,7 @@
 #include "bench/networks/mnist_step.h"
 #include "bench/networks/resnet18.h"
 #include "engine/session.h"
+#include "tensor/handles.h"
 
 namespace plugrad::bench {
 namespace {
@@ -63,7 +64,7 @@ Body resnet_sources() {
   return [parts = std::make_shared<Resnet>()](benchmark::State& state) {
     for (auto _ : state) {
       const Tensor y = parts->net(parts->x);
-      engine::TensorState* of_y = y.state().get();
+      engine::TensorState* of_y = tensor::state_of(y).get();
       state.SetIterationTime(
           time_of([&] { engine::Session::current().sources_of(std::span(&of_y, 1)); }));
     }

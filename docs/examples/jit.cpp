@@ -12,7 +12,8 @@ int main() {
     return (x * scale).sum();
   });
   for (int i = 1; i <= 5; ++i) {
-    Tensor x = Tensor::from<float>({1.0f * i, 10.0f * i});
+    const float value = static_cast<float>(i);
+    Tensor x = Tensor::from<float>({value, 10 * value});
     std::cout << step(x, 2).item<float>() << " ";
   }
   std::cout << "in " << runs << " runs; total " << total.to_vector<float>()[1] << "\n";

@@ -60,7 +60,8 @@ data::Dataset stripes(int64_t count, int64_t size, unsigned seed) {
   std::vector<uint8_t> images, labels;
   for (int64_t i = 0; i < count; ++i) {
     const auto label = static_cast<uint8_t>(random() % 10);
-    const double angle = label * std::numbers::pi / 10, shift = random() % 628 * 0.01;
+    const double angle = label * std::numbers::pi / 10;
+    const double shift = 0.01 * static_cast<double>(random() % 628);
     labels.push_back(label);
     for (int channel = 0; channel < 3; ++channel)
       for (int64_t row = 0; row < size; ++row)

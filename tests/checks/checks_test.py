@@ -38,6 +38,15 @@ class Layers(unittest.TestCase):
         self.assertIsNotNone(layers.outside_breach("tools", "clang/Frontend/CompilerInstance.h"))
         self.assertIsNone(layers.outside_breach("plugins", "plugrad/sdk/guard.h"))
 
+    def test_public_headers_hide_the_rooms_and_the_plugin_api(self):
+        def breaches(text):
+            return len(list(layers.public_breaches("core/include/plugrad/x.h", text)))
+        self.assertEqual(breaches('#include "plugrad/dtype.h"\n// engine::Session makes it'), 0)
+        self.assertEqual(breaches('#include "plugrad/plugin_api/kernel_ir.h"'), 1)
+        self.assertEqual(breaches('#include "engine/session.h"'), 1)
+        self.assertEqual(breaches("namespace engine {\nstruct TensorState;\n}"), 1)
+        self.assertEqual(breaches("std::shared_ptr<engine::TensorState> state_;"), 1)
+
 
 class Surface(unittest.TestCase):
     HEADER = """

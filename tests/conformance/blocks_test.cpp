@@ -14,6 +14,7 @@
 #include "ir/text/parser.h"
 #include "plugrad/plugrad.h"
 #include "plugrad/sdk/ir_view.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 namespace {
@@ -105,7 +106,7 @@ pgr_device_caps mandatory_caps() {
 void add_kernels(const Program& program, Blocks& blocks) {
   std::vector<Tensor> outputs = program.make();
   std::vector<engine::TensorState*> states;
-  for (const Tensor& output : outputs) states.push_back(output.state().get());
+  for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());
   const auto planned = engine::Session::current().planned_kernels_of(states);
   ASSERT_FALSE(planned.empty()) << program.name;
   const pgr_device_caps caps = mandatory_caps();

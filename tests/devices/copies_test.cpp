@@ -9,6 +9,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/optim.h"
 #include "plugrad/tensor.h"
+#include "tensor/handles.h"
 
 using namespace plugrad;
 
@@ -25,7 +26,7 @@ Bytes random_bytes(size_t count, DType dtype) {
 
 Bytes read(const Tensor& t, size_t count) {
   Bytes bytes(count);
-  engine::Session::current().read(*t.state(), bytes);
+  engine::Session::current().read(*tensor::state_of(t), bytes);
   return bytes;
 }
 

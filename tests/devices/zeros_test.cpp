@@ -48,7 +48,7 @@ TEST_P(Zeros, HaveTheSignOfAProductOrAnOpposite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Zeros, testing::ValuesIn(devices_at_hand()),
-                         [](const auto& info) { return test_name(info.param); });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace plugrad

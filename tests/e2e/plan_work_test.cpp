@@ -8,6 +8,7 @@
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"
 #include "plugrad/plugrad.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 namespace {
@@ -17,7 +18,7 @@ using Program = std::function<Tensors(int64_t n)>;
 
 std::vector<engine::TensorState*> states_of(const Tensors& results) {
   std::vector<engine::TensorState*> states;
-  for (const Tensor& result : results) states.push_back(result.state().get());
+  for (const Tensor& result : results) states.push_back(tensor::state_of(result).get());
   return states;
 }
 
@@ -201,7 +202,7 @@ TEST(PlanWork, ReadersOfOneValue) {
   const auto program = [](int64_t n) {
     const Tensor x = stored(0, {16}).exp();
     Tensors readers;
-    for (int64_t i = 0; i < n; ++i) readers.push_back(x.roll(i % 16, 0) * (1.0 + i));
+    for (int64_t i = 0; i < n; ++i) readers.push_back(x.roll(i % 16, 0) * (i + 1));
     return readers;
   };
   expect_linear(program, 1'000, 85);
@@ -211,7 +212,7 @@ TEST(PlanWork, ReadersOfOneSum) {
   const auto program = [](int64_t n) {
     const Tensor x = stored(0, {16, 8}).sum(1);
     Tensors readers;
-    for (int64_t i = 0; i < n; ++i) readers.push_back(x * (1.0 + i));
+    for (int64_t i = 0; i < n; ++i) readers.push_back(x * (i + 1));
     return Tensors{sum_of(readers)};
   };
   expect_linear(program, 1'000, 30);
@@ -221,7 +222,7 @@ TEST(PlanWork, ReadersOfOneValueThatAreReducedAlone) {
   const auto program = [](int64_t n) {
     const Tensor x = stored(0, {16, 8}).exp();
     Tensors readers;
-    for (int64_t i = 0; i < n; ++i) readers.push_back((x * (1.0 + i)).max(1));
+    for (int64_t i = 0; i < n; ++i) readers.push_back((x * (i + 1)).max(1));
     return readers;
   };
   expect_linear(program, 1'000, 30);

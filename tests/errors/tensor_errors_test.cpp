@@ -1,4 +1,5 @@
 // Bad arguments of tensor functions: kind, message, and that every tensor is unchanged.
+#include "tensor/handles.h"
 #include "unit/tensor/expect.h"
 
 namespace plugrad {
@@ -106,7 +107,7 @@ TEST(TensorErrors, LabelsThatDoNotFit) {
 
 TEST(TensorErrors, MixedDevices) {
   Tensor here = Tensor::from({1.f}), there = Tensor::from({1.f}).to("CPU");
-  EXPECT_EQ(here.to(here.device()).state(), here.state());
+  EXPECT_EQ(tensor::state_of(here.to(here.device())), tensor::state_of(here));
   EXPECT_THAT(error_of([&] { here + there; }),
               HasSubstr("[add] tensors are on " + here.device() + " and on " + there.device()));
   EXPECT_EQ((there + 1.0).device(), there.device());

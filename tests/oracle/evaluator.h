@@ -9,9 +9,12 @@
 #include "oracle/array.h"
 
 namespace plugrad::engine {
-struct TensorState;
 class Session;
-}  // namespace plugrad::engine
+}
+
+namespace plugrad::detail {
+struct TensorState;
+}
 
 namespace plugrad::oracle {
 
@@ -26,6 +29,6 @@ std::vector<Array> evaluate(const Graph& graph, std::span<const Id> roots, const
 
 /// The expected value of a session tensor, from the values of the Buffers below it. Realises
 /// nothing.
-Array evaluate(engine::TensorState& state);
+Array evaluate(detail::TensorState& state);
 
 }  // namespace plugrad::oracle

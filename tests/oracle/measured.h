@@ -28,7 +28,7 @@ std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> 
 /// The leaves that session tensors are computed from: the Buffers below them, or the nearest stored
 /// values below them on a device (the tensors' own values are not used).
 enum class Leaf : uint8_t { Buffer, Kept };
-std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states,
+std::vector<Measured> evaluate_measured(std::span<detail::TensorState* const> states,
                                         Leaf leaf = Leaf::Buffer);
 
 }  // namespace plugrad::oracle

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "plugrad/error.h"
+#include "tensor/handles.h"
 
 namespace plugrad::programs {
 namespace {
@@ -22,8 +23,8 @@ void add_results(World& world, const Step& step, const std::vector<Tensor>& resu
   for (const Tensor& result : results) {
     require_fit(result.numel() <= kMostElements && result.ndim() <= kMostAxes);
     for (const auto& [variable, slot] : world.slots)
-      ensure(slot.tensor->state() != result.state(), "{} returned its argument's handle",
-             step.operation->name);
+      ensure(tensor::state_of(*slot.tensor) != tensor::state_of(result),
+             "{} returned its argument's handle", step.operation->name);
   }
   int output = 0;
   for (const Tensor& result : results) {

@@ -5,6 +5,7 @@
 #include "engine/session.h"
 #include "oracle/measured.h"
 #include "plugrad/plugrad.h"
+#include "tensor/handles.h"
 
 namespace plugrad::programs {
 namespace {
@@ -100,7 +101,7 @@ TEST(Regressions, ScansAndSumsAtPlaces) {
       rows.cumsum(1), rows.cummin(1).second, rows.cummax(1).first, rows.cast(DType::F32).cumprod(1),
       Tensor::zeros({100}).scatter_reduce(0, places, (places * 0.25), Combine::Sum)};
   for (const Tensor& t : made) {
-    engine::TensorState* const state = t.state().get();
+    engine::TensorState* const state = tensor::state_of(t).get();
     const oracle::Measured want = oracle::evaluate_measured(std::span(&state, 1))[0];
     const oracle::Array got = oracle::from_bytes(t.dtype(), t.shape(), t.to_bytes());
     for (size_t i = 0; i < got.size(); ++i)

@@ -12,6 +12,7 @@
 #include "plugrad/error.h"
 #include "programs/compare.h"
 #include "programs/perform.h"
+#include "tensor/handles.h"
 
 namespace plugrad::programs {
 namespace {
@@ -69,7 +70,8 @@ std::string name_of(Variable v) {
 
 std::vector<oracle::Measured> expected_of(const World& world) {
   std::vector<engine::TensorState*> states;
-  for (const auto& [variable, slot] : world.slots) states.push_back(slot.tensor->state().get());
+  for (const auto& [variable, slot] : world.slots)
+    states.push_back(tensor::state_of(*slot.tensor).get());
   return oracle::evaluate_measured(states);
 }
 

@@ -29,6 +29,9 @@ NARROW_ROOMS = {"cost", "schedule", "codegen"}
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn", "jit.h": "nn", "numpy.h": "nn", "search.h": "tuning",
                "uop.h": "tensor", "gradient.h": "tensor"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
+# No public header names the namespaces of these rooms; ir, jit, nn and io have a public part.
+HIDDEN_ROOMS = "engine|runtime|tuning|schedule|codegen|rewrite|symbolic|cost|autodiff|tensor"
+HIDDEN_NAME = re.compile(rf"\b(?:namespace (?:\w+::)?({HIDDEN_ROOMS})\b|({HIDDEN_ROOMS})::)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 LLVM_LINK = re.compile(r"\b(LLVM\w*|clang-cpp|clang[A-Z]\w*|libclang)\b")
 
@@ -72,6 +75,19 @@ def core_breach(room, header):
     if target in BUILDS_ON and target not in closure(room):
         return f"{room} must not enter {target}"
     return None
+
+
+def public_breaches(path, text):
+    """Users compile public headers without the plugin API and without the rooms of core."""
+    for match in INCLUDE.finditer(text):
+        if not match.group(2).startswith("plugrad/") and match.group(1) == '"':
+            yield f"{path}: includes {match.group(2)}: a public header includes public headers only"
+        if match.group(2).startswith("plugrad/plugin_api/"):
+            yield f"{path}: includes {match.group(2)}: a public header includes nothing of plugin_api"
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.split("//", 1)[0]
+        if match := HIDDEN_NAME.search(code):
+            yield f"{path}:{number}: names {match.group(1) or match.group(2)}, a room inside core"
 
 
 def outside_breach(folder, header):
@@ -130,6 +146,8 @@ def main():
     breaches, files = [], tree.sources("plugin_api", "sdk", "plugins", "core", "tools", "tests", "bench")
     for path in files:
         breaches += include_breaches(path)
+        if path.parts[:2] == ("core", "include"):
+            breaches += public_breaches(path, tree.read(path))
     for path in tree.tracked_files():
         if path.name == "CMakeLists.txt" and path.parts[0] != "CMakeLists.txt":
             breaches += link_breaches(path)

@@ -15,6 +15,7 @@
 #include "plugrad/device.h"
 #include "plugrad/error.h"
 #include "runtime/registry.h"
+#include "tensor/handles.h"
 
 namespace plugrad::tools {
 namespace {
@@ -44,7 +45,7 @@ class Comparison {
     std::vector<engine::TensorState*> states;
     std::vector<Tensor> all;
     for (const Named& named : tensors) {
-      states.push_back(named.tensor.state().get());
+      states.push_back(tensor::state_of(named.tensor).get());
       all.push_back(named.tensor);
     }
     const auto expected = oracle::evaluate_measured(states, oracle::Leaf::Kept);

@@ -15,6 +15,7 @@
 #include "explain_why.h"
 #include "runtime/registry.h"
 #include "schedule/schedule.h"
+#include "tensor/handles.h"
 
 namespace plugrad::tools {
 namespace {
@@ -84,7 +85,7 @@ Explanation make_explanation(const std::string& word) {
   return {example->name, [outputs = example->make()] {
             std::vector<engine::TensorState*> states;
             states.reserve(outputs.size());
-            for (const Tensor& output : outputs) states.push_back(output.state().get());
+            for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());
             return engine::Session::current().kernels_of(states);
           }};
 }

@@ -6,14 +6,27 @@
 #include <type_traits>
 
 #include "plugrad/export.h"
-#include "plugrad/plugin_api/kernel_ir.h"
 
 namespace plugrad {
 
+/// The numbers of the dtypes up to F8E5M2 are those of the plugin ABI.
 enum class DType : uint8_t {
-#define PLUGRAD_DTYPE_ENUM(NAME, Pascal, number, size, text) Pascal = number,
-  PGR_DTYPES(PLUGRAD_DTYPE_ENUM)
-#undef PLUGRAD_DTYPE_ENUM
+  Void = 0,  ///< no value, e.g. of a store; no tensor has it
+  Bool = 1,
+  I8 = 2,
+  U8 = 3,
+  I16 = 4,
+  U16 = 5,
+  I32 = 6,
+  U32 = 7,
+  I64 = 8,
+  U64 = 9,
+  F16 = 10,
+  BF16 = 11,  ///< bfloat16: the upper half of an f32
+  F32 = 12,
+  F64 = 13,
+  F8E4M3 = 14,  ///< 4 bits of exponent, 3 of mantissa
+  F8E5M2 = 15,
   // Exist only in graphs: no buffer has them, and no plugin sees them.
   Index = 64,  ///< index arithmetic and integer literals ("weak int"), of a width that holds them
   WeakFloat = 65,  ///< float literals: promotion gives them the dtype of the other operand

@@ -11,9 +11,10 @@
 
 namespace plugrad {
 
-namespace engine {
+namespace detail {
+struct HandleAccess;
 struct KernelReport;
-}
+}  // namespace detail
 
 /// One loop of a kernel's AST.
 struct KernelRange {
@@ -26,9 +27,6 @@ struct KernelRange {
 /// share the report. Printing shows all members.
 class PLUGRAD_API Kernel {
  public:
-  explicit Kernel(std::shared_ptr<const engine::KernelReport> report)
-      : report_(std::move(report)) {}
-
   const std::string& name() const;          ///< a C identifier, unique by content
   const std::string& colored_name() const;  ///< with terminal colours: one for each kind of axis
   const std::string& device() const;        ///< "CPU:0"
@@ -41,7 +39,11 @@ class PLUGRAD_API Kernel {
   int64_t bytes() const;  ///< bytes of memory traffic that one launch needs at least
 
  private:
-  std::shared_ptr<const engine::KernelReport> report_;
+  friend struct detail::HandleAccess;
+  explicit Kernel(std::shared_ptr<const detail::KernelReport> report)
+      : report_(std::move(report)) {}
+
+  std::shared_ptr<const detail::KernelReport> report_;
 };
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Kernel& kernel);
 

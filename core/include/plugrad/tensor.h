@@ -26,9 +26,10 @@
 
 namespace plugrad {
 
-namespace engine {
+namespace detail {
+struct HandleAccess;
 struct TensorState;
-}
+}  // namespace detail
 namespace ir {
 class UOp;
 }
@@ -49,7 +50,6 @@ class PLUGRAD_API Tensor {
   template <class T>
     requires std::is_arithmetic_v<T>
   Tensor(std::initializer_list<T> values, std::string_view device) : Tensor(from(values, device)) {}
-  explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
   // Rebinds a named handle. Not for temporaries, where it would have no effect.
@@ -161,7 +161,6 @@ class PLUGRAD_API Tensor {
   DType dtype() const;
   std::string device() const;
   bool is_realized() const;
-  const std::shared_ptr<engine::TensorState>& state() const { return state_; }
   /// A tensor is no condition, because its value is not computed: `if (a > 0)` does not compile.
   template <class Use = void>
   explicit operator bool() const {
@@ -460,6 +459,7 @@ class PLUGRAD_API Tensor {
   Tensor to(std::string_view device) const;
 
  private:
+  friend struct detail::HandleAccess;
   struct Literal {};
   struct Number {
     DType dtype;  // Index, WeakFloat, Bool, or U64 for values beyond i64
@@ -477,13 +477,14 @@ class PLUGRAD_API Tensor {
               0.0, static_cast<int64_t>(value)};
   }
   Tensor(Literal, Number value);
+  explicit Tensor(std::shared_ptr<detail::TensorState> state) : state_(std::move(state)) {}
   static void require_row_length(int64_t length, int64_t first);
   int64_t read_count() const;
   void read_as(void* out, size_t count, DType dtype) const;
   void read_item(void* out, DType dtype) const;
   void read_converted(std::string_view function, void* out, size_t count, DType dtype) const;
 
-  std::shared_ptr<engine::TensorState> state_;
+  std::shared_ptr<detail::TensorState> state_;
 };
 
 /// "Tensor(512) f32 on CPU, lazy". Runs nothing.

@@ -28,7 +28,6 @@ namespace plugrad::ir {
 class PLUGRAD_API UOp {
  public:
   UOp() = default;  ///< no node
-  explicit UOp(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
   /// As constant(value).
   template <class T>
     requires std::is_arithmetic_v<T>
@@ -91,12 +90,12 @@ class PLUGRAD_API UOp {
   /// The tensor of this node. Errors: User if its graph contains kernel ops.
   Tensor tensor() const;
 
-  const std::shared_ptr<engine::TensorState>& state() const { return state_; }
-
  private:
+  friend struct detail::HandleAccess;
+  explicit UOp(std::shared_ptr<detail::TensorState> state) : state_(std::move(state)) {}
   static UOp make_constant(int64_t value, std::optional<DType> dtype);
   static UOp make_constant(double value, std::optional<DType> dtype);
-  std::shared_ptr<engine::TensorState> state_;
+  std::shared_ptr<detail::TensorState> state_;
 };
 
 PLUGRAD_API UOp operator+(const UOp& a, const UOp& b);

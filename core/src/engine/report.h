@@ -12,9 +12,9 @@ namespace plugrad {
 struct KernelAst;
 }
 
-namespace plugrad::engine {
+namespace plugrad::detail {
 
-/// One kernel of a plan.
+/// One kernel of a plan. Here because the public Kernel declares it.
 struct KernelReport {
   std::string device;
   std::string name;                 // C identifier
@@ -28,6 +28,12 @@ struct KernelReport {
   int64_t flops = 0, bytes = 0;
   std::shared_ptr<const KernelAst> planned;  // null for a user-written kernel
 };
+
+}  // namespace plugrad::detail
+
+namespace plugrad::engine {
+
+using detail::KernelReport;
 
 /// Counters since the process began or reset_statistics(); gauges show the current state.
 struct Statistics {

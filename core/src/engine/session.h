@@ -36,10 +36,11 @@ namespace plugrad::runtime {
 class Buffer;
 }
 
-namespace plugrad::engine {
+namespace plugrad::detail {
 
 /// The node that a Tensor (or a user's UOp) denotes: a root of the session's graph. Made by
-/// Session::make; its fields are accessed under a Session::Lock.
+/// Session::make; its fields are accessed under a Session::Lock. Here because the public handles
+/// declare it.
 struct TensorState : std::enable_shared_from_this<TensorState> {
   Id node = kNoId;
   uint32_t device = 0;         ///< where constants alone would be stored; 0: the default device
@@ -54,6 +55,12 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
 };
+
+}  // namespace plugrad::detail
+
+namespace plugrad::engine {
+
+using detail::TensorState;
 struct SessionState;
 struct KernelOptions;
 struct KernelRequest;

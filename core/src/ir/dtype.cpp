@@ -3,8 +3,15 @@
 
 #include <array>
 
+#include "plugrad/plugin_api/kernel_ir.h"
+
 namespace plugrad {
 namespace {
+
+#define PLUGRAD_SAME_NUMBER(NAME, Pascal, number, size, text) \
+  static_assert(static_cast<int>(DType::Pascal) == number, text " has another number in the ABI");
+PGR_DTYPES(PLUGRAD_SAME_NUMBER)
+#undef PLUGRAD_SAME_NUMBER
 
 struct Row {
   std::string_view name;

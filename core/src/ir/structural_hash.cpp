@@ -6,13 +6,15 @@
 
 #include <algorithm>
 
+#include "base/int128.h"
+
 namespace plugrad {
 namespace {
 
 // Folds the high and low half of the 128-bit product. The callers' constants keep operands from
 // being 0.
 uint64_t fold_product(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
+  const auto product = static_cast<Uint128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 

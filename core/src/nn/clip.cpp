@@ -5,6 +5,7 @@
 #include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/optim.h"
+#include "tensor/handles.h"
 
 namespace plugrad::optim {
 namespace {
@@ -46,7 +47,7 @@ Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm, do
   for (Tensor p : with_gradients(parameters))
     p.set_grad((wide_gradient(p) * scale.to(p.device())).cast(p.grad().dtype()));
   // Computed in the plan of the step, like the loss: reading it then needs no plan of its own.
-  engine::Session::current().note_loss(total.state());
+  engine::Session::current().note_loss(tensor::state_of(total));
   return total;
 }
 

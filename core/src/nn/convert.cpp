@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "jit/trace.h"
 #include "plugrad/nn/state.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad::nn {
@@ -10,12 +11,12 @@ namespace {
 /// Assigns `changed`, which may have another dtype or device, to the tensor itself, as a new leaf.
 void become(const Tensor& tensor, const Tensor& changed) {
   tensor::Recorder r("to");
-  engine::TensorState& state = *tensor.state();
+  engine::TensorState& state = *tensor::state_of(tensor);
   Id node = r.use(changed);
   node = r.graph().add(Op::Detach, r.dtype(node), {node});
   node = r.graph().add(Op::Contiguous, r.dtype(node), {node}, tensor::new_identity());
   r.session().assign(state, node);
-  state.device = changed.state()->device;
+  state.device = tensor::state_of(changed)->device;
   state.grad = nullptr;
 }
 

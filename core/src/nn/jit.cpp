@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "jit/calls.h"
 #include "plugrad/nn/training.h"
+#include "tensor/handles.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::vector<engine::StatePtr> states_of(const std::vector<Tensor>& tensors) {
   std::vector<engine::StatePtr> states;
   states.reserve(tensors.size());
-  for (const Tensor& t : tensors) states.push_back(t.state());
+  for (const Tensor& t : tensors) states.push_back(tensor::state_of(t));
   return states;
 }
 
@@ -35,7 +36,7 @@ Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
   });
   Flat results{{}, std::move(output.structure)};
   for (engine::StatePtr& state : output.tensors)
-    results.tensors.push_back(state ? Tensor(std::move(state)) : Tensor());
+    results.tensors.push_back(state ? tensor::tensor_of(std::move(state)) : Tensor());
   return results;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
+#include "tensor/handles.h"
 
 namespace plugrad::optim {
 namespace {
@@ -48,7 +49,7 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
             to_string(p.shape()));
   for (size_t i = 1; i < parameters_.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      require(parameters_[i].state() != parameters_[j].state(),
+      require(tensor::state_of(parameters_[i]) != tensor::state_of(parameters_[j]),
               "[optim] parameter {}, of shape {}, is given twice", i,
               to_string(parameters_[i].shape()));
   set_learning_rate(lr);

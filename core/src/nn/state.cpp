@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "io/safetensors.h"
 #include "plugrad/nn.h"
+#include "tensor/handles.h"
 
 namespace plugrad::nn {
 namespace {
@@ -129,8 +130,8 @@ void FieldCopies::separate_from(const FieldCopies& original) {
     if (!from[i]->defined()) continue;
     // The module is being copied and is not const; nested modules are separate already.
     Tensor& handle = *const_cast<Tensor*>(to[i]);
-    const bool is_shared = handle.state() == from[i]->state();
-    const auto [known, is_new] = copies.try_emplace(from[i]->state().get(), handle);
+    const bool is_shared = tensor::state_of(handle) == tensor::state_of(*from[i]);
+    const auto [known, is_new] = copies.try_emplace(tensor::state_of(*from[i]).get(), handle);
     if (is_new && is_shared) known->second = separate(handle);
     handle = known->second;
   }

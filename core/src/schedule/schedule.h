@@ -24,13 +24,13 @@ struct Options {
   uint32_t max_params = 64;    // limit on the buffers of one kernel
   // limit on an arena; a single larger value gets an arena of its own
   uint64_t max_buffer_bytes = UINT64_MAX;
-  bool plan_memory = true;         // intermediates share storage
-  bool share_kernels = true;       // values that can use the same loops share a kernel
-  cost::Machine machine;           // machine model that costs are computed for
-  std::vector<uint32_t> replaced;  // inputs, by number, that the plan's outputs will replace
+  bool plan_memory = true;           // intermediates share storage
+  bool share_kernels = true;         // values that can use the same loops share a kernel
+  cost::Machine machine{};           // machine model that costs are computed for
+  std::vector<uint32_t> replaced{};  // inputs, by number, that the plan's outputs will replace
   // Inputs, by number, ascending. A value that depends on them alone is computed once for many
   // runs.
-  std::vector<uint32_t> constants;
+  std::vector<uint32_t> constants{};
 };
 
 /// One value in memory while a plan runs.

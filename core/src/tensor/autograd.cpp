@@ -4,6 +4,7 @@
 #include "autodiff/gradient.h"
 #include "jit/trace.h"
 #include "tensor/function_gradient.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -91,8 +92,9 @@ void Tensor::set_grad(const Tensor& gradient) {
           "[set_grad] {} is not the shape {} of the tensor", to_string(gradient.shape()),
           to_string(shape()));
   if (gradient.defined()) r.use(gradient);
-  if (gradient.defined() && state_->grad) gradient.state()->backward = state_->grad->backward;
-  state_->grad = gradient.state();
+  if (gradient.defined() && state_->grad)
+    tensor::state_of(gradient)->backward = state_->grad->backward;
+  state_->grad = tensor::state_of(gradient);
 }
 
 void Tensor::zero_grad() {

@@ -5,6 +5,7 @@
 #include "ir/user.h"
 #include "jit/trace.h"
 #include "tensor/function_gradient.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 
@@ -38,7 +39,7 @@ class FunctionCaller {
   }
 
  private:
-  Tensor tensor(Id node) { return Tensor(r_.session().make(node)); }
+  Tensor tensor(Id node) { return tensor::tensor_of(r_.session().make(node)); }
 
   Id value(uint32_t output) const {
     return sources_[1 + call_->input_count + call_->saved_count + output];
@@ -75,8 +76,8 @@ class FunctionCaller {
 
   Id checked(size_t number, const Tensor& input, const Tensor& gradient) {
     Graph& g = r_.graph();
-    Id node = gradient.state()->node;
-    const Id source = input.state()->node;
+    Id node = tensor::state_of(gradient)->node;
+    const Id source = tensor::state_of(input)->node;
     const DType wanted = g[source].dtype;
     require(is_float(wanted),
             "[{}] backward returned a gradient for input {}, which is {}; only "
@@ -113,7 +114,8 @@ void require_defined(const std::string& name, const char* what,
 }
 
 void note_use(const Tensor& t) {
-  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(*t.state());
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
+    trace->use(*tensor::state_of(t));
 }
 
 /// The nodes of the tensors; literals are cast to the dtype in which they are stored.
@@ -121,7 +123,7 @@ std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
   std::vector<Id> nodes;
   for (const Tensor& t : tensors) {
     note_use(t);
-    const Id node = t.state()->node;
+    const Id node = tensor::state_of(t)->node;
     nodes.push_back(r.cast(node, strong(r.dtype(node))));
   }
   return nodes;
@@ -134,7 +136,8 @@ std::vector<Tensor> aliases(const std::string& name, const std::vector<Tensor>& 
   std::vector<Tensor> result;
   for (const Tensor& t : tensors) {
     note_use(t);
-    result.emplace_back(r.session().make(t.state()->node, t.state()->device));
+    result.push_back(tensor::tensor_of(
+        r.session().make(tensor::state_of(t)->node, tensor::state_of(t)->device)));
   }
   return result;
 }
@@ -164,7 +167,8 @@ std::vector<Tensor> bind_outputs(const std::shared_ptr<const CustomFunction>& fu
     const Id node = is_float(dtype)
                         ? r.graph().add(Op::Function, dtype, sources, function_arg(number, i))
                         : values[i];
-    results.emplace_back(r.session().make(node, outputs[i].state()->device));
+    results.push_back(
+        tensor::tensor_of(r.session().make(node, tensor::state_of(outputs[i])->device)));
   }
   return results;
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "jit/trace.h"
+#include "tensor/handles.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {
@@ -25,7 +26,7 @@ Id Recorder::use(const Tensor& tensor) {
       tensor.defined(),
       "[{}] a tensor is undefined; assign it a value first (a grad() has none before backward())",
       function_);
-  engine::TensorState& state = *tensor.state();
+  engine::TensorState& state = *tensor::state_of(tensor);
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
   if (device != 0 && device_ != 0 && device != device_)
@@ -40,7 +41,7 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
-  return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
+  return tensor_of(session_.make(node, device_ != 0 ? device_ : hint_));
 }
 
 Tensor own_handle(const Tensor& tensor) {

@@ -8,6 +8,7 @@
 #include "engine/report.h"
 #include "ir/round.h"
 #include "plugrad/device.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
@@ -140,7 +141,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   std::vector<engine::TensorState*> states;
   for (const Tensor& t : tensors) {
     require(t.defined(), "[realize] a tensor is undefined; assign it a value first");
-    states.push_back(t.state().get());
+    states.push_back(tensor::state_of(t).get());
   }
   Session::current().realize(
       states);  // not under a Lock: out of memory, the session may drop dead values
@@ -196,7 +197,8 @@ namespace {
 std::vector<Kernel> as_kernels(std::vector<engine::KernelReport> reports) {
   std::vector<Kernel> kernels;
   for (engine::KernelReport& report : reports)
-    kernels.emplace_back(std::make_shared<const engine::KernelReport>(std::move(report)));
+    kernels.push_back(
+        tensor::kernel_of(std::make_shared<const engine::KernelReport>(std::move(report))));
   return kernels;
 }
 

@@ -87,7 +87,8 @@ class SideBySide {
 void run_side_by_side(size_t count, uint32_t lanes, const std::function<RunOne()>& make_lane,
                       const std::function<bool(TestResult)>& take) {
   if (lanes > 1 && count > 1)
-    return SideBySide(count, make_lane).run(std::min<uint32_t>(lanes, count), take);
+    return SideBySide(count, make_lane)
+        .run(static_cast<uint32_t>(std::min<size_t>(lanes, count)), take);
   const RunOne run_one = make_lane();
   for (size_t number = 0; number < count; ++number) {
     std::optional<TestResult> result = run_one(number);

@@ -8,7 +8,7 @@
 namespace plugrad::render {
 namespace {
 
-using Wide = __int128;  // sums and products of 64-bit integers fit
+__extension__ using Wide = __int128;  // sums and products of 64-bit integers fit
 
 struct Range {
   Wide low = 0, high = 0;

@@ -43,10 +43,10 @@ void KernelWriter::write_turns(const OpenLoop& loop, const std::string& first) {
   for (uint32_t turn = 0; turn < turns; ++turn) {
     const std::string plus = turn == 0 ? "" : " + " + std::to_string(turn);
     line("{");
-    std::string counter = "const " + loop.type;
-    counter += " " + loop.name;
-    counter += " = " + first;
-    line(counter + plus + ";");
+    std::string constant = "const " + loop.type;
+    constant += " " + loop.name;
+    constant += " = " + first;
+    line(constant + plus + ";");
     body_ += text;
     line("}");
   }

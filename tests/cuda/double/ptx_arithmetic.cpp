@@ -86,10 +86,12 @@ struct MaxNan {
     return a != a ? a : b != b ? b : a > b ? a : b;
   }
 };
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
 struct MulHi {
   template <typename T>
   static T of(T a, T b) {
-    using Product = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    using Product = std::conditional_t<std::is_signed_v<T>, Int128, Uint128>;
     return static_cast<T>(static_cast<Product>(a) * b >> (sizeof(T) * 8));
   }
 };

@@ -3,6 +3,7 @@
 
 #include "ir/kernel_ast.h"
 #include "ir/range.h"
+#include "plugrad/plugin_api/kernel_ir.h"
 
 namespace plugrad::test {
 

@@ -8,6 +8,7 @@
 
 #include "engine/session.h"
 #include "oracle/evaluator.h"
+#include "tensor/handles.h"
 #include "unit/custom/message.h"
 
 namespace plugrad {
@@ -178,7 +179,7 @@ TEST(Function, adds_no_kernel) {
   EXPECT_EQ(cube()({x + 1})[0].schedule().size(), 1u);
   EXPECT_EQ((tenfold()({x})[0] * 2).schedule().size(), 1u);
   EXPECT_EQ(tenfold()({x})[0].schedule().size(), 0u);
-  EXPECT_EQ(oracle::evaluate(*tenfold()({x})[0].state()).size(), 16u);
+  EXPECT_EQ(oracle::evaluate(*tensor::state_of(tenfold()({x})[0])).size(), 16u);
 }
 
 TEST(Function, a_value_of_numbers_alone_is_one) {

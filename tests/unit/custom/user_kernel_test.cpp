@@ -7,6 +7,7 @@
 #include "engine/session.h"
 #include "oracle/evaluator.h"
 #include "plugrad/sdk/ir_builder.h"
+#include "tensor/handles.h"
 #include "unit/custom/message.h"
 
 namespace plugrad {
@@ -184,7 +185,7 @@ TEST(UserKernel, runs_where_its_inputs_are) {
 
 TEST(UserKernel, the_evaluator_says_that_it_does_not_know_it) {
   const Tensor y = as_ast(4)({Tensor::zeros({4})}, {{{4}}})[0];
-  EXPECT_THAT(message_of([&] { oracle::evaluate(*y.state()); }, ErrorKind::Unsupported),
+  EXPECT_THAT(message_of([&] { oracle::evaluate(*tensor::state_of(y)); }, ErrorKind::Unsupported),
               HasSubstr("a user's kernel is not evaluated"));
 }
 

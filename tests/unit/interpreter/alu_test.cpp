@@ -116,29 +116,32 @@ TEST(FloatRounding, EveryOperationRoundsToItsOwnFormat) {
 
 TEST(FloatRounding, FmaRoundsOnce) {
   const double e = std::ldexp(1, -12);
-  // (1+e)^2 = 1 + 2e + e^2; subtracting 1 + 2e leaves e^2, which a rounded product loses.
+  // (1+e)^2 = 1 + 2e + e^2; subtracting 1 + 2e leaves e^2, which a rounded product has lost.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F32, {1 + e, 1 + e, -(1 + 2 * e)}), e * e);
-  // 259 is midway between 258 and 260, which is even; the addend is too small for a double sum.
+  // 259 is half way between 258 and 260, which is even; the addend is far too small for a double
+  // sum.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, 0}), 260);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, -std::ldexp(1, -120)}), 258);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F16, {3, 683, -std::ldexp(1, -24)}), 2048);
 }
 
+__extension__ using Int128 = __int128;
+
 // An independent computation: exact 128-bit integers, scaled by 2^48.
 double exact_fma_f16(double a, double b, double c) {
   const double scale = std::ldexp(1.0, 24);
-  const __int128 sum = static_cast<__int128>(a * scale) * static_cast<__int128>(b * scale) +
-                       static_cast<__int128>(c * scale) * (__int128{1} << 24);
+  const Int128 sum = static_cast<Int128>(a * scale) * static_cast<Int128>(b * scale) +
+                     static_cast<Int128>(c * scale) * (Int128{1} << 24);
   // The nearest f16, found by trying both neighbours of an estimate.
   const double guess = static_cast<double>(sum) / scale / scale;
   const uint64_t bits = encode_float(PGR_DTYPE_F16, guess);
   double best = 0;
-  __int128 best_error = -1;
+  Int128 best_error = -1;
   uint64_t best_bits = 0;
   for (uint64_t candidate : {bits - 1, bits, bits + 1}) {
     const double value = decode_float(PGR_DTYPE_F16, candidate & 0xffff);
     if (!std::isfinite(value)) continue;
-    __int128 error = static_cast<__int128>(value * scale) * (__int128{1} << 24) - sum;
+    Int128 error = static_cast<Int128>(value * scale) * (Int128{1} << 24) - sum;
     if (error < 0) error = -error;
     const bool wins = best_error < 0 || error < best_error ||
                       (error == best_error && (candidate & 1) == 0 && (best_bits & 1) == 1);

@@ -78,7 +78,8 @@ TEST(Damage, TheKernelItselfRuns) {
 
 TEST(Damage, AnyDamageIsAnErrorOrRuns) {
   const std::vector<std::byte> good = rich_kernel();
-  std::mt19937 random(7);
+  std::mt19937 generator(7);
+  const auto random = [&] { return static_cast<uint32_t>(generator()); };
   int ran = 0, refused = 0;
   for (int round = 0; round < 20000; ++round) {
     std::vector<std::byte> block = good;

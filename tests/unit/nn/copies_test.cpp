@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "plugrad/plugrad.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 namespace {
@@ -41,7 +42,8 @@ void expect_independent(const Module& a, const Module& b) {
   const Values before = values_of(first);
   for (size_t i = 0; i < first.size(); ++i) {
     EXPECT_EQ(first[i].first, second[i].first);
-    EXPECT_NE(first[i].second.state(), second[i].second.state()) << first[i].first;
+    EXPECT_NE(tensor::state_of(first[i].second), tensor::state_of(second[i].second))
+        << first[i].first;
     EXPECT_EQ(first[i].second.requires_grad(), second[i].second.requires_grad());
     Tensor changed = second[i].second;
     changed.assign(changed + 1);
@@ -93,8 +95,8 @@ TEST(Copies, KeepTiedWeightsTied) {
   Tied tied;
   tied.out.weight = tied.in.weight;
   const Tied copy = tied;
-  EXPECT_EQ(copy.out.weight.state(), copy.in.weight.state());
-  EXPECT_NE(copy.out.weight.state(), tied.out.weight.state());
+  EXPECT_EQ(tensor::state_of(copy.out.weight), tensor::state_of(copy.in.weight));
+  EXPECT_NE(tensor::state_of(copy.out.weight), tensor::state_of(tied.out.weight));
 }
 
 TEST(Copies, MovingKeepsTheTensors) {
@@ -103,9 +105,9 @@ TEST(Copies, MovingKeepsTheTensors) {
   static_assert(std::is_nothrow_move_constructible_v<nn::Sequential>);
   static_assert(std::is_nothrow_move_constructible_v<Net>);
   Net net;
-  const auto state = net.rest[1].linear.weight.state();
+  const auto state = tensor::state_of(net.rest[1].linear.weight);
   const Net moved = std::move(net);
-  EXPECT_EQ(moved.rest[1].linear.weight.state(), state);
+  EXPECT_EQ(tensor::state_of(moved.rest[1].linear.weight), state);
 }
 
 struct Early {

@@ -9,6 +9,7 @@
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"
 #include "scratch_folder.h"
+#include "tensor/handles.h"
 
 using namespace plugrad;
 using testing::ElementsAre;
@@ -75,7 +76,7 @@ TEST(Sequential, NamesStateByPlaceAndTakesLambdas) {
   Tensor weight = nn::state_dict(small)[0].second;
   weight.assign(Tensor::from<float>({{3, 3}}));
   expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {4, 4});
-  EXPECT_EQ(nn::Sequential()(layer.weight).state(), layer.weight.state());
+  EXPECT_EQ(tensor::state_of(nn::Sequential()(layer.weight)), tensor::state_of(layer.weight));
 }
 
 TEST(Sequential, TakesFunctionsByTheirNameThatHaveSeveralForms) {

@@ -8,6 +8,7 @@
 
 #include "oracle/alu.h"
 #include "plugrad/error.h"
+#include "plugrad/plugin_api/kernel_ir.h"
 
 using namespace plugrad;
 using oracle::Array;

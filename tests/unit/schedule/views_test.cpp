@@ -16,7 +16,7 @@ using Dims = TensorBuilder::Dims;
 
 struct Chain {
   std::mt19937& random;
-  Graph g;
+  Graph g{};
   Shapes shapes{g};
   TensorBuilder build{g, shapes, RuleSet::Strict};
   oracle::Array leaf{DType::F32, {}, {}};

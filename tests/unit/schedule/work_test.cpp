@@ -174,13 +174,13 @@ TEST(Work, UnrolledCells) {
 TEST(Work, SumsOverStepsOfLargeValues) {
   const auto sum = [](Tensors& t, int n) {
     const Id x = t.buffer({256, 256});
-    Id y = x, sum = x;
+    Id y = x, total = x;
     for (int i = 0; i < n; ++i) {
       const Id shared = t.exp(t.exp(t.exp(y)));
       y = t.contiguous(t.times(shared, 0.999));
-      sum = t.add(sum, shared);
+      total = t.add(total, shared);
     }
-    return sum;
+    return total;
   };
   expect_linear(sum, 50, 4'000, 700);  // at most a kernel of 1,000 instructions per value
 }

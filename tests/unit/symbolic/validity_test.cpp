@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/kernel_ast.h"
+#include "plugrad/plugin_api/kernel_ir.h"
 #include "symbolic/symbolic.h"
 #include "unit/symbolic/random_expression.h"
 

@@ -12,6 +12,7 @@
 
 #include "oracle/evaluator.h"
 #include "plugrad/plugrad.h"
+#include "tensor/handles.h"
 
 namespace plugrad {
 
@@ -19,7 +20,7 @@ inline std::vector<double> values(const Tensor& t) {
   static const bool runs = std::getenv("PLUGRAD_TEST_RUNS") != nullptr;
   if (runs) return t.to_vector<double>();
   try {
-    const oracle::Array array = oracle::evaluate(*t.state());
+    const oracle::Array array = oracle::evaluate(*tensor::state_of(t));
     std::vector<double> result;
     for (size_t i = 0; i < array.size(); ++i) result.push_back(array.real(i));
     return result;

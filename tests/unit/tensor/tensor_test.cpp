@@ -261,7 +261,8 @@ TEST(Random, ComesInItsRangesAndDiffersFromCallToCall) {
   for (double v : a) mean += v / 1000;
   EXPECT_NEAR(mean, 0.5, 0.15);
   const std::vector<double> dice = values(Tensor::randint({600}, -1, 2));
-  for (double face : {-1.0, 0.0, 1.0}) EXPECT_NEAR(std::ranges::count(dice, face), 200, 60);
+  for (double face : {-1.0, 0.0, 1.0})
+    EXPECT_THAT(std::ranges::count(dice, face), testing::AllOf(testing::Ge(140), testing::Le(260)));
   const std::vector<double> normal = values(Tensor::randn({2000}));
   double square = 0;
   for (double v : normal) square += v * v / 2000;
@@ -276,7 +277,7 @@ TEST(Random, DropoutKeepsTheMean) {
   const Tensor x = Tensor::ones({1000});
   const std::vector<double> y = values(x.dropout(0.25));
   EXPECT_THAT(y, testing::Each(testing::AnyOf(0.0, testing::DoubleNear(1 / 0.75, 1e-6))));
-  EXPECT_NEAR(std::ranges::count(y, 0.0), 250, 60);
+  EXPECT_THAT(std::ranges::count(y, 0.0), testing::AllOf(testing::Ge(190), testing::Le(310)));
   expect_values(x.dropout(0.5, false), std::vector<double>(1000, 1.0));
   EXPECT_EQ(error_of([&] { x.dropout(1.5); }), "[dropout] the probability is 1.5, not in [0, 1]");
 }

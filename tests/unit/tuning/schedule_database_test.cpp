@@ -30,7 +30,7 @@ ScheduleRecord record(const std::string& kernel, const std::string& list,
 class SearchDatabase : public testing::Test {
  protected:
   SearchDatabase() {
-    set_log_sink([](std::string_view text, void* to) { *static_cast<std::string*>(to) += text; },
+    set_log_sink([](std::string_view line, void* to) { *static_cast<std::string*>(to) += line; },
                  &log);
   }
   ~SearchDatabase() override { set_log_sink(nullptr, nullptr); }

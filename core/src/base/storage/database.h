@@ -60,11 +60,11 @@ class Statement {
 class Database {
  public:
   struct Description {
-    std::string purpose;  // for messages, e.g. "kernel cache"
-    std::string without;  // the consequence of doing without it, for messages
-    std::string schema;   // SQL that creates missing tables
-    int version;          // of the schema; files of other versions are left alone
-    bool is_trusted;      // its contents are executed: refuse a file that others can write
+    std::string purpose{};    // for messages, e.g. "kernel cache"
+    std::string without{};    // the consequence of doing without it, for messages
+    std::string schema{};     // SQL that creates missing tables
+    int version = 0;          // of the schema; files of other versions are left alone
+    bool is_trusted = false;  // its contents are executed: refuse a file that others can write
   };
 
   /// Opens the file on first use. An empty path disables the database. In the cache directory,

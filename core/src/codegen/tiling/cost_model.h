@@ -216,7 +216,7 @@ class CostModel {
 bool is_too_much_code(const CostModel& model, const Tile& tile);
 
 struct Prediction {
-  TileCycles cycles;     // of all stores, on one core
+  TileCycles cycles{};   // of all stores, on one core
   double registers = 0;  // live vectors in the store with most
   double busy = 1;       // threads that have work
   double idle = 1;       // available threads or work-items over those with work

@@ -72,11 +72,10 @@ class LoopRun {
         static_cast<int64_t>(source(body_.states).size_bytes() / body_.stepped[0].stride_bytes());
     if (!body_.is_counted) return most;
     const uint32_t count = params_[body_.count_param()];
-    int32_t number = 0;
     if (!values_.empty() && values_[count] && values_[count]->size)
-      number = values_[count]->size->wait().number;
-    else
-      outer_[count]->copy_out(&number, sizeof number);
+      return std::clamp<int64_t>(values_[count]->size->wait().number, 0, most);
+    int32_t number = 0;
+    outer_[count]->copy_out(&number, sizeof number);
     return std::clamp<int64_t>(number, 0, most);
   }
 

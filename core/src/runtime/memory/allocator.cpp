@@ -26,7 +26,7 @@ void log_event(const std::string& device, const char* event, std::uint64_t bytes
 
 std::uint64_t size_class(std::uint64_t size_bytes) {
   if (size_bytes <= kSmallestClass) return kSmallestClass;
-  int top_bit = std::bit_width(size_bytes) - 1;
+  const auto top_bit = std::bit_width(size_bytes) - 1;
   std::uint64_t step = std::uint64_t{1} << (top_bit - 4);
   if (size_bytes > UINT64_MAX - step) return size_bytes;
   return (size_bytes + step - 1) / step * step;

@@ -42,7 +42,7 @@ class Limiter {
       set_of_[id] = add_copy(largest);
     else
       set_of_[id] = set_of_[largest];
-    if (!is_last) is_shared_[set_of_[id]] |= largest != kNoId && more.empty() ? 1 : 0;
+    if (!is_last && largest != kNoId && more.empty()) is_shared_[set_of_[id]] = 1;
     std::vector<Id>& own = sets_[set_of_[id]];
     for (Id leaf : more) own.insert(std::ranges::lower_bound(own, leaf), leaf);
     return true;

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/int128.h"
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 
@@ -40,11 +42,11 @@ Bound bound_of(const Tensor& scalar) {
 constexpr int64_t kTooMany = INT64_MAX;  // elements; checked_count refuses it
 
 int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
-  const __int128 way = static_cast<__int128>(last) - first, step = by;
-  const __int128 count = way / step + (way % step != 0 ? 1 : 0);
+  const Int128 way = static_cast<Int128>(last) - first, step = by;
+  const Int128 count = way / step + (way % step != 0 ? 1 : 0);
   return (way < 0) != (step < 0) || way == 0
              ? 0
-             : static_cast<int64_t>(std::min<__int128>(count, kTooMany));
+             : static_cast<int64_t>(std::min<Int128>(count, kTooMany));
 }
 
 int64_t real_steps(double first, double last, double by) {
@@ -56,8 +58,7 @@ int64_t real_steps(double first, double last, double by) {
 Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t count, DType stored) {
   require(std::abs(first.real) <= 0x1p63 && std::abs(by.real) <= 0x1p63,
           "[arange] {} and steps of {} are beyond i64", first.real, by.real);
-  const __int128 end =
-      first.whole + static_cast<__int128>(by.whole) * std::max<int64_t>(count - 1, 0);
+  const Int128 end = first.whole + static_cast<Int128>(by.whole) * std::max<int64_t>(count - 1, 0);
   const auto last = static_cast<int64_t>(end);
   if (count > 0)
     for (int64_t value : {first.whole, last})
@@ -101,7 +102,7 @@ Tensor Tensor::full_like(const Tensor& scalar, std::optional<DType> dtype) const
   Recorder r("full_like");
   const Tensor filled = full(shape(), scalar, dtype.value_or(this->dtype()));
   const Id own = r.use(*this);
-  return r.done(r.like(filled.state()->node, own));
+  return r.done(r.like(tensor::state_of(filled)->node, own));
 }
 Tensor Tensor::zeros_like(std::optional<DType> dtype) const {
   return full_like(0, dtype);
@@ -123,19 +124,17 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   const Bound first = bound_of(start), last = bound_of(stop), by = bound_of(step);
   require(by.real != 0 && std::isfinite((last.real - first.real) / by.real),
           "[arange] from {} to {} by {} never ends", first.real, last.real, by.real);
-  const DType dtype = tensor::dtype_or("arange", wanted, DType::Void);
-  const bool to_whole = wanted && !is_float(dtype);
+  const DType stored = tensor::dtype_or(
+      "arange", wanted, strong(promote(promote(start.dtype(), stop.dtype()), step.dtype())));
+  const bool to_whole = wanted && !is_float(stored);
   require(!to_whole || (std::trunc(first.real) == first.real && std::trunc(by.real) == by.real),
-          "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
+          "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(stored),
           by.real, first.real);
   r.place(device_number(r, device));
   const bool are_whole = first.is_whole && last.is_whole && by.is_whole;
   const int64_t count = are_whole ? whole_steps(first.whole, last.whole, by.whole)
                                   : real_steps(first.real, last.real, by.real);
   checked_count("arange", {count});
-  DType stored = dtype;
-  if (stored == DType::Void)
-    stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
   if (!is_float(stored)) return whole_range(r, first, by, count, stored);
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
   Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));

@@ -11,6 +11,7 @@
 #include "ir/round.h"
 #include "jit/trace.h"
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/index/check_indices.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -67,7 +68,7 @@ Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
   const Tensor key =
       Tensor::from_bytes(std::as_bytes(std::span(words_of_key)), {2}, DType::U32, device);
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
-    trace->drew_random(key.state()->node, before, key_at);
+    trace->drew_random(tensor::state_of(key)->node, before, key_at);
   return key;
 }
 

@@ -7,6 +7,7 @@
 #include "ir/user.h"
 #include "jit/trace.h"
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
@@ -21,12 +22,12 @@ using engine::IndexRange;
 bool is_checked_by_host(std::string_view function, const Tensor& indices, const IndexRange& range) {
   Recorder r(function);
   r.use(indices);
-  if (const auto bytes = r.session().peek(*indices.state())) {
+  if (const auto bytes = r.session().peek(*state_of(indices))) {
     range.require_of(*bytes);
     return true;
   }
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
-    trace->check(*indices.state(), range);
+    trace->check(*state_of(indices), range);
   return false;
 }
 

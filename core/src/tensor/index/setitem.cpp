@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
@@ -133,7 +134,7 @@ struct IndexedTensor::Target {
     }
     std::shared_ptr<engine::TensorState> state = base.lock();
     require(state != nullptr, "[setitem] the indexed tensor is gone");
-    Tensor(std::move(state)).set_index(indices, value);
+    tensor::tensor_of(std::move(state)).set_index(indices, value);
   }
 };
 

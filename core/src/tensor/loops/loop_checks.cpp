@@ -4,6 +4,7 @@
 #include "ir/user.h"
 #include "plugrad/functional.h"
 #include "plugrad/operators.h"
+#include "tensor/handles.h"
 #include "tensor/index/index.h"
 
 namespace plugrad::tensor {
@@ -17,7 +18,7 @@ class Unchecked {
   Unchecked(Recorder& r, const LoopStep& step, std::span<const Id> roots)
       : r_(r), new_id_(r.graph().size(), kNoId), depends_(new_id_.size()), is_used_(depends_) {
     for (const auto* part : {&step.states, &step.inputs, &step.captured})
-      for (const Tensor& t : *part) depends_[memory_of(t).state()->node] = true;
+      for (const Tensor& t : *part) depends_[state_of(memory_of(t))->node] = true;
     Reachable reachable;
     const std::vector<Id> nodes = reachable.from(r.graph(), roots);
     find_used(nodes, roots);
@@ -95,11 +96,11 @@ std::vector<LoopCheck> take_checks(LoopStep& step) {
   if (r.session().index_ranges().empty()) return {};
   std::vector<Id> roots;
   for (const auto* part : {&step.next_states, &step.outputs, &step.terms})
-    for (const Tensor& t : *part) roots.push_back(t.state()->node);
+    for (const Tensor& t : *part) roots.push_back(state_of(t)->node);
   const Unchecked without(r, step, roots);
   if (without.checks().empty()) return {};
   for (auto* part : {&step.next_states, &step.outputs, &step.terms})
-    for (Tensor& t : *part) t = r.done(without(t.state()->node));
+    for (Tensor& t : *part) t = r.done(without(state_of(t)->node));
   for (const Id report : without.reports()) step.outputs.push_back(r.done(report));
   return without.checks();
 }

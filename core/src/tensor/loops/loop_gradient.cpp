@@ -9,6 +9,7 @@
 #include "plugrad/operators.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/function_gradient.h"
+#include "tensor/handles.h"
 #include "tensor/loops/loop_checks.h"
 #include "tensor/loops/loop_products.h"
 
@@ -68,7 +69,7 @@ Tensors gradients_of(const Tensor& loss, const Tensors& targets) {
   Recorder r(kName);
   const Id node = r.use(loss);
   std::vector<Id> ids;
-  for (const Tensor& target : targets) ids.push_back(target.state()->node);
+  for (const Tensor& target : targets) ids.push_back(tensor::state_of(target)->node);
   autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
                             tensor::function_gradient(r), r.extents()};
   const Id seed = r.graph().constant(r.dtype(node), int64_t{1});
@@ -240,8 +241,9 @@ class BackwardLoop {
   }
 
   size_t output_of(const Tensor& value) {
-    const auto same = std::ranges::find_if(
-        step_.outputs, [&](const Tensor& t) { return t.state()->node == value.state()->node; });
+    const auto same = std::ranges::find_if(step_.outputs, [&](const Tensor& t) {
+      return tensor::state_of(t)->node == tensor::state_of(value)->node;
+    });
     const auto at = static_cast<size_t>(same - step_.outputs.begin());
     if (same == step_.outputs.end()) step_.outputs.push_back(value);
     return at;
@@ -252,7 +254,7 @@ class BackwardLoop {
     const Tensors factors = tensor::factors_of(gradient);
     const auto is_captured = [&](const Tensor& factor) {
       return std::ranges::any_of(step_.captured, [&](const Tensor& own) {
-        return tensor::memory_of(own).state()->node == factor.state()->node;
+        return tensor::state_of(tensor::memory_of(own))->node == tensor::state_of(factor)->node;
       });
     };
     if (factors.empty() || std::ranges::any_of(factors, is_captured)) return false;
@@ -261,7 +263,7 @@ class BackwardLoop {
     asked_.emplace_back(input, [gradient, arrays](const LoopArrays& all) {
       return tensor::summed(gradient, [&](const Tensor& factor) {
         for (const auto& [own, array] : arrays)
-          if (own.state()->node == factor.state()->node) return array(all);
+          if (tensor::state_of(own)->node == tensor::state_of(factor)->node) return array(all);
         fail(ErrorKind::Internal, "[scan] a factor has no array");
       });
     });
@@ -271,7 +273,8 @@ class BackwardLoop {
   /// A factor's values in all steps: an input of the loop if there is one, else a new output.
   std::function<Tensor(const LoopArrays&)> array_of(const Tensor& factor) {
     const auto is_factor = [&](const Tensor& placeholder) {
-      return tensor::memory_of(placeholder).state()->node == factor.state()->node;
+      return tensor::state_of(tensor::memory_of(placeholder))->node ==
+             tensor::state_of(factor)->node;
     };
     const AxisSize length = length_;
     for (size_t i = 0; i < step_.inputs.size(); ++i)

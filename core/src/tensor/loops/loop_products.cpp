@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugrad/operators.h"
+#include "tensor/handles.h"
 
 namespace plugrad::tensor {
 namespace {
@@ -137,7 +138,7 @@ class OverSteps {
 
 std::vector<Tensor> factors_of(const Tensor& term) {
   Recorder r("scan");
-  const Term parsed(r, term.state()->node);
+  const Term parsed(r, state_of(term)->node);
   std::vector<Tensor> factors;
   if (!parsed.is_contraction()) return factors;
   for (const Id id : parsed.factors()) {
@@ -149,7 +150,7 @@ std::vector<Tensor> factors_of(const Tensor& term) {
 
 Tensor summed(const Tensor& term, const std::function<Tensor(const Tensor&)>& array) {
   Recorder r("scan");
-  return OverSteps(r, array).sum(term.state()->node);
+  return OverSteps(r, array).sum(state_of(term)->node);
 }
 
 }  // namespace plugrad::tensor

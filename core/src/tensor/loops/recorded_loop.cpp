@@ -4,6 +4,7 @@
 
 #include "engine/execute/loop_body.h"
 #include "ir/user.h"
+#include "tensor/handles.h"
 
 namespace plugrad::tensor {
 namespace {
@@ -80,7 +81,7 @@ class Substitution {
 
 std::vector<Id> nodes_of(const std::vector<Tensor>& tensors) {
   std::vector<Id> nodes;
-  for (const Tensor& t : tensors) nodes.push_back(t.state()->node);
+  for (const Tensor& t : tensors) nodes.push_back(state_of(t)->node);
   return nodes;
 }
 
@@ -133,7 +134,7 @@ class LoopCall {
   void give(const std::vector<Tensor>& states, const std::vector<Tensor>& inputs,
             const std::vector<Tensor>& captured) {
     for (size_t i = 0; i < states.size(); ++i) {
-      nodes_.states.push_back(stored(r_, step_.states[i].state()->node));
+      nodes_.states.push_back(stored(r_, state_of(step_.states[i])->node));
       const Id first = r_.use(whole(states[i], 0));
       sources_.push_back(r_.cast(first, r_.dtype(nodes_.states.back())));
     }
@@ -141,12 +142,12 @@ class LoopCall {
     const bool any = std::ranges::any_of(step_.inputs, needed);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (any ? !is_needed(step_.inputs[i]) : i > 0) continue;
-      nodes_.stepped.push_back(stored(r_, step_.inputs[i].state()->node));
+      nodes_.stepped.push_back(stored(r_, state_of(step_.inputs[i])->node));
       sources_.push_back(r_.use(spread(whole(inputs[i], 0))));
     }
     for (size_t i = 0; i < captured.size(); ++i) {
       if (!is_needed(step_.captured[i])) continue;
-      nodes_.captured.push_back(stored(r_, step_.captured[i].state()->node));
+      nodes_.captured.push_back(stored(r_, state_of(step_.captured[i])->node));
       sources_.push_back(r_.use(whole(captured[i], 0)));
     }
   }
@@ -168,7 +169,7 @@ class LoopCall {
 
  private:
   bool is_needed(const Tensor& placeholder) {
-    return std::ranges::binary_search(reached_, stored(r_, placeholder.state()->node));
+    return std::ranges::binary_search(reached_, stored(r_, state_of(placeholder)->node));
   }
 
   void put_form(DType dtype, const Shape& shape) {
@@ -240,7 +241,7 @@ Tensor placeholder_like(const Tensor& like, size_t skipped, uint32_t of_constant
 
 Tensor memory_of(const Tensor& placeholder) {
   Recorder r("scan");
-  return r.done(stored(r, placeholder.state()->node));
+  return r.done(stored(r, state_of(placeholder)->node));
 }
 
 std::vector<Tensor> close(std::string_view function, LoopStep& step) {
@@ -256,13 +257,13 @@ std::vector<Tensor> close(std::string_view function, LoopStep& step) {
     const uint32_t device = device_of(r, placeholders);
     std::vector<Id> own;
     for (const Id id : found) {
-      replaced.emplace_back(r.session().make(id));
+      replaced.push_back(tensor_of(r.session().make(id)));
       step.captured.push_back(placeholder_like(replaced.back(), 0, device));
-      own.push_back(step.captured.back().state()->node);
+      own.push_back(state_of(step.captured.back())->node);
     }
     const Substitution substitute(r, found, own, roots);
     for (auto* part : {&step.next_states, &step.outputs, &step.terms})
-      for (Tensor& t : *part) t = r.done(substitute(t.state()->node));
+      for (Tensor& t : *part) t = r.done(substitute(state_of(t)->node));
   }
 }
 

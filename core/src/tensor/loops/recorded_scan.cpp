@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plugrad/scan.h"
+#include "tensor/handles.h"
 #include "tensor/loops/loop_gradient.h"
 
 namespace plugrad {
@@ -30,8 +31,9 @@ void check_arguments(const ScanStep& step, const Tensors& state, const Tensors& 
   const AxisSize length = tensor::axis_size(inputs[0], 0);
   for (size_t i = 1; i < inputs.size(); ++i) {
     const AxisSize own = tensor::axis_size(inputs[i], 0);
-    const bool is_same = inputs[i].size(0) == inputs[0].size(0) && own.varies == length.varies &&
-                         (!own.varies || own.count.state()->node == length.count.state()->node);
+    const bool is_same =
+        inputs[i].size(0) == inputs[0].size(0) && own.varies == length.varies &&
+        (!own.varies || tensor::state_of(own.count)->node == tensor::state_of(length.count)->node);
     require(is_same, "[scan] input {} is {}, input 0 {}: their first axes differ in size", i,
             tensor::shown_shape(inputs[i]), tensor::shown_shape(inputs[0]));
   }
@@ -114,8 +116,9 @@ std::vector<size_t> share_outputs(LoopStep& step) {
   Tensors all = step.next_states;
   std::vector<size_t> numbers;
   for (const Tensor& output : step.outputs) {
-    const auto same = std::ranges::find_if(
-        all, [&](const Tensor& t) { return t.state()->node == output.state()->node; });
+    const auto same = std::ranges::find_if(all, [&](const Tensor& t) {
+      return tensor::state_of(t)->node == tensor::state_of(output)->node;
+    });
     numbers.push_back(static_cast<size_t>(same - all.begin()));
     if (same == all.end()) all.push_back(output);
   }

@@ -9,6 +9,7 @@
 #include "ir/text/printer.h"
 #include "plugrad/uop.h"
 #include "rewrite/rewrite.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad::ir {
@@ -140,11 +141,11 @@ struct PatternMatcher::State {
   static Id called(const Entry& entry, const plugrad::Match& m) {
     engine::Session& session = engine::Session::current();
     Match match;
-    match.root_ = UOp(session.make(m.root));
+    match.root_ = tensor::uop_of(session.make(m.root));
     for (size_t i = 0; i < entry.names.size(); ++i)
-      match.bound_.emplace_back(entry.names[i], UOp(session.make(m.bound[i])));
+      match.bound_.emplace_back(entry.names[i], tensor::uop_of(session.make(m.bound[i])));
     const UOp result = entry.given.function(match);
-    return result.defined() ? result.state()->node : kNoMatch;
+    return result.defined() ? tensor::state_of(result)->node : kNoMatch;
   }
 };
 
@@ -161,17 +162,17 @@ UOp PatternMatcher::apply(const UOp& node) const {
   tensor::Recorder r("apply");
   require(node.defined(), "[apply] the UOp is undefined; assign it a node first");
   uint32_t rule = 0;
-  const Id to = state_->table.apply(r.graph(), node.state()->node, state_.get(), rule);
-  return to == kNoMatch ? UOp() : UOp(r.session().make(to));
+  const Id to = state_->table.apply(r.graph(), tensor::state_of(node)->node, state_.get(), rule);
+  return to == kNoMatch ? UOp() : tensor::uop_of(r.session().make(to));
 }
 
 UOp PatternMatcher::rewrite(const UOp& node) const {
   tensor::Recorder r("rewrite");
   require(node.defined(), "[rewrite] the UOp is undefined; assign it a node first");
   try {
-    const Id to = plugrad::rewrite(r.graph(), node.state()->node, state_->table,
+    const Id to = plugrad::rewrite(r.graph(), tensor::state_of(node)->node, state_->table,
                                    {.fixpoint = true, .context = state_.get()});
-    return UOp(r.session().make(to));
+    return tensor::uop_of(r.session().make(to));
   } catch (const Error& error) {  // from the driver: rules that do not terminate are a user error
     if (error.kind() != ErrorKind::Internal) throw;
     throw Error(ErrorKind::User, error.what());

@@ -10,6 +10,7 @@
 #include "ir/text/printer.h"
 #include "ir/verifier.h"
 #include "symbolic/symbolic.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad::ir {
@@ -27,7 +28,7 @@ Graph& graph() {
 
 Id node_of(const UOp& node, const char* function) {
   require(node.defined(), "[{}] a UOp is undefined; assign it a node first", function);
-  return node.state()->node;
+  return tensor::state_of(node)->node;
 }
 std::vector<Id> nodes_of(const std::vector<UOp>& nodes, const char* function) {
   std::vector<Id> ids;
@@ -35,7 +36,7 @@ std::vector<Id> nodes_of(const std::vector<UOp>& nodes, const char* function) {
   return ids;
 }
 UOp handle(Id id) {
-  return UOp(session().make(id));
+  return tensor::uop_of(session().make(id));
 }
 
 Op op_named(std::string_view name) {
@@ -281,7 +282,7 @@ Tensor UOp::tensor() const {
   const Id id = node_of(*this, "tensor");
   as_user_error([&] { verify(graph(), id, Spec::Tensor, "tensor()"); });
   require(graph()[id].op != Op::Sink, "[tensor] a sink has no value; take its sources");
-  return Tensor(session().make(id));
+  return tensor::tensor_of(session().make(id));
 }
 
 // clang-format off
@@ -305,7 +306,7 @@ namespace plugrad {
 
 ir::UOp Tensor::uop() const {
   tensor::Recorder r("uop");
-  return ir::UOp(r.session().make(r.use(*this), state_->device));
+  return tensor::uop_of(r.session().make(r.use(*this), state_->device));
 }
 
 }  // namespace plugrad

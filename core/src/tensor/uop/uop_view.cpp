@@ -3,6 +3,7 @@
 
 #include "ir/text/printer.h"
 #include "plugrad/uop.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad::ir {
@@ -16,7 +17,7 @@ Graph& graph() {
 
 Id node_of(const UOp& node, const char* function) {
   require(node.defined(), "[{}] a UOp is undefined; assign it a node first", function);
-  return node.state()->node;
+  return tensor::state_of(node)->node;
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ std::vector<UOp> UOp::sources() const {
   const Lock lock;
   std::vector<UOp> result;
   for (Id s : graph().sources(node_of(*this, "sources")))
-    result.push_back(UOp(engine::Session::current().make(s)));
+    result.push_back(tensor::uop_of(engine::Session::current().make(s)));
   return result;
 }
 
@@ -96,7 +97,7 @@ std::string UOp::to_string() const {
 bool operator==(const UOp& a, const UOp& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
   const Lock lock;
-  return a.state()->node == b.state()->node;
+  return tensor::state_of(a)->node == tensor::state_of(b)->node;
 }
 
 std::ostream& operator<<(std::ostream& out, const UOp& node) {

@@ -16,6 +16,7 @@
 #include "runtime/discovery/selection.h"
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
+#include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -199,7 +200,7 @@ engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
     check_block(kernel, forms, code);
   }
   if (kernel.ast.defined())
-    code.ast = checked_ast(kernel.name, r.graph(), kernel.ast.state()->node, forms);
+    code.ast = checked_ast(kernel.name, r.graph(), tensor::state_of(kernel.ast)->node, forms);
   return code;
 }
 

@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint64_t kCount = 256;
+constexpr uint32_t kCount = 256;
 
 // Appends results to the output; the expected values follow in the same order.
 class Results {
