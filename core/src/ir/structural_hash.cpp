@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "base/int128.h"
-
 namespace plugrad {
 namespace {
+
+__extension__ using Uint128 = unsigned __int128;
 
 // Folds the high and low half of the 128-bit product. The callers' constants keep operands from
 // being 0.

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "base/check.h"
-#include "base/int128.h"
 
 namespace plugrad::data {
 
@@ -91,6 +90,7 @@ void Batches::Iterator::start_pass() {
   // std::shuffle differs between standard libraries; the generator does not.
   std::mt19937_64 random(options.seed + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(pass_));
   for (size_t i = order_.size(); i > 1; --i) {
+    __extension__ using Uint128 = unsigned __int128;
     auto j = static_cast<size_t>(static_cast<Uint128>(random()) * i >> 64);
     std::swap(order_[i - 1], order_[j]);
   }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "base/int128.h"
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
@@ -16,6 +15,8 @@ using tensor::checked_count;
 using tensor::Recorder;
 
 namespace {
+
+__extension__ using Int128 = __int128;
 
 uint32_t device_number(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);

@@ -87,8 +87,8 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
       return {Index::Kind::Slice, resolve_slice(index.slice, size)};
     case Index::Kind::List: {
       std::vector<int32_t> indices;
-      for (int64_t number : index.list)
-        indices.push_back(static_cast<int32_t>(checked_index(number, axis, x)));
+      for (int64_t item : index.list)
+        indices.push_back(static_cast<int32_t>(checked_index(item, axis, x)));
       require(size <= INT32_MAX, "[index] axis {} of {} is too long for a list; use a tensor", axis,
               to_string(x.shape()));
       return {Index::Kind::Tensor, whole, Tensor::from(indices, x.device())};
