@@ -47,4 +47,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   return best;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace plugrad

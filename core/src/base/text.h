@@ -1,4 +1,4 @@
-// Suggests corrections of misspelled words.
+// Corrections of misspelled words; parts of texts.
 #pragma once
 
 #include <span>
@@ -10,5 +10,8 @@ namespace plugrad {
 /// The candidate nearest to `name`; empty if more than a third of its letters are wrong, missing,
 /// superfluous or swapped. Case-insensitive.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+/// Without the spaces at both ends.
+std::string_view trimmed(std::string_view text);
 
 }  // namespace plugrad

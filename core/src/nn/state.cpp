@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "io/safetensors.h"
 #include "plugrad/nn.h"
 #include "tensor/handles.h"
@@ -63,12 +64,6 @@ const char* name_of_kind(Kind kind) {
   return "";
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 void StateVisitor::field(std::string_view name, const Tensor& tensor) {
@@ -89,7 +84,7 @@ void StateVisitor::require_before(std::string_view names, const void* field) con
 
 std::string_view StateVisitor::next_name(std::string_view& names) {
   size_t comma = names.find(',');
-  std::string_view name = trim(names.substr(0, comma));
+  std::string_view name = trimmed(names.substr(0, comma));
   names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
   return name;
 }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "codegen/search/search.h"
 
 namespace plugrad::tuning {
@@ -21,12 +22,6 @@ struct GivenList {
   std::string_view kernel;  // empty: all kernels
   KernelSchedule list;
 };
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 GivenList parse_entry(std::string_view entry) {
   const size_t colon = entry.find(':');

@@ -1,13 +1,11 @@
 #include "conformance/plugin/manifest.h"
 
-#include <elf.h>
-
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "conformance/files.h"
+#include "conformance/plugin/elf_file.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -16,38 +14,23 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr uint64_t kMostManifestBytes = 1 << 20;  // same limit as the host's
-constexpr uint64_t kMostLibraryBytes = uint64_t{1} << 30;
-
-// A record at an offset of the file; throws if it is out of bounds.
-template <typename Record>
-Record record_at(std::string_view file, uint64_t offset) {
-  if (offset > file.size() || file.size() - offset < sizeof(Record))
-    throw std::runtime_error("the library is damaged: a table reaches past the end of the file");
-  Record record;
-  std::memcpy(&record, file.data() + offset, sizeof record);
-  return record;
-}
 
 uint64_t round_up(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
 // The text of the plugrad note in a note segment; nullopt if the segment has only other notes.
-std::optional<std::string> find_note(std::string_view file, const Elf64_Phdr& segment) {
+std::optional<std::string> find_note(const ElfFile& file, const Elf64_Phdr& segment) {
   const uint64_t align = segment.p_align == 8 ? 8 : 4;
-  uint64_t at = segment.p_offset;
-  const uint64_t end = at + std::min<uint64_t>(segment.p_filesz, file.size());
-  while (at + sizeof(Elf64_Nhdr) <= end) {
-    const auto note = record_at<Elf64_Nhdr>(file, at);
+  uint64_t at = 0;  // in the segment
+  while (at <= segment.p_filesz && segment.p_filesz - at >= sizeof(Elf64_Nhdr)) {
+    const auto note = file.at<Elf64_Nhdr>(segment.p_offset + at);
     const uint64_t name_at = at + sizeof note;
     const uint64_t text_at = at + round_up(sizeof note + uint64_t{note.n_namesz}, align);
-    if (text_at > file.size() || file.size() - text_at < note.n_descsz)
-      throw std::runtime_error("the library is damaged: a note reaches past the end of the file");
+    const std::string_view text = file.part(segment.p_offset + text_at, note.n_descsz);
     if (note.n_type == PGR_NOTE_TYPE &&
-        file.substr(name_at, note.n_namesz) == std::string_view(PGR_NOTE_NAME, 8)) {
-      const std::string_view text = file.substr(text_at, note.n_descsz);
+        file.part(segment.p_offset + name_at, note.n_namesz) == std::string_view(PGR_NOTE_NAME, 8))
       return std::string(text.substr(0, text.find('\0')));
-    }
     at = text_at + round_up(note.n_descsz, align);
   }
   return std::nullopt;
@@ -70,17 +53,10 @@ std::optional<std::string> manifest_beside(const std::string& library_path) {
 }
 
 std::optional<std::string> manifest_inside(const std::string& library_path) {
-  const std::string file = read_whole_file(library_path, kMostLibraryBytes);
-  const auto header = record_at<Elf64_Ehdr>(file, 0);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_ident[EI_DATA] != ELFDATA2LSB)
-    throw std::runtime_error(library_path + " is not a 64-bit little-endian ELF file");
-  for (uint32_t i = 0; i < header.e_phnum; ++i) {
-    const auto segment =
-        record_at<Elf64_Phdr>(file, header.e_phoff + uint64_t{i} * header.e_phentsize);
-    if (segment.p_type != PT_NOTE) continue;
-    if (auto text = find_note(file, segment)) return text;
-  }
+  const ElfFile file(library_path);
+  for (const Elf64_Phdr& segment : file.segments())
+    if (segment.p_type == PT_NOTE)
+      if (auto text = find_note(file, segment)) return text;
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // Every legal schedule gives the same numbers: kernels of random graphs are changed by random
 // schedules and run on the interpreter beside the unscheduled kernel.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,8 +9,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "codegen/kernel.h"
+#include "codegen/passes/passes.h"
 #include "codegen/search/search.h"
 #include "gpu.h"
 #include "ir/kernel_ast.h"
@@ -391,6 +394,25 @@ TEST(LegalLists, give_the_same_numbers_for_what_is_no_number_and_for_odd_shapes)
     kernels += lists.kernels;
   }
   EXPECT_GT(kernels, 100);
+}
+
+// Random kernels apply every rule of the passes, and each kernel's result is compared.
+TEST(LegalLists, reach_every_rule_of_the_passes) {
+  std::set<std::string> missing;
+  for (const auto rules :
+       {codegen::expansion_rules(), codegen::predication_rules(), codegen::copy_predication_rules(),
+        codegen::loop_bound_rules(), codegen::closing_rules(), codegen::keep_mark_rules(),
+        codegen::pipelining_rules(), codegen::index_lowering_rules()})
+    for (const Rule& rule : rules) missing.insert(rule.name);
+  for (uint64_t seed = 1; seed <= 300 && !missing.empty() && !testing::Test::HasFailure(); ++seed) {
+    RewriteTrace trace;
+    const TraceScope scope(trace);
+    Lists(seed).run();
+    Lists(seed).run_bounded();
+    if (seed <= 24) Lists(seed).run_rows();
+    for (const TraceEvent& event : trace.events) missing.erase(event.rule->name);
+  }
+  EXPECT_THAT(missing, testing::IsEmpty());
 }
 
 TEST(LegalLists, give_the_same_numbers_for_a_given_seed) {
