@@ -55,14 +55,14 @@ PLUGRAD_API ValuesAndPlaces max_pool3d_with_places(const Tensor& x, const PerAxi
 
 /// Writes each element to its index in an image of zeros; of several elements with one index the
 /// last is kept. Shape: (…, sizes…) -> (…, options.output_size). Elements with indices out of range
-/// are dropped. Errors: User for indices (`places`) of another shape or of a float dtype, for
+/// are dropped. Errors: User for indices of another shape or of a float dtype, for
 /// indices that the host knows to be out of range, or an output_size that pooling would not reduce
 /// to these sizes.
-PLUGRAD_API Tensor max_unpool1d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+PLUGRAD_API Tensor max_unpool1d(const Tensor& x, const Tensor& indices, const PerAxis& kernel = 2,
                                 const UnpoolOptions& = {});
-PLUGRAD_API Tensor max_unpool2d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+PLUGRAD_API Tensor max_unpool2d(const Tensor& x, const Tensor& indices, const PerAxis& kernel = 2,
                                 const UnpoolOptions& = {});
-PLUGRAD_API Tensor max_unpool3d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+PLUGRAD_API Tensor max_unpool3d(const Tensor& x, const Tensor& indices, const PerAxis& kernel = 2,
                                 const UnpoolOptions& = {});
 
 /// The mean of each window of the last axes; other axes stay. Dtype: that of x, integers as f32;

@@ -73,10 +73,10 @@ PLUGRAD_API Tensor sequential(const Tensor& x, std::initializer_list<LayerRef> l
 PLUGRAD_API Tensor sequential(const Tensor& x,
                               const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 
-/// Rows of `table` (n, d). Shape: places.shape + (d). Errors: User for indices (`places`) outside 0
+/// Rows of `table` (n, d). Shape: indices.shape + (d). Errors: User for indices outside 0
 /// to n - 1 that the host knows; computed indices out of range read 0 (see Indexing in the tensor
 /// guide).
-PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
+PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& indices);
 
 /// softmax(q k^T scale + mask) v. Shape: q (…, l, d), k (…, s, d), v (…, s, e) -> (…, l, e). The
 /// mask (…, l, s) is bool (true: attend) or is added; a row without any true gives 0. With

@@ -418,16 +418,16 @@ class PLUGRAD_API Tensor {
   /// x[indices] = value. Errors: User like operator[] and assign, and for a leaf that requires a
   /// gradient.
   void set_index(const std::vector<Index>& indices, const Tensor& value);
-  /// the axes of `places` (indices) replace the axis
-  Tensor index_select(int64_t axis, const Tensor& places) const;
-  /// has the shape of `places` (indices), which fits in this tensor
-  Tensor gather(int64_t axis, const Tensor& places) const;
-  /// A copy with `values` (a number, or at least the shape of `places`) at the indices `places` of
+  /// the axes of `indices` replace the axis
+  Tensor index_select(int64_t axis, const Tensor& indices) const;
+  /// has the shape of `indices`, which fits in this tensor
+  Tensor gather(int64_t axis, const Tensor& indices) const;
+  /// A copy with `values` (a number, or at least the shape of `indices`) at `indices` of
   /// the axis. Of values with one index the last is kept, or all are combined with the element.
-  Tensor scatter(int64_t axis, const Tensor& places, const Tensor& values,
+  Tensor scatter(int64_t axis, const Tensor& indices, const Tensor& values,
                  Combine how = Combine::Replace) const;
   /// Like scatter; without include_self the written elements are not part of the combination.
-  Tensor scatter_reduce(int64_t axis, const Tensor& places, const Tensor& values, Combine how,
+  Tensor scatter_reduce(int64_t axis, const Tensor& indices, const Tensor& values, Combine how,
                         bool include_self = true) const;
   /// The elements where `mask` is true, row-major: the first `size`, then `fill` if there are
   /// fewer. Without a size they are counted, which reads the mask.

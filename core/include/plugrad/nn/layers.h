@@ -17,11 +17,11 @@ struct PLUGRAD_API Linear {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// Rows of a table by index. Shape: indices (`places`, …) of integers -> (…, width). Initial table:
+/// Rows of a table by index. Shape: indices (…) of integers -> (…, width). Initial table:
 /// standard normal.
 struct PLUGRAD_API Embedding {
   Embedding(int64_t count, int64_t width);
-  Tensor operator()(const Tensor& places) const;
+  Tensor operator()(const Tensor& indices) const;
   Tensor weight;
   PLUGRAD_FIELDS(weight)
 };
