@@ -146,10 +146,7 @@ KernelCode describe(const Graph& ast, Id sink) {
 Kernel kernel_before_schedule(const Graph& ast, Id sink, const pgr_device_caps& caps,
                               const Options& options) {
   Generation generation{kernel_of(ast, sink, caps, options), {}, {}};
-  for (const Stage<Generation>& stage : kCodegen) {
-    if (stage.run == on_kernel<apply_schedule>) break;
-    stage.run(generation);
-  }
+  kPipeline.run_before(on_kernel<apply_schedule>, generation);
   return std::move(generation.kernel);
 }
 

@@ -58,6 +58,13 @@ struct Pipeline {
                  [&] { verify(state, stage); },
                  [&] { return text(state, stage); }});
   }
+  /// The stages in front of `end`, without trace or text: a search begins there for each kernel.
+  void run_before(void (*end)(State&), State& state) const {
+    for (const Stage<State>& stage : stages) {
+      if (stage.run == end) return;
+      stage.run(state);
+    }
+  }
   std::vector<StageInfo> rows() const {
     std::vector<StageInfo> out;
     for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning});
