@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,10 +33,11 @@ class OpenFile {
   throw std::runtime_error(fmt::format("{} cannot be {}: {}", path, what, why));
 }
 
-}  // namespace
+int open_to_read(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
 
-std::string read_whole_file(const std::string& path, uint64_t most_bytes) {
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+uint64_t checked_size(const OpenFile& file, const std::string& path, uint64_t most_bytes) {
   struct stat facts{};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0)
     refuse(path, "read", std::strerror(errno));
@@ -43,6 +45,27 @@ std::string read_whole_file(const std::string& path, uint64_t most_bytes) {
   const auto size = static_cast<uint64_t>(facts.st_size);
   if (size > most_bytes)
     refuse(path, "read", fmt::format("it has {} bytes, at most {} are allowed", size, most_bytes));
+  return size;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path, uint64_t most_bytes) {
+  const OpenFile file(open_to_read(path));
+  const uint64_t size = checked_size(file, path, most_bytes);
+  if (size == 0) return;  // which mmap refuses
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) refuse(path, "read", std::strerror(errno));
+  bytes_ = {static_cast<const char*>(memory), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+std::string read_whole_file(const std::string& path, uint64_t most_bytes) {
+  const OpenFile file(open_to_read(path));
+  const uint64_t size = checked_size(file, path, most_bytes);
   std::string text(size, '\0');
   for (size_t have = 0; have < size;) {
     const ssize_t got = ::read(file.get(), text.data() + have, size - have);

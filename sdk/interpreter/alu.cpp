@@ -155,7 +155,7 @@ struct CmpNe {
     return a != b;
   }
 };
-// Rounding the double result to float is correctly rounded except in rare ties.
+// Computed in double; the float result is correctly rounded except very near a tie.
 struct Exp2 {
   template <typename T>
   static T run(T a) {

@@ -199,7 +199,7 @@ TEST(JitCaptured, OneRecordingDecodesAtEveryLength) {
   constexpr int64_t kMost = 16, kWidth = 4;
   const Variable length("length", 1, kMost);
   const auto token = [](int64_t n) {
-    return (Tensor::arange(kWidth) * 0.1 + 0.3 * n).contiguous();
+    return (Tensor::arange(kWidth) * 0.1 + 0.3 * static_cast<double>(n)).contiguous();
   };
   Tensor cache = Tensor::zeros({kMost, kWidth});
   auto decode = jit([&](const Tensor& x, const Tensor& n) {

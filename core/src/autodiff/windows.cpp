@@ -54,8 +54,8 @@ Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead, co
               joined(lead, each_axis(n, [&](size_t i) { return List{o[i], w.kernel[i]}; })));
 }
 
-/// Windows in general. The axis is repeated, and cut into rows longer than it by the dilation,
-/// which shifts row k by k * dilation: (k * (size * f + dilation) + o * stride) mod size = k *
+/// Windows in general. The axis is repeated, and cut into rows of size * f + dilation elements, f ≥ 1,
+/// so row k begins k * dilation elements later: (k * (size * f + dilation) + o * stride) mod size = k *
 /// dilation + o * stride.
 Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, const List& o) {
   const List from = shape_of(c, image);
@@ -63,7 +63,8 @@ Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, con
   const auto size = [&](size_t i) { return from[lead.size() + i]; };
   List row(n), repeats(n);
   for (size_t i = 0; i < n; ++i) {
-    const int64_t spare = o[i] * w.stride[i] - w.dilation[i];  // a row must hold all whole strides
+    const int64_t spare =
+        o[i] * w.stride[i] - w.dilation[i];  // a row must hold o * stride elements
     row[i] = size(i) * std::max<int64_t>((spare + size(i) - 1) / size(i), 1) + w.dilation[i];
     repeats[i] = (w.kernel[i] * row[i] + size(i) - 1) / size(i);
   }
@@ -110,7 +111,7 @@ Id window_view(Context& c, Id image, const Windows& windows) {
   return move(c, Op::Permute, x, order);
 }
 
-// Reads stride and dilation from the lengths of rows and their splits.
+// Finds stride and dilation in the shapes of the Reshapes between `image` and `view`.
 void read_steps(Context& c, Id view, Id image, Windows& w) {
   const List size = shape_of(c, image);
   const size_t n = w.axes(), lead = size.size() - n;

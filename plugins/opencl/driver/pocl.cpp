@@ -17,7 +17,8 @@ constexpr Scalar kScalars[] = {{"char", nullptr},  {"uchar", "unsigned char"},
 constexpr const char* kLanes[] = {"2", "4", "8", "16"};
 constexpr const char* kSpaces[] = {"__global ", "__local ", "__private "};
 
-// Types and implicit casts of Clang, limited to those that `text` uses: each line costs build time.
+// Declares the OpenCL C types, as_ and convert_ functions that `text` uses: each line costs build
+// time.
 std::string types_of(std::string_view text) {
   const auto names = [&](const std::string& name) { return text.find(name) != text.npos; };
   std::string out =
@@ -41,8 +42,8 @@ std::string types_of(std::string_view text) {
   return out;
 }
 
-// Loads and stores of `lanes` elements at an element's alignment, for the elements that `source`
-// uses.
+// Loads and stores of `lanes` elements at an element's alignment, for the element types that
+// `source` names.
 std::string vector_access(const std::string& lanes, std::string_view source) {
   std::string out;
   for (const Scalar& scalar : kScalars) {
@@ -60,7 +61,7 @@ std::string vector_access(const std::string& lanes, std::string_view source) {
   return out;
 }
 
-// `name` with `arguments` arguments of one type, for floats of every width.
+// `name` with `arguments` arguments of one type, for float and double, scalar and vector.
 std::string math_function(const std::string& name, int arguments) {
   std::string out;
   for (const std::string elem : {"float", "double"})

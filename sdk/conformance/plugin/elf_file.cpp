@@ -1,44 +1,21 @@
 #include "conformance/plugin/elf_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace plugrad::conformance {
 namespace {
 
-std::string_view mapped(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat facts{};
-  void* memory = MAP_FAILED;
-  if (file >= 0 && ::fstat(file, &facts) == 0 && facts.st_size > 0)
-    memory = ::mmap(nullptr, static_cast<size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-  if (file >= 0) ::close(file);
-  if (memory == MAP_FAILED) throw std::runtime_error(path + " cannot be read");
-  return {static_cast<const char*>(memory), static_cast<size_t>(facts.st_size)};
-}
+constexpr uint64_t kMostLibraryBytes = uint64_t{1} << 30;
 
 bool is_readable(const Elf64_Ehdr& header) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
          header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-void unmap(std::string_view bytes) {
-  ::munmap(const_cast<char*>(bytes.data()), bytes.size());
-}
-
 }  // namespace
 
-ElfFile::ElfFile(const std::string& path) : bytes_(mapped(path)) {
+ElfFile::ElfFile(const std::string& path) : file_(path, kMostLibraryBytes) {
   if (bytes_.size() >= sizeof header_) header_ = at<Elf64_Ehdr>(0);
-  if (is_readable(header_)) return;
-  unmap(bytes_);
-  throw std::runtime_error(path + " is not a 64-bit little-endian ELF file");
-}
-
-ElfFile::~ElfFile() {
-  unmap(bytes_);
+  if (!is_readable(header_))
+    throw std::runtime_error(path + " is not a 64-bit little-endian ELF file");
 }
 
 std::vector<Elf64_Phdr> ElfFile::segments() const {

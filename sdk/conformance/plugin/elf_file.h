@@ -9,15 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/files.h"
+
 namespace plugrad::conformance {
 
 // Every access is checked: std::runtime_error where a damaged file points outside itself.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path);
-  ~ElfFile();
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
 
   std::vector<Elf64_Phdr> segments() const;
   // The first section of the type; size 0 if there is none.
@@ -45,7 +44,8 @@ class ElfFile {
   }
 
  private:
-  std::string_view bytes_;  // mapped: libraries with debug information are large
+  MappedFile file_;  // libraries with debug information are large
+  std::string_view bytes_ = file_.bytes();
   Elf64_Ehdr header_{};
 };
 

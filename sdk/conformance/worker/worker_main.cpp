@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != std::atoi(argv[1])) return 1;  // it ended before this line
+  if (::getppid() != std::atoi(argv[1])) return 1;  // the parent ended before prctl
   try {
     report_crashes_to(kCrashPipe);
     Channel channel(kChannelFile);

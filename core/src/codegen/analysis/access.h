@@ -22,16 +22,18 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index,
                                                 Id variable, int64_t count);
 
-/// Whether a load of `width` lanes may have one gate per lane: gates compare indices in i32.
+/// Whether a load of `width` lanes may have one gate per lane: a gate is an i32 comparison, so the
+/// width is at most that of i32 vectors.
 inline bool gates_lanes(const pgr_device_caps& caps, uint32_t width) {
   return width <= caps.vector_lanes[PGR_DTYPE_I32];
 }
 
-/// The open ranges of every node as a bit set. A Range opens itself and the ranges of its bounds; a
-/// Reduce and a Filled close theirs; a Filled also closes all Iotas of its stores. Iotas count as
-/// ranges. More than 128 in a kernel is an error.
+/// A bit for each range of a kernel; more than 128 is an error.
 __extension__ typedef unsigned __int128 RangeSet;
 
+/// The open ranges of every node: those that its value depends on and that no Reduce or Filled below
+/// it has closed. A Range opens itself and the ranges of its bounds; a Reduce and a Filled close the
+/// ranges that they run over; a Filled also closes all Iotas of its stores. Iotas count as ranges.
 class OpenRanges {
  public:
   explicit OpenRanges(const Graph& graph) : graph_(graph) {}

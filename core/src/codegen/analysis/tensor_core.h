@@ -1,10 +1,11 @@
-// Tensor cores: the element that each lane of a work-item holds, and products of whole tiles.
-// While schedule steps are applied a product is one expression over the elements of its tiles, so
+// Tensor cores: the elements that each work-item holds (a lane is an element of its vector
+// register), and products of whole tiles. While schedule steps are applied, a product is one expression over the elements of its tiles, so
 // that cache_read can copy a tile. lay_out_tiles then assigns elements to lanes.
 //   Wmma(a, b, start, row, column, k, item)   a over elements (row, k) times b over (k, column);
-//                                             `item` is the Warp range of the team. The node closes
-//                                             the three element ranges, which are no axes of the
-//                                             kernel and become lanes.
+//                                             `start` is the sum so far, `item` the Warp range of
+//                                             the subgroup. The node closes the three element
+//                                             ranges, which are not loops of the kernel:
+//                                             lay_out_tiles replaces them by lanes.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@
 
 namespace plugrad::codegen {
 
-/// For each bit of a lane's number and of its work-item's number: the bit of m, n or k that it
-/// stands for (PGR_LANE_BIT).
+/// Each bit of a lane's number and of its work-item's number gives one bit of the coordinate m, n or
+/// k, encoded by PGR_LANE_BIT.
 struct LaneBits {
   std::span<const uint8_t> lane, item;
 };
@@ -60,7 +61,7 @@ struct TileProduct {
 };
 TileProduct tile_product(const Graph& g, Id wmma);
 
-/// a · b added to 0; `a` and `b` run over the element ranges.
+/// a · b, without `parts.start`; `a` and `b` run over the element ranges.
 Id make_tile_product(Graph& g, const TensorCore& core, const TileProduct& parts);
 
 /// Turns products of whole tiles into products of each work-item's lanes; consecutive elements

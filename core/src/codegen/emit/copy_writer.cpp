@@ -8,7 +8,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// Pointer, index and gate of a load, without the value for closed lanes.
+// Pointer, index and gate of a load, without the value of lanes whose gate is false.
 constexpr size_t kCopySources = 3;
 
 std::span<const Id> copied(const Graph& g, Id load) {
@@ -43,8 +43,8 @@ void CopyWriter::start(std::span<const Id> arrays, uint32_t begin, uint32_t end,
   }
 }
 
-// Each iteration commits one group, the tile that is used `ahead` iterations later. All groups but
-// the latest `ahead` - 1 must have arrived.
+// Each iteration commits one group: the tiles that are used `ahead` iterations later. Waits until at
+// most `ahead` - 1 groups are pending; of several arrays, the smallest `ahead` counts.
 void CopyWriter::wait(std::span<const Id> arrays) {
   if (std::ranges::none_of(arrays, [&](Id id) { return is_asynchronous(id); })) return;
   int64_t fewest = INT64_MAX;
@@ -67,7 +67,7 @@ uint32_t CopyWriter::later(uint32_t iteration, int64_t ahead) {
   return writer_.inst(PGR_OP_ADD, dtype, 1, {iteration, more});
 }
 
-// Copies if the loop has such an iteration.
+// Writes the copies under the condition `iteration < end`.
 void CopyWriter::copy(std::span<const Id> arrays, uint32_t iteration, uint32_t end,
                       const Fill& fill) {
   const uint32_t exists = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {iteration, end});

@@ -41,7 +41,8 @@ bool KernelOrder::look_at(std::span<const uint32_t> kernels) {
   return edges_ <= kMostEdges;
 }
 
-/// Collects the others and their dependencies that stand behind `kernel`; false if `kernel` is one.
+/// Collects the others and their dependencies ranked at or after `kernel`, which must move before
+/// it. False if `kernel` is among them, or after too many edges.
 bool KernelOrder::find_before(uint32_t kernel, std::span<const uint32_t> others) {
   ++epoch_;
   before_.clear();
@@ -59,7 +60,7 @@ bool KernelOrder::find_before(uint32_t kernel, std::span<const uint32_t> others)
   return true;
 }
 
-/// Collects `kernel` and its dependents up to the last of the others.
+/// Collects `kernel` and its dependents of rank up to `last_rank`. False after too many edges.
 bool KernelOrder::find_after(uint32_t kernel, uint32_t last_rank) {
   ++epoch_;
   after_.assign(1, kernel);

@@ -124,8 +124,8 @@ void run_deep(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers[0]), "deeply nested loops");
 }
 
-// A condition in a loop, with another condition and a loop inside; stores in skipped blocks would
-// be out of bounds.
+// A condition in a loop, with another condition and a loop inside; the store in the last block
+// would be out of bounds where the block is skipped.
 void run_conditions(Context& context) {
   constexpr int64_t kSize = 64;
   IrBuilder ir("conditions");
@@ -191,7 +191,7 @@ void run_long(Context& context) {
   std::vector<Value> values = {ir.load(input, zero)};
   std::vector<uint32_t> want = {12345};
   for (uint32_t i = 1; i < 600; ++i) {
-    const uint32_t far = i * 7 % i;
+    const uint32_t far = (i * 7 + 3) * i / 4 % i;
     const uint32_t op = i % 3 == 0 ? PGR_OP_MUL : i % 3 == 1 ? PGR_OP_ADD : PGR_OP_XOR;
     const Value last = ir.alu(PGR_OP_ADD, {values.back(), index_constant(ir, i)});
     values.push_back(ir.alu(op, {last, values[far]}));
