@@ -47,8 +47,7 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Sche
   });
   std::vector<bool> written(g.size());
   for (Id store : g.sources(kernel.sink)) written[g.sources(store)[0]] = true;
-  // What a node loads: nothing, other parameters, the slot, or anything that this step may not
-  // copy.
+  // Each node's loads: none, other parameters, the slot, or memory that this step must not copy.
   constexpr uint8_t kNothing = 0, kLoads = 1, kSlot = 2, kOther = 3;
   std::vector<uint8_t> below(g.size()), taken(g.size()), used(g.size());
   for (Id id : nodes) {
