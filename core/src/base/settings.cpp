@@ -91,15 +91,6 @@ void read_size(Settings& out, const char* name, std::string_view text) {
   out.*field = value << shift;
 }
 
-// Without a viewer, VIZ=1 must be an error, or a user would wait for a page that never opens.
-void refuse_viewer(Settings&, const char* name, std::string_view text) {
-  if (text == "0") return;
-  fail(ErrorKind::User,
-       "[settings] {}=\"{}\": the viewer is not there yet; PLUGRAD_TRACE=FILE records every stage "
-       "and rewrite",
-       name, text);
-}
-
 // NO_COLOR disables colour with any value, even an empty one: https://no-color.org.
 void read_no_color(Settings& out, const char*, std::string_view) {
   out.color = false;
@@ -128,8 +119,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::optimisations>},
     {"JIT", "0: a jitted function runs without recording; 2: it runs in each call, compared with what a replay would do",
      read_int<&Settings::jit, 0, 2>},
-    {"VIZ", "the viewer, which is not there yet; only 0 is taken",
-     refuse_viewer},
+    {"VIZ", "1: the program's kernels, rewrites and times in a browser when it ends",
+     read_bool<&Settings::viz>},
     {"PLUGRAD_THREADS", "threads of the process's pool; 0 is every core",
      read_int<&Settings::threads, 0, 256>},
     {"PLUGRAD_MEMORY_LIMIT", "device memory that may be in use at once",
@@ -148,8 +139,12 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::verify>},
     {"PLUGRAD_DUMP", "name of a stage whose IR is printed",
      read_text<&Settings::dump>},
-    {"PLUGRAD_TRACE", "file that receives every stage and rewrite",
+    {"PLUGRAD_TRACE", "file that receives each launch, copy, wait, compilation and allocation",
      read_text<&Settings::trace_path>},
+    {"PLUGRAD_TRACE_RULES", "1: the trace has every stage and rewrite too",
+     read_bool<&Settings::trace_rules>},
+    {"PLUGRAD_TRACE_LIMIT", "size of the trace's file, such as 1G; the oldest events go; 256M unless told",
+     read_size<&Settings::trace_limit_bytes>},
     {"PLUGRAD_DATA", "directory that holds data sets, such as mnist/",
      read_text<&Settings::data_dir>},
     {"PLUGRAD_CACHE_DIR", "directory of compiled kernels and downloads",

@@ -36,8 +36,11 @@ struct Settings {
   bool verify = false;         // PLUGRAD_VERIFY
   std::string dump;            // PLUGRAD_DUMP: name of a stage
   std::string trace_path;      // PLUGRAD_TRACE
-  std::string data_dir;        // PLUGRAD_DATA: parent of mnist/
-  std::string cache_dir;       // PLUGRAD_CACHE_DIR: empty is the user's cache directory
+  bool trace_rules = false;    // PLUGRAD_TRACE_RULES: also stages and rewrites
+  std::uint64_t trace_limit_bytes = std::uint64_t{256} << 20;  // PLUGRAD_TRACE_LIMIT
+  bool viz = false;       // VIZ: traces with rules, and shows the trace at the end
+  std::string data_dir;   // PLUGRAD_DATA: parent of mnist/
+  std::string cache_dir;  // PLUGRAD_CACHE_DIR: empty is the user's cache directory
   std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, approximate
   std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: only these
   std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: additional

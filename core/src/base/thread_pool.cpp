@@ -3,11 +3,14 @@
 // waits for those inside.
 #include "base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+
+#include "base/trace/trace.h"
 
 namespace plugrad {
 namespace {
@@ -71,6 +74,7 @@ void ThreadPool::spawn_until(std::uint32_t participants) {
 }
 
 void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signal) {
+  ::pthread_setname_np(::pthread_self(), fmt::format("pool {}", id).c_str());
   std::uint32_t seen = 0;
   while (true) {
     spin_then_sleep([&] { return signal.load(std::memory_order_acquire) != seen; },
@@ -80,7 +84,10 @@ void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signa
     if (!join_job(id)) continue;
     lend_scoped_settings(job_.settings);
     worker_of_thread = id;
-    work(id);
+    {
+      const trace::Scope span(trace::Category::Pool, "work");
+      work(id);
+    }
     worker_of_thread = kOutside;
     lend_scoped_settings(nullptr);
     leave_job();

@@ -48,7 +48,10 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_CHECK_INDICES", "1"},
                      {"PLUGRAD_VERIFY", "1"},
                      {"PLUGRAD_DUMP", "expand"},
-                     {"PLUGRAD_TRACE", "t.json"},
+                     {"PLUGRAD_TRACE", "t.trace"},
+                     {"PLUGRAD_TRACE_RULES", "1"},
+                     {"PLUGRAD_TRACE_LIMIT", "1M"},
+                     {"VIZ", "1"},
                      {"PLUGRAD_DATA", "/d"},
                      {"PLUGRAD_CACHE_DIR", "/c"},
                      {"PLUGRAD_PLUGIN_FILES", "/a.so"},
@@ -69,7 +72,7 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.memory_limit_bytes, 512u << 20);
   EXPECT_EQ(s.cache_limit_bytes, uint64_t{3} << 30);
   EXPECT_TRUE(s.fast_math && s.verify);
-  EXPECT_EQ(s.dump + s.trace_path + s.data_dir + s.cache_dir, "expandt.json/d/c");
+  EXPECT_EQ(s.dump + s.trace_path + s.data_dir + s.cache_dir, "expandt.trace/d/c");
   EXPECT_EQ(s.plugin_files + s.plugin_path + s.trust_plugins + s.visible_devices + s.layers +
                 s.cpu_target,
             "/a.so/p/tcpucheckx86-64-v3");
@@ -94,14 +97,6 @@ TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   EXPECT_EQ(refusal({{"PLUGRAD_CPU_TARGET", "avx2"}}),
             "[settings] PLUGRAD_CPU_TARGET=\"avx2\" is not valid: it takes one of native, "
             "x86-64-v4, x86-64-v3, x86-64-v2, x86-64");
-}
-
-TEST(Settings, TheViewerIsRefusedUntilItIsThere) {
-  EXPECT_EQ(refusal({{"VIZ", "1"}}),
-            "[settings] VIZ=\"1\": the viewer is not there yet; PLUGRAD_TRACE=FILE records every "
-            "stage and rewrite");
-  EXPECT_EQ(refusal({{"VIZ", "0"}}), "accepted");
-  EXPECT_EQ(refusal({{"VIZ", ""}}), "accepted");
 }
 
 TEST(Text, NearestNameIsOneThatIsLikelyMeant) {

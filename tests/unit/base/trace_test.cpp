@@ -1,4 +1,4 @@
-#include "base/trace.h"
+#include "base/trace/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,21 +7,28 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/trace/call_site.h"
+#include "base/trace/json_line.h"
+#include "plugrad/source_scope.h"
 #include "unit/base/temporary_directory.h"
 
 using namespace plugrad;
+using nlohmann::json;
 
 TEST(Log, VisibleWidthSkipsColourAndCountsCharacters) {
   EXPECT_EQ(visible_width("\033[34mab\033[0mc"), 3u);
@@ -44,15 +51,15 @@ TEST(Log, LevelsFollowDebug) {
 
 namespace {
 
-void trace_ten_events() {
-  for (int i = 0; i < 10; ++i) trace_instant("rewrite", "some rule with a name");
+void trace_ten_spans() {
+  for (int i = 0; i < 10; ++i) trace::span(trace::Category::Stage, "expand", monotonic_ns() - 5000);
 }
 
 // The log of a process that traces to `path`; its end by a signal is a failure. A process has one
 // trace, so each test starts a process.
 std::string log_of_tracing(
     const std::string& path, const std::function<void()>& before = [] {},
-    const std::function<void()>& body = trace_ten_events) {
+    const std::function<void()>& body = trace_ten_spans) {
   TemporaryDirectory directory;
   const pid_t child = fork();
   if (child == 0) {
@@ -76,48 +83,209 @@ std::string log_of_tracing(
   return {std::istreambuf_iterator<char>(log), {}};
 }
 
+// The lines of a trace by type.
+std::map<std::string, std::vector<json>> lines_of(const std::string& path) {
+  std::string text;
+  char piece[4096];
+  const gzFile file = gzopen(path.c_str(), "rb");
+  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, piece + got);
+  gzclose(file);
+  std::map<std::string, std::vector<json>> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    json line = json::parse(text.substr(begin, end - begin));
+    lines[line["t"]].push_back(std::move(line));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+size_t events_in(const std::vector<json>& blocks) {
+  size_t count = 0;
+  for (const json& block : blocks) count += block["count"].get<size_t>();
+  return count;
+}
+
 }  // namespace
 
-TEST(Trace, EachEventIsAJsonObjectOfChromesFormat) {
+TEST(Trace, AnEventIsAnElementOfEachColumn) {
   TemporaryDirectory directory;
-  const auto before = [] { trace_instant("rewrite", "before the path is set"); };
-  const std::string log = log_of_tracing(directory / "trace.json", before, [] {
+  const std::string path = directory / "t.trace";
+  EXPECT_EQ(
+      log_of_tracing(
+          path, [] {},
+          [] {
+            const uint64_t now = monotonic_ns();
+            for (uint64_t i = 0; i < 3; ++i)
+              trace::record(trace::Launch{7, 9, now + 100 * i, 40 + i, now + 100 * i - 30, 2, 5});
+            trace::record(trace::Launch{7, 9, now + 50, 1, 0, 0, -1});
+            trace::record(trace::Copy{8, trace::Direction::Out, 4096, now, 10});
+            trace::record(trace::Memory{1, now, 300, 100, -200, 77});
+          }),
+      "");
+  auto lines = lines_of(path);
+  ASSERT_EQ(lines["trace"].size(), 1u);
+  EXPECT_EQ(lines["trace"][0]["version"], 1);
+  EXPECT_EQ(lines["trace"][0]["rules"], false);
+  ASSERT_EQ(lines["events"].size(), 3u);
+  const json& launches = lines["events"][0];
+  EXPECT_EQ(launches["kind"], "launch");
+  const json& columns = launches["columns"];
+  EXPECT_EQ(columns["start"][1], 100);
+  EXPECT_EQ(columns["start"][3], -150);  // the difference to the one before
+  EXPECT_EQ(columns["duration"], (json{40, 41, 42, 1}));
+  EXPECT_EQ(columns["submit"], (json{30, 30, 30, 0}));
+  EXPECT_EQ(columns["plan"], (json{2, 2, 2, 0}));
+  EXPECT_EQ(columns["step"], (json{5, 5, 5, -1}));
+  EXPECT_EQ(lines["events"][1]["columns"]["direction"], json{1});
+  EXPECT_EQ(lines["events"][2]["columns"]["change"], json{-200});
+  ASSERT_EQ(lines["end"].size(), 1u);
+  EXPECT_EQ(lines["end"][0]["launches"], 4);
+  EXPECT_EQ(lines["end"][0]["copied_bytes"], 4096);
+  EXPECT_EQ(lines["end"][0]["dropped"], 0);
+}
+
+TEST(Trace, WhatWasFlushedSurvivesACrash) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  const auto before = [] { trace::Scope before_the_path_is_set(trace::Category::Run, "early"); };
+  log_of_tracing(path, before, [] {
     if (!tracing()) _exit(1);
-    trace_span("stage", "expand", monotonic_ns() - 5000, {{"kernel", "r_4_4"}, {"nodes", 12}});
-    trace_instant("rewrite", "mul-one",
-                  {{"from", 41}, {"to", 7}, {"at", "a\"\\\n.cpp:3"}, {"x", 0.5}});
+    trace_ten_spans();
     flush_trace();
+    trace_ten_spans();
     _exit(0);  // no exit handler writes the rest
   });
-  EXPECT_EQ(log, "");
-  auto bytes = read_file(directory / "trace.json");
-  ASSERT_TRUE(bytes);
-  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  text.erase(text.rfind(','));
-  auto events = nlohmann::json::parse(text + "]");
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0]["name"], "expand");
-  EXPECT_EQ(events[0]["ph"], "X");
-  EXPECT_GE(events[0]["dur"].get<double>(), 5.0);
-  EXPECT_EQ(events[0]["args"]["nodes"], 12);
-  EXPECT_EQ(events[1]["cat"], "rewrite");
-  EXPECT_EQ(events[1]["args"]["at"], "a\"\\\n.cpp:3");
-  EXPECT_EQ(events[1]["args"]["x"], 0.5);
+  auto lines = lines_of(path);
+  EXPECT_EQ(events_in(lines["events"]), 10u);
+  EXPECT_EQ(lines["name"].size(), 1u);
+  EXPECT_EQ(lines["name"][0]["text"], "expand");
+  EXPECT_TRUE(lines["end"].empty());
+}
+
+TEST(Trace, AFileAtItsLimitKeepsDefinitionsAndTheNewestEvents) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  constexpr uint64_t kEvents = 200'000, kLimit = 100'000;
+  EXPECT_EQ(log_of_tracing(
+                path, [] { change_settings([](Settings& s) { s.trace_limit_bytes = kLimit; }); },
+                [] {
+                  trace::define(trace::JsonLine("kernel").add("id", 9).str());
+                  for (uint64_t i = 0; i < kEvents; ++i) {
+                    trace::record(trace::Launch{1, 9, 1000 * i, i % 997, 0, 0, -1});
+                    if (i % 10'000 == 0) flush_trace();
+                  }
+                }),
+            "");
+  EXPECT_LE(std::filesystem::file_size(path), kLimit);
+  auto lines = lines_of(path);
+  EXPECT_EQ(lines["kernel"].size(), 1u);
+  const size_t kept = events_in(lines["events"]);
+  EXPECT_GT(kept, 1000u);
+  EXPECT_EQ(lines["end"][0]["dropped"].get<size_t>() + kept, kEvents);
+  const json last = lines["events"].back()["columns"]["duration"].back();
+  EXPECT_EQ(last, (kEvents - 1) % 997);
+}
+
+TEST(Trace, AProgramThatFindsTheFileInUseTakesAnotherName) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  const std::string log = log_of_tracing(
+      path,
+      [&] {
+        const pid_t first = fork();  // before this process opens the trace
+        if (first != 0) {
+          while (!std::filesystem::exists(directory / "ready")) usleep(1000);
+          return;
+        }
+        change_settings([&](Settings& s) { s.trace_path = path; });
+        trace_ten_spans();
+        flush_trace();
+        std::ofstream(directory / "ready") << "";
+        sleep(1);
+        std::exit(0);
+      },
+      [] {
+        for (int i = 0; i < 3; ++i) trace::span(trace::Category::Run, "run", monotonic_ns());
+      });
+  EXPECT_THAT(log,
+              testing::HasSubstr("is being written by another program; this trace is " + path));
+  size_t suffixed = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    if (const std::string file = entry.path().string(); file.starts_with(path + ".")) {
+      ++suffixed;
+      EXPECT_EQ(events_in(lines_of(file)["events"]), 3u);
+    }
+  EXPECT_EQ(suffixed, 1u);
+  EXPECT_EQ(events_in(lines_of(path)["events"]), 10u);
+}
+
+TEST(Trace, AForkedChildDoesNotWriteTheTraceOfItsParent) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        trace_ten_spans();
+        const pid_t child = fork();
+        if (child == 0) std::exit(tracing() ? 1 : 0);
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (status != 0) _exit(1);
+      });
+  auto lines = lines_of(path);
+  EXPECT_EQ(events_in(lines["events"]), 10u);
+  EXPECT_EQ(lines["end"].size(), 1u);
+}
+
+TEST(Trace, AnOperationNamesTheLineOfTheProgram) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        const SourceScope scope("model.py", 12, "forward");
+        const uint32_t first = trace::operation("matmul");
+        const uint32_t again = trace::operation("matmul");
+        if (first != again || trace::derivative_of(first) == first) _exit(1);
+      });
+  auto lines = lines_of(path);
+  ASSERT_EQ(lines["operation"].size(), 2u);
+  EXPECT_EQ(lines["operation"][0]["file"], "model.py");
+  EXPECT_EQ(lines["operation"][0]["line"], 12);
+  EXPECT_EQ(lines["operation"][0]["function"], "forward");
+  EXPECT_EQ(lines["operation"][1]["name"], "matmul backward");
+}
+
+TEST(Trace, WithoutAScopeTheCallersAreFound) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(path, [] {}, [] { trace::operation("add"); });
+  auto lines = lines_of(path);
+  ASSERT_EQ(lines["operation"].size(), 1u);
+  EXPECT_THAT(lines["operation"][0]["file"].get<std::string>(),
+              testing::HasSubstr("trace_test.cpp"));
+  EXPECT_GT(lines["operation"][0]["line"], 10);
+}
+
+TEST(Trace, TextsOfAnyBytesAreJson) {
+  std::string text;
+  trace::append_json_string(text, std::string_view("a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13));
+  EXPECT_EQ(json::parse(text).get<std::string>(),
+            std::string("a\"\\\n\x01\uFFFD\u00e9\uFFFD\uFFFD\uFFFD\0z", 21));
 }
 
 TEST(Trace, ALimitOfFileSizesDoesNotEndTheProcess) {
   TemporaryDirectory directory;
-  const std::string path = directory / "small.json";
-  log_of_tracing(path, [] {
+  const std::string path = directory / "small.trace";
+  const std::string log = log_of_tracing(path, [] {
     const rlimit small{100, 100};
     setrlimit(RLIMIT_FSIZE, &small);
     signal(SIGXFSZ, SIG_DFL);
   });
-  EXPECT_EQ(std::filesystem::file_size(path), 100u);
+  EXPECT_LE(std::filesystem::file_size(path), 100u);
 }
 
-// The trace is written continuously; its file follows the rules of replace_file, implemented
-// elsewhere.
 TEST(Trace, WhatIsNoRegularFileIsRefusedAtOnce) {
   TemporaryDirectory directory;
   ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
@@ -139,12 +307,17 @@ TEST(Trace, ALinkIsFollowed) {
 
 TEST(Trace, AFileThatCouldNotBeWrittenWholeIsTold) {
   TemporaryDirectory directory;
-  const std::string path = directory / "full.json";
-  const std::string log = log_of_tracing(path, [] {
-    const rlimit some{300, 300};
-    setrlimit(RLIMIT_FSIZE, &some);
-    signal(SIGXFSZ, SIG_DFL);
-  });
+  const std::string path = directory / "full.trace";
+  const std::string log = log_of_tracing(
+      path,
+      [] {
+        const rlimit some{300, 300};
+        setrlimit(RLIMIT_FSIZE, &some);
+        signal(SIGXFSZ, SIG_DFL);
+      },
+      [] {
+        for (int i = 0; i < 200; ++i) trace::name_id("name " + std::to_string(i * 7919));
+      });
   EXPECT_THAT(log, testing::HasSubstr("PLUGRAD_TRACE=" + path + " is not whole: File too large"));
 }
 

@@ -1,0 +1,236 @@
+// Callers are kept as return addresses; the writing thread turns them into lines, as reading debug
+// information takes long.
+#include "base/trace/call_site.h"
+
+#include <backtrace.h>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <unwind.h>
+
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/trace/json_line.h"
+#include "base/trace/trace.h"
+#include "plugrad/source_scope.h"
+
+namespace plugrad {
+namespace {
+
+thread_local const SourceScope* source_of_thread = nullptr;
+
+}  // namespace
+
+SourceScope::SourceScope(std::string_view file, unsigned line, std::string_view function)
+    : file_(file), function_(function), line_(line), outer_(source_of_thread) {
+  source_of_thread = this;
+}
+SourceScope::~SourceScope() {
+  source_of_thread = outer_;
+}
+
+namespace trace {
+namespace {
+
+constexpr std::size_t kMostCallers = 12;  // frames outside this library, innermost first
+
+struct Callers {
+  std::array<std::uintptr_t, kMostCallers> pc{};
+  std::size_t count = 0;
+  auto operator<=>(const Callers&) const = default;
+};
+
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+  bool has(std::uintptr_t address) const { return begin <= address && address < end; }
+};
+
+// The addresses of this library; empty where it is part of the program itself.
+Range own_addresses() {
+  static const Range own = [] {
+    Range found;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* out) {
+          const auto inside = reinterpret_cast<std::uintptr_t>(&own_addresses);
+          const bool is_program = info->dlpi_name == nullptr || *info->dlpi_name == '\0';
+          for (int i = 0; i < info->dlpi_phnum && !is_program; ++i) {
+            const auto& segment = info->dlpi_phdr[i];
+            const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+            if (segment.p_type != PT_LOAD || inside < begin || inside >= begin + segment.p_memsz)
+              continue;
+            *static_cast<Range*>(out) = {begin, begin + segment.p_memsz};
+            return 1;
+          }
+          return 0;
+        },
+        &found);
+    return found;
+  }();
+  return own;
+}
+
+Callers callers() {
+  Callers found;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* context, void* out) {
+        auto& to = *static_cast<Callers*>(out);
+        int is_exact = 0;  // else the address follows the call
+        const std::uintptr_t pc = ::_Unwind_GetIPInfo(context, &is_exact);
+        const std::uintptr_t call = pc - (is_exact ? 0 : 1);
+        if (pc == 0) return _URC_END_OF_STACK;
+        if (!own_addresses().has(call)) to.pc[to.count++] = call;
+        return to.count == kMostCallers ? _URC_END_OF_STACK : _URC_NO_REASON;
+      },
+      &found);
+  return found;
+}
+
+struct Frame {
+  std::string function, file;
+  int line = 0;
+};
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : name;
+}
+
+void ignore_error(void*, const char*, int) {}
+
+backtrace_state* debug_information() {
+  static backtrace_state* const state =
+      ::backtrace_create_state(nullptr, /*threaded=*/1, ignore_error, nullptr);
+  return state;
+}
+
+// The functions at the address, innermost inlined one first.
+std::vector<Frame> frames_at(std::uintptr_t pc) {
+  std::vector<Frame> found;
+  ::backtrace_pcinfo(
+      debug_information(), pc,
+      [](void* out, std::uintptr_t, const char* file, int line, const char* function) {
+        if (file != nullptr)
+          static_cast<std::vector<Frame>*>(out)->push_back(
+              {function ? demangled(function) : "", file, line});
+        return 0;
+      },
+      ignore_error, &found);
+  if (!found.empty()) return found;
+  Dl_info info;
+  if (::dladdr(reinterpret_cast<void*>(pc), &info) != 0 && info.dli_sname != nullptr)
+    found.push_back({demangled(info.dli_sname), "", 0});
+  return found;
+}
+
+// Inline functions of the public headers, and core itself where it is linked into the program.
+bool is_of_library(const Frame& frame) {
+  return frame.file.find("include/plugrad/") != std::string::npos ||
+         frame.file.find("/core/src/") != std::string::npos || frame.function.starts_with("std::");
+}
+
+std::vector<Frame> frames_of(const Callers& callers) {
+  std::vector<Frame> all;
+  for (std::size_t i = 0; i < callers.count; ++i)
+    for (Frame& frame : frames_at(callers.pc[i])) {
+      if (!is_of_library(frame)) all.push_back(frame);
+      if (frame.function == "main") return all;
+    }
+  return all;
+}
+
+struct Operation {
+  std::uint32_t id;
+  std::string name;
+  Callers callers;
+  Frame scope;  // of a SourceScope
+};
+
+std::string line_of(const Operation& operation) {
+  std::vector<Frame> frames =
+      operation.scope.file.empty() ? frames_of(operation.callers) : std::vector{operation.scope};
+  const Frame first = frames.empty() ? Frame{} : frames[0];
+  std::string stack;
+  for (const Frame& frame : frames) {
+    if (!stack.empty()) stack += ',';
+    append_json_string(stack, fmt::format("{} ({}:{})", frame.function, frame.file, frame.line));
+  }
+  return JsonLine("operation")
+      .add("id", operation.id)
+      .add("name", operation.name)
+      .add("file", first.file)
+      .add("line", first.line)
+      .add("function", first.function)
+      .add_raw("stack", "[" + stack + "]")
+      .str();
+}
+
+class Operations {
+ public:
+  static Operations& instance() {
+    static auto* const one = new Operations;
+    return *one;
+  }
+
+  std::uint32_t of(std::string_view function) {
+    Operation operation{0, std::string(function), {}, {}};
+    if (const SourceScope* scope = source_of_thread)
+      operation.scope = {std::string(scope->function()), std::string(scope->file()),
+                         static_cast<int>(scope->line())};
+    else
+      operation.callers = callers();
+    return id_of(std::move(operation));
+  }
+
+  std::uint32_t derivative_of(std::uint32_t forward) {
+    Operation operation;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = by_id_.find(forward);
+      if (at == by_id_.end()) return forward;
+      operation = *at->second;
+    }
+    constexpr std::string_view kSuffix = " backward";
+    if (!operation.name.ends_with(kSuffix)) operation.name += kSuffix;
+    return id_of(std::move(operation));
+  }
+
+ private:
+  using Key = std::tuple<std::string, Callers, std::string, int>;
+
+  std::uint32_t id_of(Operation operation) {
+    const std::lock_guard lock(mutex_);
+    const auto [at, is_new] = known_.try_emplace(
+        Key(operation.name, operation.callers, operation.scope.file, operation.scope.line));
+    if (!is_new) return at->second->id;
+    operation.id = new_id();
+    at->second = std::make_shared<const Operation>(std::move(operation));
+    by_id_[at->second->id] = at->second;
+    define_later([made = at->second] { return line_of(*made); });
+    return at->second->id;
+  }
+
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const Operation>> known_;
+  std::map<std::uint32_t, std::shared_ptr<const Operation>> by_id_;
+};
+
+}  // namespace
+
+std::uint32_t operation(std::string_view function) {
+  return Operations::instance().of(function);
+}
+std::uint32_t derivative_of(std::uint32_t forward) {
+  return Operations::instance().derivative_of(forward);
+}
+
+}  // namespace trace
+}  // namespace plugrad
