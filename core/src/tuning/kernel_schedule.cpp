@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/trace/trace.h"
 #include "codegen/search/search.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/timing_helper.h"
@@ -243,6 +244,7 @@ std::optional<KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Devi
     require_budget();
   else if (schedule_database().is_empty())
     return std::nullopt;
+  const trace::Scope span(trace::Category::Search, "search");
   ScheduleRecord key = schedule_key(ast, device, options);
   const auto known = schedule_database().find(key);
   if (known && (!searches || known->width >= static_cast<uint32_t>(settings().beam)))

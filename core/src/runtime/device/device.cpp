@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "runtime/checks/layers.h"
 #include "runtime/device/device_state.h"
 #include "runtime/device/kernel.h"
@@ -105,7 +106,7 @@ void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t of
   d.calls.require_usable("copy_in");
   if (size_bytes == 0 || copy_in_beside(src, size_bytes, offset_bytes)) return;
   pgr_buffer* const to = handle();
-  d.on_queue("copy_in", [&](pgr_error* e) {
+  d.on_queue("copy_in", {trace::Direction::In, size_bytes}, [&](pgr_error* e) {
     return d.allocator_api.copy_in(d.handle, nullptr, to, offset_bytes, src, size_bytes, e);
   });
 }
@@ -128,7 +129,7 @@ void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_
   pgr_buffer* const from = handle();
   if (d.is_asynchronous) device_->synchronize();  // wait without holding queue_mutex
   std::uint64_t done = 0;
-  d.on_queue("copy_out", [&](pgr_error* e) {
+  d.on_queue("copy_out", {trace::Direction::Out, size_bytes}, [&](pgr_error* e) {
     done = d.timeline.count() + 1;  // when this call ends, its bytes have arrived
     return d.allocator_api.copy_out(d.handle, nullptr, dst, from, offset_bytes, size_bytes, e);
   });
@@ -145,7 +146,7 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   if (size_bytes_ == 0) return;
   if (offered(d.allocator_api.fill)) {
     pgr_buffer* const to = handle();
-    d.on_queue("fill", [&](pgr_error* e) {
+    d.on_queue("fill", {trace::Direction::Fill, size_bytes_}, [&](pgr_error* e) {
       return d.allocator_api.fill(d.handle, nullptr, to, 0, size_bytes_, pattern.data(),
                                   pattern.size(), e);
     });
@@ -314,6 +315,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
   desc.timing = time_ns ? 1 : 0;
   const std::lock_guard lock(d.queue_mutex);
   const Timeline::Work work(d.timeline);
+  const std::uint64_t submit_ns = tracing() ? monotonic_ns() : 0;
   d.calls.check(
       "launch", kernel.name(),
       [&](pgr_error* e) {
@@ -322,6 +324,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
       [&](pgr_status status) {
         return status == PGR_STATUS_LIMIT_EXCEEDED ? launch_sizes(desc, d.caps) : "";
       });
+  if (submit_ns != 0) d.trace.launched(kernel, submit_ns, launch.origin);
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
   if (!time_ns) d.calls.in_flight().launched(kernel.name(), kernel.is_first_launch());
@@ -337,7 +340,9 @@ void Device::synchronize() {
   if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
   const std::uint64_t covered = d.is_asynchronous ? d.calls.in_flight().count() : 0;
   const std::uint64_t given = d.timeline.count();
+  const std::uint64_t begin_ns = tracing() ? monotonic_ns() : 0;
   d.calls.check("synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
+  if (begin_ns != 0) d.trace.waited(begin_ns);
   if (covered) d.calls.in_flight().waited(covered);
   d.timeline.waited(given);
 }

@@ -16,6 +16,7 @@
 
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/plugin_api/runner.h"
+#include "runtime/queue/device_trace.h"
 #include "runtime/queue/live_list.h"
 #include "runtime/queue/timeline.h"
 
@@ -147,6 +148,7 @@ struct Launch {
   std::span<const std::uint64_t> scalars;  ///< bits, one for each scalar parameter
   std::array<std::uint64_t, 3> group_count{1, 1, 1};
   std::array<std::uint32_t, 3> local_size{1, 1, 1};
+  LaunchOrigin origin = {};  ///< for the trace
 };
 
 class Device {
@@ -233,6 +235,9 @@ class Kernel : public LiveNode<Kernel> {
   ~Kernel();
   pgr_kernel* handle() const { return handle_; }
   pgr_program* program() const;
+  /// Its definition in the trace; 0: none yet.
+  std::uint32_t trace_id() const { return trace_id_.load(std::memory_order_relaxed); }
+  void set_trace_id(std::uint32_t id) const { trace_id_.store(id, std::memory_order_relaxed); }
   /// True on the first call only.
   bool is_first_launch() const {
     return !was_launched_.load(std::memory_order_relaxed) &&
@@ -242,6 +247,7 @@ class Kernel : public LiveNode<Kernel> {
  private:
   pgr_kernel* handle_;
   mutable std::atomic<bool> was_launched_{false};
+  mutable std::atomic<std::uint32_t> trace_id_{0};
   std::unique_ptr<State> state_;
 };
 

@@ -101,6 +101,7 @@ void DeviceState::shut_down() noexcept {
   if (!calls.is_reachable()) return;
   if (plugin_handle && is_asynchronous && offered(device.synchronize))
     calls.quietly("synchronize", [&] { device.synchronize(handle, nullptr); });
+  trace.shut_down();
   transfers.shut_down();
   timeline.shut_down();
   lists.each([](LaunchList& list) { list.forget_graph(); });
@@ -151,6 +152,7 @@ DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_in
   s->allocator =
       std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle, s->info.memory_bytes,
                                   s->timeline, !s->keeps_nothing());
+  s->allocator->set_trace(&s->trace);
   if (s->is_asynchronous) wait_at_exit(*s);
   if (s->is_asynchronous && offered(s->device.synchronize))
     s->allocator->set_wait([d = s.get()] {

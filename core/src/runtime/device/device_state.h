@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "runtime/checks/layers.h"
 #include "runtime/device/device.h"
 #include "runtime/device/device_calls.h"
@@ -14,6 +15,7 @@
 #include "runtime/device/kernel_cache.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/transfers.h"
+#include "runtime/queue/device_trace.h"
 #include "runtime/queue/launch_list.h"
 #include "runtime/queue/timeline.h"
 
@@ -44,6 +46,7 @@ struct DeviceState : DeviceTables {
   std::mutex queue_mutex;        // the device's in-order queue takes one call at a time
   Timeline timeline{*this};      // of that queue
   Transfers transfers{*this};
+  DeviceTrace trace{*this};
 
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;
@@ -59,6 +62,20 @@ struct DeviceState : DeviceTables {
     const std::lock_guard lock(queue_mutex);
     const Timeline::Work work(timeline);
     calls.check(call, f);
+  }
+  /// The same for a copy, which a trace records.
+  struct CopyOfBytes {
+    trace::Direction direction;
+    std::uint64_t bytes;
+  };
+  template <class F>
+  void on_queue(const char* call, CopyOfBytes copy, const F& f) {
+    const std::lock_guard lock(queue_mutex);
+    const Timeline::Work work(timeline);
+    const std::uint64_t submit_ns = tracing() ? monotonic_ns() : 0;
+    calls.check(call, f);
+    if (submit_ns != 0)
+      trace.copied(DeviceTrace::kMain, nullptr, copy.direction, copy.bytes, submit_ns);
   }
 
   /// Whether a layer must see every allocation and its end.

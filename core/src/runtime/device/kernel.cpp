@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/storage/disk_cache.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "runtime/device/named_renderer.h"
 #include "runtime/device/plugin.h"
 
@@ -75,8 +75,8 @@ class Maker {
     }
     kernel_.compile_ns = monotonic_ns() - start;
     d_.kernels.compile_ns.fetch_add(kernel_.compile_ns);
-    trace_span("compile", kernel_.name, start,
-               {{"device", d_.name}, {"from_disk", std::int64_t{kernel_.from_disk}}});
+    if (tracing())
+      trace::span(trace::Category::Compile, kernel_.name, start, kernel_.from_disk ? 1 : 0);
     return std::make_shared<Kernel>(std::make_unique<Kernel::State>(std::move(kernel_)));
   }
 

@@ -45,7 +45,23 @@ Allocator::~Allocator() {
   flush();
 }
 
+TakenBuffer Allocator::recorded(TakenBuffer taken, std::uint64_t class_bytes) {
+  if (!trace_ || !tracing()) return taken;
+  const MemoryStats now = stats();
+  trace_->memory(now.used_bytes, now.cached_bytes, static_cast<std::int64_t>(class_bytes),
+                 taken.handle);
+  return taken;
+}
+
 TakenBuffer Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
+  return recorded(take_any(class_bytes, flags), class_bytes);
+}
+
+TakenBuffer Allocator::take_idle(std::uint64_t class_bytes) {
+  return recorded(take_any_idle(class_bytes), class_bytes);
+}
+
+TakenBuffer Allocator::take_any(std::uint64_t class_bytes, std::uint32_t flags) {
   if (const TakenBuffer buffer = take_cached(class_bytes, flags); buffer.handle) {
     log_event(calls_.device_name(), "reuse", class_bytes);
     return buffer;
@@ -62,12 +78,12 @@ TakenBuffer Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
   return {take_fresh(class_bytes, flags), {}, false};
 }
 
-TakenBuffer Allocator::take_idle(std::uint64_t class_bytes) {
+TakenBuffer Allocator::take_any_idle(std::uint64_t class_bytes) {
   if (const TakenBuffer buffer = take_oldest(class_bytes); buffer.handle) return buffer;
   ask_to_reclaim(class_bytes, false);
   if (const TakenBuffer buffer = take_oldest(class_bytes); buffer.handle) return buffer;
   if (reserve(class_bytes)) return {take_fresh(class_bytes, 0), {}, true};
-  TakenBuffer buffer = take(class_bytes, 0);
+  TakenBuffer buffer = take_any(class_bytes, 0);
   buffer.is_idle = true;
   return buffer;
 }
@@ -173,6 +189,14 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
   }
 }
 
+// Freeing must not throw, and an event may be lost.
+void Allocator::record_given(std::uint64_t class_bytes, const pgr_buffer* buffer) noexcept try {
+  if (!trace_ || !tracing()) return;
+  const MemoryStats now = stats();
+  trace_->memory(now.used_bytes, now.cached_bytes, -static_cast<std::int64_t>(class_bytes), buffer);
+} catch (...) {
+}
+
 void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags,
                      std::uint64_t arrival) noexcept {
   flags &= ~PGR_ALLOC_ZERO;  // its contents are no longer zero
@@ -190,6 +214,7 @@ void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_
       }
     }
   }
+  record_given(class_bytes, buffer);
   if (!keep) free(buffer);
   log_event(calls_.device_name(), keep ? "keep" : "free", class_bytes);
 }

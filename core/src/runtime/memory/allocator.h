@@ -13,6 +13,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/device_calls.h"
 #include "runtime/device/tables.h"
+#include "runtime/queue/device_trace.h"
 #include "runtime/queue/timeline.h"
 
 namespace plugrad::runtime {
@@ -59,6 +60,8 @@ class Allocator {
   void set_reclaim(Reclaim reclaim);
   /// `wait` waits for the device, which may free memory only after its work.
   void set_wait(std::function<void()> wait) { wait_ = std::move(wait); }
+  /// `trace` records what is taken and given while a trace is on.
+  void set_trace(DeviceTrace* trace) { trace_ = trace; }
   MemoryStats stats() const;
   void reset_peak();
 
@@ -71,6 +74,10 @@ class Allocator {
   };
   using KeptList = std::deque<Kept>;  // in the order of give()
 
+  TakenBuffer take_any(std::uint64_t class_bytes, std::uint32_t flags);
+  TakenBuffer take_any_idle(std::uint64_t class_bytes);
+  TakenBuffer recorded(TakenBuffer taken, std::uint64_t class_bytes);
+  void record_given(std::uint64_t class_bytes, const pgr_buffer* buffer) noexcept;
   KeptList* kept_of(std::uint64_t class_bytes, std::uint32_t flags);
   TakenBuffer count_out(KeptList& list, bool oldest, std::uint64_t class_bytes);
   TakenBuffer take_oldest(std::uint64_t class_bytes);
@@ -93,6 +100,7 @@ class Allocator {
   MemoryStats stats_;
   Reclaim reclaim_;
   std::function<void()> wait_;
+  DeviceTrace* trace_ = nullptr;
 };
 
 }  // namespace plugrad::runtime

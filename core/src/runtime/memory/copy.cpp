@@ -91,7 +91,7 @@ void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
   if (&dst.device() != &src.device() || !offered(d.allocator_api.copy))
     return copy_by_host(dst, dst_offset_bytes, src, src_offset_bytes, size_bytes);
   pgr_buffer *const to = dst.handle(), *const from = src.handle();
-  d.on_queue("copy", [&](pgr_error* e) {
+  d.on_queue("copy", {trace::Direction::Device, size_bytes}, [&](pgr_error* e) {
     return d.allocator_api.copy(d.handle, nullptr, to, dst_offset_bytes, from, src_offset_bytes,
                                 size_bytes, e);
   });

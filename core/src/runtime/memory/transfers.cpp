@@ -25,10 +25,14 @@ std::uint64_t Transfers::copy_in(pgr_buffer* dst, std::uint64_t dst_offset_bytes
                                  std::uint64_t size_bytes, QueuePlace* after) {
   const std::lock_guard lock(mutex_);
   if (after) device_.timeline.let_wait(queue_, *after);
+  const std::uint64_t submit_ns = tracing() ? monotonic_ns() : 0;
   device_.calls.check("copy_in", [&](pgr_error* e) {
     return device_.allocator_api.copy_in(device_.handle, queue_, dst, dst_offset_bytes, src,
                                          size_bytes, e);
   });
+  if (submit_ns != 0)
+    device_.trace.copied(DeviceTrace::kTransfers, queue_, trace::Direction::In, size_bytes,
+                         submit_ns);
   return ++copied_;
 }
 
@@ -56,10 +60,14 @@ void Transfers::join(std::uint64_t copied) {
 void Transfers::copy_out(void* dst, pgr_buffer* src, std::uint64_t src_offset_bytes,
                          std::uint64_t size_bytes) {
   const std::lock_guard lock(mutex_);
+  const std::uint64_t submit_ns = tracing() ? monotonic_ns() : 0;
   device_.calls.check("copy_out", [&](pgr_error* e) {
     return device_.allocator_api.copy_out(device_.handle, queue_, dst, src, src_offset_bytes,
                                           size_bytes, e);
   });
+  if (submit_ns != 0)
+    device_.trace.copied(DeviceTrace::kTransfers, queue_, trace::Direction::Out, size_bytes,
+                         submit_ns);
 }
 
 void Transfers::wait_quietly(std::uint64_t timeout_ns) noexcept {

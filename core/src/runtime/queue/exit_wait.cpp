@@ -73,6 +73,11 @@ void run_before_devices_end() {
   for (const auto end : ends) end();
 }
 
+void each_waiting(void (*visit)(DeviceState&)) {
+  const std::lock_guard lock(waiting().mutex);
+  for (DeviceState* device : waiting().devices) visit(*device);
+}
+
 void wait_at_exit(DeviceState& device) {
   prepare_thread_for_exit();
   const std::lock_guard lock(waiting().mutex);

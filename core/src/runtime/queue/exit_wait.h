@@ -18,4 +18,7 @@ void prepare_thread_for_exit();
 void before_devices_end(void (*end)());
 void run_before_devices_end();
 
+/// Calls visit(device) for each open asynchronous device.
+void each_waiting(void (*visit)(DeviceState&));
+
 }  // namespace plugrad::runtime

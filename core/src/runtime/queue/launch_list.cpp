@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "runtime/device/device_state.h"
 #include "runtime/queue/exit_wait.h"
 
@@ -78,7 +79,8 @@ void LaunchList::run(bool as_graph) {
   d.calls.require_usable("launch");
   const std::lock_guard lock(d.queue_mutex);
   const Timeline::Work work(d.timeline);
-  if (as_graph && d.has_graph)
+  // A trace has the time of each launch, which a graph does not give.
+  if (as_graph && d.has_graph && !tracing())
     replay();
   else
     launch_each();
@@ -91,6 +93,7 @@ void LaunchList::run(bool as_graph) {
 void LaunchList::launch_each() {
   DeviceState& d = device_->state();
   WatchedCall watched(d.calls, "launch");
+  const bool is_traced = tracing();
   CallError error;
   size_t at = 0;
   pgr_status status = PGR_STATUS_OK;
@@ -98,15 +101,23 @@ void LaunchList::launch_each() {
     for (; at < kernels_.size(); ++at) {
       watched.at(kernels_[at]->name());
       const pgr_launch_desc desc = description(at);
+      const std::uint64_t submit_ns = is_traced ? monotonic_ns() : 0;
       status =
           d.runner.launch(d.handle, nullptr, kernels_[at]->handle(), &desc, nullptr, error.get());
       if (status != PGR_STATUS_OK) break;
+      if (is_traced) trace_launch(at, submit_ns);
     }
   } catch (...) {
     d.calls.fail("launch", kernels_[at]->name(), PGR_STATUS_INTERNAL, describe_escaped());
   }
   if (status != PGR_STATUS_OK)
     d.calls.fail("launch", kernels_[at]->name(), status, error.message());
+}
+
+void LaunchList::trace_launch(size_t launch, std::uint64_t submit_ns) {
+  LaunchOrigin origin = first_origin_;
+  if (origin.plan != 0) origin.step += static_cast<std::int32_t>(launch);
+  device_->state().trace.launched(*kernels_[launch], submit_ns, origin);
 }
 
 // Nodes depend on each other in order, as on the device's queue.

@@ -38,6 +38,9 @@ class LaunchList : public LiveNode<LaunchList> {
   /// `as_graph` and the device supports them; building one pays off when the list runs again.
   /// Errors: Device; launches before the failing one remain.
   void run(bool as_graph);
+  /// Says for the trace that the launches are the steps of a plan from this one on.
+  void set_origin(LaunchOrigin first) { first_origin_ = first; }
+  std::span<const Kernel* const> kernels() const { return kernels_; }
 
   /// Called before the device closes.
   void forget_graph() noexcept;
@@ -48,6 +51,7 @@ class LaunchList : public LiveNode<LaunchList> {
   };
   pgr_launch_desc description(size_t launch);
   void launch_each();
+  void trace_launch(size_t launch, std::uint64_t submit_ns);
   void build_or_patch();
   void build();
   void patch();
@@ -63,6 +67,7 @@ class LaunchList : public LiveNode<LaunchList> {
   std::vector<std::vector<Use>> uses_;         // by buffer index
   std::vector<std::uint32_t> changed_;         // indices set since the last graph update
   pgr_graph* graph_ = nullptr;
+  LaunchOrigin first_origin_;
 };
 
 }  // namespace plugrad::runtime

@@ -117,9 +117,11 @@ void Timeline::wait(QueuePlace& place) {
     if (place.number() <= waited_) return;
   }
   pgr_event* const event = event_of(place);
+  const std::uint64_t begin_ns = tracing() ? monotonic_ns() : 0;
   device_.calls.check("event_wait", [&](pgr_error* e) {
     return device_.queue.event_wait(device_.handle, event, UINT64_MAX, e);
   });
+  if (begin_ns != 0) device_.trace.waited(begin_ns);
   waited(place.number());
 }
 

@@ -56,6 +56,7 @@ std::vector<std::string> helper_environment(const runtime::Device& device) {
           "PLUGRAD_CPU_TARGET=" + now.cpu_target,
           "PLUGRAD_LAYERS=",
           "PLUGRAD_TRACE=",
+          "VIZ=0",
           "PLUGRAD_DUMP=",
           "DEBUG=0",
           "BEAM=0"};
