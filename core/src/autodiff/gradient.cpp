@@ -160,6 +160,7 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
                   [&](Id id) { return std::ranges::binary_search(sorted, id); }};
   for (size_t i = tape.size(); i-- > 0;) {
     const Id node = tape.node(i);
+    const Id first = context.graph.size();
     if (is_call(context.graph[node])) {
       calls.flow(context, tape, i);
       continue;
@@ -169,6 +170,7 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
     differentiate(vjp);
     for (const Vjp::Flow& flow : vjp.flows())
       tape.flow(flow.to, flow.gradient, context.shapes.id(flow.used_in));
+    if (context.differentiated) context.differentiated(node, first);
   }
   std::vector<Id> results;
   for (Id target : targets) results.push_back(tape.result(target));

@@ -28,6 +28,8 @@ struct Context {
   Devices& devices;
   FunctionGradient function = {};
   Extents* extents = nullptr;  // null: no variable sizes
+  // Called after the gradients of a node's sources were made: nodes from `first` on. For traces.
+  std::function<void(Id node, Id first)> differentiated = {};
 };
 
 /// d loss / d target for each target, in its shape and dtype; kNoId if the loss does not depend on

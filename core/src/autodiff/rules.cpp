@@ -371,7 +371,7 @@ void differentiate(Vjp& vjp) {
   Match m;
   const Rule* rule = derivative_table().find(vjp.graph, vjp.y(), &vjp, m);
   if (rule == nullptr) return;
-  if (RewriteTrace* trace = current_trace()) trace->events.push_back({rule, vjp.y(), vjp.g()});
+  if (RewriteTrace* trace = current_trace()) trace->add(vjp.graph, rule, vjp.y(), vjp.g());
   if (rule->function != nullptr) {
     rule->function(vjp.graph, m);
     return;

@@ -71,6 +71,7 @@ struct KernelCode {
   uint32_t local_size[3] = {1, 1, 1};
   KernelSchedule schedule;
   Estimates estimates;
+  uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
 };
 
 /// Name and estimates of a kernel before code generation.

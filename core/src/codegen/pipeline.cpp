@@ -106,7 +106,11 @@ std::string text(Generation& generation, const Stage<Generation>& stage) {
   return print(generation.kernel.graph, generation.kernel.sink);
 }
 
-constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check, text};
+GraphView graph_of(const Generation& generation) {
+  return {&generation.kernel.graph, {generation.kernel.sink}};
+}
+
+constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check, text, graph_of};
 
 void record_scalar(Kernel& kernel, Id scalar) {
   const size_t number = scalar_number(kernel.graph, scalar);
@@ -157,7 +161,7 @@ std::vector<StageInfo> stages() {
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps,
                     const Options& options) {
   Generation generation{kernel_of(ast, sink, caps, options), {}, {}};
-  kPipeline.run(generation);
+  generation.code.trace_run = kPipeline.run(generation);
   return std::move(generation.code);
 }
 

@@ -48,16 +48,16 @@ bool Rewriter::push_sources(Id id) {
 
 Id Rewriter::rebuilt(Id id) {
   const auto sources = graph_.sources(id);
-  if (options_.rebuild != nullptr) {
-    scratch_.assign(sources.begin(), sources.end());
-    for (Id& s : scratch_) s = done_[s];
-    return options_.rebuild(graph_, id, scratch_, options_.context);
-  }
   const bool same = std::ranges::all_of(sources, [&](Id s) { return done_[s] == s; });
-  if (same) return id;
+  if (same && options_.rebuild == nullptr) return id;
   scratch_.assign(sources.begin(), sources.end());
   for (Id& s : scratch_) s = done_[s];
-  return graph_.with_sources(id, scratch_);
+  const Id again = options_.rebuild != nullptr
+                       ? options_.rebuild(graph_, id, scratch_, options_.context)
+                       : graph_.with_sources(id, scratch_);
+  if (RewriteTrace* trace = current_trace(); trace && trace->observer && again != id)
+    trace->observer->rewrote(graph_, nullptr, id, again);
+  return again;
 }
 
 Id Rewriter::result(Id id) const {
@@ -76,7 +76,7 @@ Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
   else
     recent_[hit_count_ % kRecent] = rule;
   if (++hit_count_ > budget_) report_budget();
-  if (RewriteTrace* trace = current_trace()) trace->events.push_back({&table_[rule], id, to});
+  if (RewriteTrace* trace = current_trace()) trace->add(graph_, &table_[rule], id, to);
   return to;
 }
 

@@ -5,26 +5,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "rewrite/rule.h"
+#include "rewrite/stage_record.h"
 #include "rewrite/trace.h"
 
 namespace plugrad {
 namespace {
-
-void record(const StageRun& stage, uint64_t start_ns, const RewriteTrace& rewrites) {
-  trace_span(stage.category, stage.stage.name, start_ns,
-             {{"meaning", std::string_view(stage.stage.meaning)},
-              {"rewrites", static_cast<int64_t>(rewrites.events.size())}});
-  for (const TraceEvent& event : rewrites.events)
-    trace_instant("rewrite", "rule",
-                  {{"stage", std::string_view(stage.stage.name)},
-                   {"rule", std::string_view(event.rule->name)},
-                   {"file", std::string_view(event.rule->file)},
-                   {"line", int64_t{event.rule->line}},
-                   {"from", int64_t{event.from}},
-                   {"to", int64_t{event.to}}});
-}
 
 // "rules: add-zero 2, mul-one 1"; empty when none applied.
 std::string rules_line(const RewriteTrace& rewrites) {
@@ -51,16 +38,25 @@ const char* name_of(Form form) {
   }
 }
 
+uint32_t new_run() {
+  return tracing_rules() ? trace::new_id() : 0;
+}
+
 void run_stage(const StageRun& stage) {
   const bool dumps = debugging(4) || settings().dump == stage.stage.name;
-  const uint64_t start = monotonic_ns();
+  const uint64_t start = tracing() ? monotonic_ns() : 0;
+  std::optional<StageRecord> record;
+  if (stage.run != 0) record.emplace(stage);
   RewriteTrace rewrites;
+  rewrites.observer = record ? &*record : nullptr;
   {
     std::optional<TraceScope> scope;
-    if (dumps || tracing()) scope.emplace(rewrites);
-    stage.run();
+    if (dumps || record) scope.emplace(rewrites);
+    stage.run_it();
   }
-  if (tracing()) record(stage, start, rewrites);
+  if (start != 0)
+    trace::span(trace::Category::Stage, stage.stage.name, start, rewrites.events.size());
+  if (record) record->finish();
   if (settings().verify) stage.verify();
   if (dumps)
     debug_write(fmt::format("--- {}: {} ({})\n{}\n{}", stage.category, stage.stage.name,

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/graph.h"
+
 namespace plugrad {
 
 /// The form of a compiler's state after a stage.
@@ -28,19 +30,30 @@ struct StageInfo {
   const char* meaning;
 };
 
+/// The graph of a compiler's state; null where it has none.
+struct GraphView {
+  const Graph* graph = nullptr;
+  std::vector<Id> roots = {};
+};
+
 /// A stage with its state bound.
 struct StageRun {
   const char* category;  ///< "schedule" or "codegen"
   StageInfo stage;
-  std::function<void()> run;
+  std::function<void()> run_it;
   std::function<void()> verify;       ///< after it, with PLUGRAD_VERIFY
-  std::function<std::string()> text;  ///< the IR after it, for DEBUG=4 and PLUGRAD_DUMP
+  std::function<std::string()> text;  ///< the IR after it, for DEBUG=4, PLUGRAD_DUMP and traces
+  std::function<GraphView()> graph;   ///< for traces
+  uint32_t run;                       ///< of the pipeline, in the trace; 0: not recorded
 };
 
-/// Runs the stage. PLUGRAD_TRACE records its time and every rewrite (rule, file, line, from, to);
-/// PLUGRAD_VERIFY verifies its result; DEBUG=4, or its name in PLUGRAD_DUMP, prints the IR and the
-/// rules that applied.
+/// Runs the stage. PLUGRAD_TRACE records its time and, with PLUGRAD_TRACE_RULES, its graphs and
+/// every rewrite between them; PLUGRAD_VERIFY verifies its result; DEBUG=4, or its name in
+/// PLUGRAD_DUMP, prints the IR and the rules that applied.
 void run_stage(const StageRun& stage);
+
+/// The number of a new run of a pipeline, if the trace records its stages; else 0.
+uint32_t new_run();
 
 /// A compiler: its stages in order, and how to verify and print its state in each form.
 template <class State>
@@ -49,14 +62,20 @@ struct Pipeline {
   std::span<const Stage<State>> stages;
   void (*verify)(State&, const Stage<State>&);
   std::string (*text)(State&, const Stage<State>&);
+  GraphView (*graph)(const State&);
 
-  void run(State& state) const {
+  /// Returns new_run().
+  uint32_t run(State& state) const {
+    const uint32_t run = new_run();
     for (const Stage<State>& stage : stages)
       run_stage({category,
                  {stage.name, stage.form, stage.meaning},
                  [&] { stage.run(state); },
                  [&] { verify(state, stage); },
-                 [&] { return text(state, stage); }});
+                 [&] { return text(state, stage); },
+                 [&] { return graph(state); },
+                 run});
+    return run;
   }
   /// The stages in front of `end`, without trace or text: a search begins there for each kernel.
   void run_before(void (*end)(State&), State& state) const {

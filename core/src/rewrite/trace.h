@@ -13,8 +13,24 @@ struct TraceEvent {
   Id from, to;
 };
 
+/// Sees each rewrite when it happens; also nodes that are rebuilt because their sources changed,
+/// with a null rule.
+class RewriteObserver {
+ public:
+  virtual void rewrote(const Graph& graph, const Rule* rule, Id from, Id to) = 0;
+
+ protected:
+  ~RewriteObserver() = default;
+};
+
 struct RewriteTrace {
   std::vector<TraceEvent> events;
+  RewriteObserver* observer = nullptr;
+
+  void add(const Graph& graph, const Rule* rule, Id from, Id to) {
+    events.push_back({rule, from, to});
+    if (observer) observer->rewrote(graph, rule, from, to);
+  }
 };
 
 /// Records the rewrites of this thread in `trace`. Scopes nest; the innermost records.

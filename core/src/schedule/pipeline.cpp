@@ -50,7 +50,14 @@ std::string text(SchedulerState& state, const Stage<SchedulerState>& stage) {
   return stage.form == Form::Plan ? to_string(state.plan) : print(state.graph, state.roots);
 }
 
-constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check, text};
+// Before the first stage, the graph to schedule.
+GraphView graph_of(const SchedulerState& state) {
+  if (state.roots.empty())
+    return {&state.source, {state.source_roots.begin(), state.source_roots.end()}};
+  return {&state.graph, state.roots};
+}
+
+constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check, text, graph_of};
 
 }  // namespace
 
@@ -68,8 +75,9 @@ void run_until(SchedulerState& state, std::string_view end) {
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options) {
   SchedulerState state(graph, roots, inputs, default_device, options);
-  kPipeline.run(state);
+  state.plan.trace_run = kPipeline.run(state);
   state.plan.visits = state.visits;
+  if (options.keep_graph) state.plan.scheduled = keep_graph(state);
   return std::move(state.plan);
 }
 

@@ -31,6 +31,7 @@ struct Options {
   // Inputs, by number, ascending. A value that depends on them alone is computed once for many
   // runs.
   std::vector<uint32_t> constants{};
+  bool keep_graph = false;  // fills Plan::scheduled
 };
 
 /// One value in memory while a plan runs.
@@ -69,6 +70,19 @@ struct Step {
   std::vector<uint64_t> scalars = {};  // Kernel: value of each Scalar, by number
 };
 
+/// The simplified tensor graph of a plan, for traces: what each step computes.
+struct ScheduledGraph {
+  struct Value {
+    Id id;           // of `graph`
+    Id source;       // the node of the given graph that it simplifies; kNoId: none
+    int32_t step;    // the step that computes it; -1: none
+    int32_t buffer;  // index into Plan::buffers; -1: not stored
+    std::vector<int64_t> shape;
+  };
+  Graph graph;
+  std::vector<Value> values;  // ascending ids: sources first
+};
+
 struct Plan {
   std::vector<PlannedBuffer> buffers;
   std::vector<Arena> arenas;
@@ -83,7 +97,9 @@ struct Plan {
   // whole one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;
   std::vector<Donation> donations;
-  uint64_t visits = 0;  // node visits of walks below single nodes: the cost of planning
+  uint64_t visits = 0;     // node visits of walks below single nodes: the cost of planning
+  uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
+  std::shared_ptr<const ScheduledGraph> scheduled{};  // null unless Options::keep_graph
 };
 
 /// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own

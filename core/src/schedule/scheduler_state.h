@@ -54,7 +54,8 @@ struct SchedulerState {
   std::vector<Id> inputs;          // of `graph`, by input number; kNoId where no root needs it
   std::vector<uint8_t> requested;  // a root, or made contiguous
   std::vector<ConstantBuffer> constants;
-  uint32_t joined_on = 0;  // device of the parts being joined, for their constants
+  std::vector<Id> source_of;  // by id: a node of `source` that it simplifies; for keep_graph
+  uint32_t joined_on = 0;     // device of the parts being joined, for their constants
 
   // find_limits
   std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable size
@@ -142,6 +143,9 @@ using StepKernels = std::span<std::shared_ptr<KernelAst>>;
 void find_donations(SchedulerState& state, StepKernels kernels);
 void join_programs(SchedulerState& state, StepKernels kernels);
 void plan_memory(SchedulerState& state);
+
+/// Takes the graph out of the state.
+std::shared_ptr<const ScheduledGraph> keep_graph(SchedulerState& state);
 
 /// Kernels with equal hashes are one program.
 NodeHash hash_of(const KernelAst& ast);

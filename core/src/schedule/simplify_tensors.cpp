@@ -75,11 +75,18 @@ class Copier {
       state_.inputs[i] = new_id_[state_.source_inputs[i]];
     for (Id& root : state_.roots) root = request(joined[root]);
     find_limits(state_, new_id_);
+    if (state_.options.keep_graph) note_sources();
     state_.requested.resize(state_.graph.size(), 0);
     state_.visits += build_.visits();
   }
 
  private:
+  void note_sources() {
+    state_.source_of.assign(state_.graph.size(), kNoId);
+    for (Id id = 0; id < new_id_.size(); ++id)
+      if (new_id_[id] != kNoId) state_.source_of[new_id_[id]] = id;
+  }
+
   /// Sources first, and of a commutative op the shallower source first: the terms of a sum over the
   /// iterations of a recurrence come in the order of the iterations, whatever their hashes. Equal
   /// iterations then give equal kernels.

@@ -73,6 +73,12 @@ std::string printed_name(Op op) {
   return name;
 }
 
+std::string printed_arg(const Graph& graph, Id id) {
+  std::string text = arg_text(graph, id);
+  if (text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
+
 std::string print_node(const Graph& graph, Id id) {
   return line(graph, id, [](Id node) { return node; });
 }

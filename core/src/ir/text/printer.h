@@ -27,6 +27,9 @@ inline std::string print(const Graph& graph, Id root, Numbering numbering = Numb
 /// One line, without the lines of its sources and without a newline.
 std::string print_node(const Graph& graph, Id id);
 
+/// The node's argument as printed: "[4, 8]"; empty if it has none.
+std::string printed_arg(const Graph& graph, Id id);
+
 /// The op's name as printed: "floordiv".
 std::string printed_name(Op op);
 

@@ -1,0 +1,130 @@
+#include "rewrite/stage_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "base/trace/json_line.h"
+#include "base/trace/trace.h"
+#include "ir/text/printer.h"
+#include "rewrite/print_rule.h"
+
+namespace plugrad {
+namespace {
+
+constexpr size_t kLongestArg = 200;  // characters: constants may have thousands of elements
+
+bool are_equal(const Node& a, const Node& b) {
+  const size_t inline_count = a.src_count > std::size(a.src) ? 1 : a.src_count;
+  return a.op == b.op && a.dtype == b.dtype && a.arg == b.arg && a.src_count == b.src_count &&
+         std::equal(a.src, a.src + inline_count, b.src);
+}
+
+// The rule's id in the trace, which its first use defines.
+uint32_t id_of(const Rule& rule) {
+  static std::mutex mutex;
+  static auto* const ids = new std::map<const Rule*, uint32_t>;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = ids->try_emplace(&rule, 0);
+  if (!is_new) return at->second;
+  at->second = trace::new_id();
+  trace::define(trace::JsonLine("rule")
+                    .add("id", at->second)
+                    .add("name", rule.name)
+                    .add("file", source_file(rule))
+                    .add("line", rule.line)
+                    .add("before", to_string(rule.left))
+                    .add("after", right_side(rule))
+                    .add("condition", condition(rule))
+                    .str());
+  return at->second;
+}
+
+}  // namespace
+
+bool NodeRecord::is_other(const Graph& graph, Id id) const {
+  const auto at = known_.find(id);
+  return at != known_.end() && !are_equal(at->second.node, graph[id]);
+}
+
+void NodeRecord::add_one(const Graph& graph, Id id) {
+  const uint32_t number = offset_ + id;
+  end_ = std::max(end_, number + 1);
+  known_.insert_or_assign(id, Known{graph[id], number});
+  const Node& node = graph[id];
+  if (!lines_.empty()) lines_ += ',';
+  lines_ += fmt::format("[{},\"{}\",\"{}\",", number, printed_name(node.op), name_of(node.dtype));
+  std::string arg = printed_arg(graph, id);
+  if (arg.size() > kLongestArg) arg = arg.substr(0, kLongestArg) + "…";
+  trace::append_json_string(lines_, arg);
+  lines_ += ",[";
+  bool is_first = true;
+  for (const Id source : graph.sources(node)) {
+    lines_ += fmt::format("{}{}", is_first ? "" : ",", offset_ + source);
+    is_first = false;
+  }
+  lines_ += "]]";
+}
+
+uint32_t NodeRecord::add(const Graph& graph, Id root) {
+  std::vector<std::pair<Id, bool>> stack = {{root, false}};
+  while (!stack.empty()) {
+    const auto [id, is_left] = stack.back();
+    stack.pop_back();
+    if (is_other(graph, id)) {  // the graph was replaced
+      known_.clear();
+      offset_ = end_;
+      stack = {{root, false}};
+      continue;
+    }
+    if (known_.contains(id)) continue;
+    if (is_left) {
+      add_one(graph, id);
+      continue;
+    }
+    stack.emplace_back(id, true);
+    for (const Id source : graph.sources(id)) stack.emplace_back(source, false);
+  }
+  return known_.at(root).number;
+}
+
+StageRecord::StageRecord(const StageRun& stage)
+    : stage_(stage), before_(numbers_of(stage.graph())) {}
+
+std::string StageRecord::numbers_of(const GraphView& view) {
+  std::string numbers;
+  if (!view.graph) return numbers;
+  for (const Id root : view.roots)
+    numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", nodes_.add(*view.graph, root));
+  return numbers;
+}
+
+void StageRecord::rewrote(const Graph& graph, const Rule* rule, Id from, Id to) {
+  const uint32_t rule_id = rule ? id_of(*rule) : 0;
+  const uint32_t from_number = nodes_.add(graph, from);
+  rewrites_ += fmt::format("{}[{},{},{}]", rewrites_.empty() ? "" : ",", rule_id, from_number,
+                           nodes_.add(graph, to));
+  if (rule) ++rule_count_;
+}
+
+void StageRecord::finish() {
+  const std::string after = numbers_of(stage_.graph());
+  trace::define_stage(trace::JsonLine("stage")
+                          .add("id", trace::new_id())
+                          .add("run", stage_.run)
+                          .add("pipeline", stage_.category)
+                          .add("name", stage_.stage.name)
+                          .add("meaning", stage_.stage.meaning)
+                          .add("text", stage_.text())
+                          .add_raw("nodes", "[" + nodes_.lines() + "]")
+                          .add_raw("before", "[" + before_ + "]")
+                          .add_raw("after", "[" + after + "]")
+                          .add_raw("rewrites", "[" + rewrites_ + "]")
+                          .str());
+  trace::count_rewrites(rule_count_);
+}
+
+}  // namespace plugrad
