@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kHead = R"(# Rules
 
 All rewrite rules, one table for each file. The driver in `core/src/rewrite` applies them. To see
-the rules that a kernel's stages applied, set `DEBUG=4` or `PLUGRAD_TRACE`. After a change of a
+the rules that a kernel's stages applied, set `DEBUG=4` or `VIZ=1`. After a change of a
 rule, run `tools/update-rules` to regenerate this page; a test compares it with the tables.
 
 - `x`, `y`, `z`, `w`, `u` and `v` match any node, `c0` to `c3` match constants; a name that occurs

@@ -126,6 +126,7 @@ void Session::renumber() {
       values.set(new_id[id], state_->values.share(id));
   }
   state_->computed.renumber(new_id);
+  state_->origins.renumber(new_id);
   for (auto& [state, nodes] : state_->versions) {
     for (Id& node : nodes) node = new_id[node];
     std::erase(nodes, kNoId);

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "engine/distinct_roots.h"
 #include "engine/plan/options.h"
 #include "engine/recording/call_observer.h"
@@ -35,7 +35,6 @@ class Stopwatch {
  public:
   explicit Stopwatch(uint64_t& total_ns) : total_ns_(total_ns), begin_ns_(monotonic_ns()) {}
   ~Stopwatch() { total_ns_ += monotonic_ns() - begin_ns_; }
-  uint64_t begin_ns() const { return begin_ns_; }
 
  private:
   uint64_t& total_ns_;
@@ -198,13 +197,33 @@ void Session::walk(std::span<const Id> roots, uint32_t default_device) {
 schedule::Plan Session::plan_of_walk(uint32_t default_device, const schedule::Options& options) {
   Statistics& statistics = state_->statistics;
   const Stopwatch watch(statistics.schedule_ns);
+  const trace::Scope span(trace::Category::Plan, "plan");
   CanonicalGraph::Scratch scratch = state_->canonical.copy();
   statistics.planned_nodes += scratch.graph.size();
+  schedule::Options kept = options;
+  kept.keep_graph = tracing();
   schedule::Plan plan =
-      schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
+      schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, kept);
   statistics.planning_visits += plan.visits;
-  if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
+  if (plan.scheduled) state_->planned_origins = origins_of(*plan.scheduled, scratch.walked);
   return plan;
+}
+
+// The operation of each value. A node that planning made is of the operation that reads it.
+std::vector<uint32_t> Session::origins_of(const schedule::ScheduledGraph& scheduled,
+                                          std::span<const Id> walked) const {
+  std::vector<uint32_t> by_id(scheduled.graph.size(), 0);
+  for (const auto& value : scheduled.values)
+    if (value.source != kNoId && walked[value.source] != kNoId)
+      by_id[value.id] = state_->origins.of(walked[value.source]);
+  std::vector<uint32_t> origins(scheduled.values.size());
+  for (size_t i = origins.size(); i-- > 0;) {
+    const Id id = scheduled.values[i].id;
+    origins[i] = by_id[id];
+    for (const Id source : scheduled.graph.sources(id))
+      if (by_id[source] == 0) by_id[source] = by_id[id];
+  }
+  return origins;
 }
 
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
@@ -222,12 +241,14 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
   Statistics& statistics = state_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
   ready->plan = plan_of_walk(default_device, options);
+  if (ready->plan.scheduled)
+    ready->trace = {0, ready->plan.scheduled, std::move(state_->planned_origins), {}, {}, false};
   if (may_have_checks()) ready->sizes = state_->canonical.sizes(index_ranges_);
   note_origins(*ready, state_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
+  const trace::Scope span(trace::Category::Compile, "make kernels");
   prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
   prepare_loops(*ready, kernel_options);
-  if (tracing()) trace_span("engine", "compile", watch.begin_ns());
   ++statistics.plans_made;
   return ready;
 }
@@ -311,6 +332,7 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
 
 std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   ++state_->statistics.plans_run;
+  const trace::Scope span(trace::Category::Run, "run plan");
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {

@@ -23,6 +23,13 @@ Session::Session() : state_(std::make_unique<SessionState>()) {
   };
 }
 
+void Session::note_origin(Id first, uint32_t operation) {
+  state_->origins.claim(first, graph_.size(), operation);
+}
+uint32_t Session::origin(Id node) const {
+  return state_->origins.of(node);
+}
+
 Session& Session::current() {
   static Session* const session = new Session;  // outlives every static Tensor
   return *session;

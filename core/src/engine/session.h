@@ -30,6 +30,7 @@
 namespace plugrad::schedule {
 struct Options;
 struct Plan;
+struct ScheduledGraph;
 }  // namespace plugrad::schedule
 
 namespace plugrad::runtime {
@@ -113,6 +114,11 @@ class Session {
   IndexRangeTable& index_ranges() { return index_ranges_; }
   LoopTable& loops() { return loops_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
+
+  // Origins of nodes, for traces (base/trace/call_site.h).
+  /// The nodes from `first` on are of the operation, except those noted before.
+  void note_origin(Id first, uint32_t operation);
+  uint32_t origin(Id node) const;
 
   // States.
   StatePtr make(Id node, uint32_t device = 0);
@@ -256,6 +262,8 @@ class Session {
   Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
   void walk(std::span<const Id> roots, uint32_t default_device);
   schedule::Options options_of_walk(uint32_t default_device);
+  std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
+                                   std::span<const Id> walked) const;
   schedule::Plan plan_of_walk(uint32_t default_device, const schedule::Options& options);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,

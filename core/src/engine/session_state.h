@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/computed_nodes.h"
+#include "engine/node_origins.h"
 #include "engine/plan/canonical.h"
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
@@ -30,8 +31,10 @@ struct SessionState {
       replaced;                                                // by pending state: its value before
   std::unordered_map<TensorState*, std::vector<Id>> versions;  // earlier nodes of pending states
   ComputedNodes computed;
-  HeldNodes held;  // by id of the graph
-  struct Before {  // an assignment of the step being recorded
+  NodeOrigins origins;
+  std::vector<uint32_t> planned_origins;  // by value of the last scheduled graph
+  HeldNodes held;                         // by id of the graph
+  struct Before {                         // an assignment of the step being recorded
     StatePtr state;
     bool was_pending = false;
   };

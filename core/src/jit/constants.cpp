@@ -62,6 +62,7 @@ std::shared_ptr<engine::ReadyPlan> ready_part(const engine::ReadyPlan& whole,
   for (uint32_t i = 0; i < part.plan.input_count; ++i) all.inputs.push_back(i);
   ready->origins.push_back(std::move(all));
   ready->origins_of.assign(part.plan.root_buffers.size(), 0);
+  ready->trace = {0, whole.trace.graph, whole.trace.operations, part.steps, part.buffers, true};
   ready->plan = std::move(part.plan);
   ready->plan.arenas = whole.plan.arenas;
   ready->arena_devices = whole.arena_devices;
@@ -77,6 +78,7 @@ std::shared_ptr<engine::ReadyPlan> ready_rest(const engine::ReadyPlan& whole,
     ready->kernels.push_back(whole.kernels[step]);
     ready->loops.push_back(whole.loops[step]);
   }
+  ready->trace = {0, whole.trace.graph, whole.trace.operations, split.rest_steps, {}, true};
   ready->plan = std::move(split.rest);
   ready->temporaries = nullptr;
   ready->prepared = nullptr;

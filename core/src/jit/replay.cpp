@@ -2,6 +2,7 @@
 #include <ranges>
 
 #include "base/check.h"
+#include "base/trace/trace.h"
 #include "engine/refine/refinement.h"
 #include "engine/session_state.h"
 #include "jit/calls.h"
@@ -74,6 +75,7 @@ bool JitReplay::has_the_counts() {
 
 JitOutput JitReplay::run() {
   const Guard guard(session_.mutex());
+  const trace::Scope span(trace::Category::Jit, "replay");
   session_.safe_point();
   require_no_tape();
   require_indices();

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "base/trace/call_site.h"
+#include "base/trace/trace.h"
 #include "jit/trace.h"
 #include "tensor/function_gradient.h"
 #include "tensor/handles.h"
@@ -38,6 +40,10 @@ std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
   const Id seed = seed_of(r, loss, given);
   autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
                             tensor::function_gradient(r), r.extents()};
+  if (tracing())
+    context.differentiated = [&](Id node, Id first) {
+      r.session().note_origin(first, trace::derivative_of(r.session().origin(node)));
+    };
   return autodiff::gradient(context, loss, seed, targets);
 }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <iterator>
 
+#include "base/trace/call_site.h"
+#include "base/trace/trace.h"
 #include "jit/trace.h"
 #include "tensor/handles.h"
 #include "tensor/sizes.h"
@@ -19,7 +21,15 @@ std::string to_string(const Shape& shape) {
 namespace tensor {
 
 Recorder::Recorder(std::string_view function)
-    : session_(engine::Session::current()), lock_(session_), function_(function) {}
+    : session_(engine::Session::current()),
+      lock_(session_),
+      function_(function),
+      first_(tracing() ? session_.graph().size() : kNoId) {}
+
+Recorder::~Recorder() {
+  if (first_ < session_.graph().size() && tracing())
+    session_.note_origin(first_, trace::operation(function_));
+}
 
 Id Recorder::use(const Tensor& tensor) {
   require(

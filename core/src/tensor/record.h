@@ -25,6 +25,9 @@ class Recorder {
  public:
   /// `function` is the prefix of error messages; it must outlive the recorder.
   explicit Recorder(std::string_view function);
+  ~Recorder();  // tells a trace which nodes the function made
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
 
   Graph& graph() { return session_.graph(); }
   engine::Session& session() { return session_; }
@@ -77,6 +80,7 @@ class Recorder {
   engine::Session::Lock lock_;
   std::string_view function_;
   uint32_t device_ = 0, hint_ = 0;
+  const Id first_;  // the node that was next when it began; kNoId without a trace
 };
 
 /// `axis` counted from the front. Errors: User, with the function, outside [-rank, rank).

@@ -3,7 +3,8 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
+#include "engine/plan/trace_plan.h"
 
 namespace plugrad::engine {
 namespace {
@@ -40,7 +41,7 @@ std::string timing(uint64_t time_ns, uint64_t all_ns) {
 LaunchLog::LaunchLog(Statistics& statistics)
     : statistics_(statistics),
       debug_(settings().debug),
-      timed_(debug_ >= 2 || tracing()),
+      timed_(debug_ >= 2),
       begin_ns_(monotonic_ns()),
       kernels_before_(statistics.kernels_launched),
       copies_before_(statistics.copies) {}
@@ -68,16 +69,16 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
       .buffers = params.first(ready.param_count),
       .scalars = scalars,
       .group_count = {code.group_count[0], code.group_count[1], code.group_count[2]},
-      .local_size = {code.local_size[0], code.local_size[1], code.local_size[2]}};
+      .local_size = {code.local_size[0], code.local_size[1], code.local_size[2]},
+      .origin = origin_};
+  if (tracing()) trace_kernel(ready, {});
   runtime::Device& device = ready.kernel->device();
   last_device_ = &device;
   ++statistics_.kernels_launched;
   if (!timed_) return device.launch(*ready.kernel, launch, measured_ns);
-  const uint64_t start_ns = monotonic_ns();
   uint64_t time_ns = 0;
   device.launch(*ready.kernel, launch, &time_ns);
-  if (tracing()) trace_span("launch", code.name, start_ns, {{"device", device.name()}});
-  if (debug_ >= 2) log_launch(ready, params.size(), time_ns);
+  log_launch(ready, params.size(), time_ns);
   ++ready.launches;
 }
 
@@ -93,8 +94,7 @@ void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
   const uint64_t start_ns = monotonic_ns();
   runtime::copy(dst, 0, src, 0, dst.size_bytes());
   if (timed_) wait_for(dst, src);
-  if (tracing()) trace_span("copy", dst.device().name(), start_ns);
-  if (debug_ >= 2) log_copy(dst, src, monotonic_ns() - start_ns);
+  if (timed_) log_copy(dst, src, monotonic_ns() - start_ns);
 }
 
 void LaunchLog::log_launch(const ReadyKernel& ready, size_t params, uint64_t time_ns) {

@@ -20,6 +20,8 @@ class LaunchLog {
 
   /// Whether each launch is timed and logged; if so, steps must be launched one by one.
   bool is_timed() const { return timed_; }
+  /// The step of a plan that the next launch runs, for traces.
+  void at(runtime::LaunchOrigin origin) { origin_ = origin; }
   /// With `time_ns`, waits for the launch to finish.
   void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
               std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
@@ -36,6 +38,7 @@ class LaunchLog {
   const uint64_t begin_ns_;
   const uint64_t kernels_before_, copies_before_;
   const runtime::Device* last_device_ = nullptr;
+  runtime::LaunchOrigin origin_;
 };
 
 }  // namespace plugrad::engine

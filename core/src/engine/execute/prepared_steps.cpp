@@ -29,7 +29,8 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
     }
     runtime::Device& device = ready.kernels[i]->kernel->device();
     if (parts_.empty() || !parts_.back().launches || &parts_.back().launches->device() != &device)
-      parts_.push_back({std::make_unique<runtime::LaunchList>(device), {}});
+      parts_.push_back(
+          {std::make_unique<runtime::LaunchList>(device), {}, static_cast<uint32_t>(i)});
     Part& part = parts_.back();
     add_launch(*part.launches, *ready.kernels[i], step);
     for (const uint32_t buffer : step.buffers)
@@ -64,6 +65,7 @@ void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const
                         std::span<const ValuePtr> values, LaunchLog& log) {
   for (Part& part : parts_) {
     const schedule::Step& step = ready.plan.steps[part.step];
+    if (part.launches) part.launches->set_origin({ready.trace.id, static_cast<int32_t>(part.step)});
     if (part.launches)
       log.launch(*part.launches, ready.is_recorded);
     else if (step.kind == schedule::Step::Kind::Copy)

@@ -30,7 +30,7 @@ class PreparedSteps {
   struct Part {
     std::unique_ptr<runtime::LaunchList> launches;  // null: a copy or a loop
     std::vector<uint32_t> places;                   // plan buffers that change from run to run
-    uint32_t step = 0;                              // the copy or the loop
+    uint32_t step = 0;                              // the copy or the loop, or the first launch
   };
   void set_temporaries(const ReadyPlan& ready);
 

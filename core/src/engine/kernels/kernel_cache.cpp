@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/thread_pool.h"
-#include "base/trace.h"
+#include "base/trace/trace.h"
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
 #include "tuning/calibration/machines.h"
@@ -70,7 +70,7 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
 
 // With any of these settings code generation must run, so that its output is visible.
 bool is_observed() {
-  return tracing() || debugging(4) || settings().verify || !settings().dump.empty();
+  return tracing_rules() || debugging(4) || settings().verify || !settings().dump.empty();
 }
 
 std::string key_on_disk(const KernelRequest& request, const KernelOptions& options,
@@ -97,6 +97,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
     const uint64_t start_ns = monotonic_ns();
     ready->code = generate_code(request, options, tuned);
     ready->codegen_ns = monotonic_ns() - start_ns;
+    if (tracing()) trace::span(trace::Category::Codegen, ready->code.name, start_ns);
   }
   ready->param_count = tuning::params_in(ready->code.ir).buffer_count;
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,

@@ -338,6 +338,9 @@ CanonicalGraph::Scratch CanonicalGraph::copy() const {
         scratch.graph.add(node.op, node.dtype, sources, new_arg(scratch.graph, number));
   }
   for (uint32_t root : roots_) scratch.roots.push_back(new_id[root]);
+  scratch.walked.assign(scratch.graph.size(), kNoId);
+  for (size_t number = 0; number < order_.size(); ++number)
+    scratch.walked[new_id[number]] = order_[number];
   return scratch;
 }
 

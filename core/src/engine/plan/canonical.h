@@ -61,6 +61,7 @@ class CanonicalGraph {
     Graph graph;
     std::vector<Id> roots;
     std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
+    std::vector<Id> walked;  // by id: the walked node that it copies
   };
   /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers.
   Scratch copy() const;

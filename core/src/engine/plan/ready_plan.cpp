@@ -6,9 +6,11 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/trace/trace.h"
 #include "engine/execute/launch_log.h"
 #include "engine/execute/loop_run.h"
 #include "engine/execute/prepared_steps.h"
+#include "engine/plan/trace_plan.h"
 #include "engine/refine/refinement.h"
 
 namespace plugrad::engine {
@@ -114,6 +116,7 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
       continue;
     }
     params.clear();
+    log.at({ready.trace.id, static_cast<int32_t>(i)});
     for (uint32_t buffer : step.buffers) params.push_back(buffers[buffer]);
     if (refinement)
       refinement->launch(ready, i, params, log);
@@ -148,6 +151,7 @@ void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
 
 void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                 std::span<const ValuePtr> values, LaunchLog& log) {
+  if (tracing()) trace_plan(ready);
   if (log.is_timed()) return give_each_step(ready, buffers, values, log);
   if (const auto refinement = ready.refinement; refinement && refinement->begin(ready)) {
     give_each_step(ready, buffers, values, log, refinement.get());

@@ -34,6 +34,16 @@ struct ReadyLoop {
   std::shared_ptr<ReadyPlan> plan;
 };
 
+/// What a trace says of a plan beside the plan itself.
+struct PlanTrace {
+  uint32_t id = 0;                                        // in the trace; 0: not defined yet
+  std::shared_ptr<const schedule::ScheduledGraph> graph;  // null if it was planned without a trace
+  std::vector<uint32_t> operations;                       // by value of the graph
+  // Of a part of another plan: its steps and buffers as numbers of that plan, which has the graph.
+  std::vector<uint32_t> steps, buffers;
+  bool is_part = false;
+};
+
 /// A plan with everything that does not change between runs.
 struct ReadyPlan {
   schedule::Plan plan;
@@ -52,6 +62,7 @@ struct ReadyPlan {
   bool is_recorded = false;                           // a recording replays it
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
   std::shared_ptr<Refinement> refinement;             // null if its kernels are final
+  PlanTrace trace;
 };
 
 /// Whether an input's buffer may be donated to an output: a pair of the plan, and no later reader

@@ -1,0 +1,234 @@
+#include "engine/plan/trace_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/trace/json_line.h"
+#include "base/trace/trace.h"
+#include "engine/refine/choices.h"
+#include "ir/text/printer.h"
+#include "runtime/device/device_state.h"
+#include "tuning/calibration/machines.h"
+
+namespace plugrad::engine {
+namespace {
+
+using trace::JsonLine;
+using Value = schedule::ScheduledGraph::Value;
+
+constexpr size_t kCandidates = 12;  // schedules that a kernel's definition compares with its own
+
+// Objects as a JSON list.
+class JsonList {
+ public:
+  void add(const JsonLine& object) {
+    if (!text_.empty()) text_ += ',';
+    text_ += object.str();
+  }
+  std::string str() const { return "[" + text_ + "]"; }
+
+ private:
+  std::string text_;
+};
+
+const char* name_of(schedule::PlannedBuffer::Kind kind) {
+  constexpr const char* kNames[] = {"input", "output", "temporary", "constant"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+const char* name_of(schedule::Step::Kind kind) {
+  constexpr const char* kNames[] = {"kernel", "copy", "kernel", "loop"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+// The step or buffer of this plan that `whole` is in the plan with the graph; -1: none.
+int32_t own_number(int32_t whole, const std::vector<uint32_t>& map, bool is_mapped) {
+  if (whole < 0 || !is_mapped) return whole;
+  const auto at = std::ranges::find(map, static_cast<uint32_t>(whole));
+  return at == map.end() ? -1 : static_cast<int32_t>(at - map.begin());
+}
+
+// The operations of the values that each step computes.
+std::vector<std::vector<uint32_t>> operations_of_steps(const ReadyPlan& ready) {
+  std::vector<std::vector<uint32_t>> found(ready.plan.steps.size());
+  const PlanTrace& trace = ready.trace;
+  for (size_t i = 0; trace.graph && i < trace.operations.size(); ++i) {
+    const int32_t step = own_number(trace.graph->values[i].step, trace.steps, trace.is_part);
+    if (step < 0 || trace.operations[i] == 0) continue;
+    auto& of_step = found[static_cast<size_t>(step)];
+    if (std::ranges::find(of_step, trace.operations[i]) == of_step.end())
+      of_step.push_back(trace.operations[i]);
+  }
+  return found;
+}
+
+std::string nodes_text(const PlanTrace& trace) {
+  JsonList nodes;
+  for (size_t i = 0; trace.graph && i < trace.graph->values.size(); ++i) {
+    const Value& value = trace.graph->values[i];
+    const Graph& graph = trace.graph->graph;
+    const int32_t step = own_number(value.step, trace.steps, trace.is_part);
+    if (trace.is_part && step < 0 && graph[value.id].op != Op::Buffer) continue;
+    nodes.add(JsonLine()
+                  .add("id", value.id)
+                  .add("op", printed_name(graph[value.id].op))
+                  .add("dtype", plugrad::name_of(graph[value.id].dtype))
+                  .add_list("shape", value.shape)
+                  .add("arg", printed_arg(graph, value.id).substr(0, 200))
+                  .add_list("sources", graph.sources(value.id))
+                  .add("operation", trace.operations[i])
+                  .add("step", step));
+  }
+  return nodes.str();
+}
+
+std::string steps_text(const ReadyPlan& ready) {
+  JsonList steps;
+  for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
+    const schedule::Step& step = ready.plan.steps[i];
+    steps.add(JsonLine()
+                  .add("kind", name_of(step.kind))
+                  .add("kernel", ready.kernels[i] ? ready.kernels[i]->kernel->trace_id() : 0)
+                  .add_list("buffers", step.buffers));
+  }
+  return steps.str();
+}
+
+// The steps that use each buffer, first and last; -1 for none. Inputs, constants and outputs last
+// as long as the plan.
+struct Life {
+  int32_t first = -1, last = -1;
+};
+std::vector<Life> lives_of_buffers(const schedule::Plan& plan) {
+  std::vector<Life> lives(plan.buffers.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    for (const uint32_t buffer : plan.steps[i].buffers) {
+      Life& life = lives[buffer];
+      if (life.first < 0) life.first = static_cast<int32_t>(i);
+      life.last = static_cast<int32_t>(i);
+    }
+  return lives;
+}
+
+// By buffer: the node that it stores; -1: none.
+std::vector<int64_t> nodes_of_buffers(const ReadyPlan& ready) {
+  std::vector<int64_t> nodes(ready.plan.buffers.size(), -1);
+  const PlanTrace& trace = ready.trace;
+  if (!trace.graph) return nodes;
+  for (const Value& value : trace.graph->values) {
+    const int32_t buffer =
+        own_number(value.buffer, trace.buffers, trace.is_part && !trace.buffers.empty());
+    if (buffer >= 0 && static_cast<size_t>(buffer) < nodes.size())
+      nodes[static_cast<size_t>(buffer)] = value.id;
+  }
+  return nodes;
+}
+
+std::string buffers_text(const ReadyPlan& ready) {
+  const std::vector<Life> lives = lives_of_buffers(ready.plan);
+  const std::vector<int64_t> nodes = nodes_of_buffers(ready);
+  const size_t arenas = ready.plan.arenas.size();
+  JsonList buffers;
+  for (size_t i = 0; i < ready.plan.buffers.size(); ++i) {
+    const schedule::PlannedBuffer& buffer = ready.plan.buffers[i];
+    const bool is_temporary = buffer.kind == schedule::PlannedBuffer::Kind::Temporary;
+    buffers.add(JsonLine()
+                    .add("kind", name_of(buffer.kind))
+                    .add("bytes", buffer.elem_count * static_cast<int64_t>(size_of(buffer.dtype)))
+                    .add("dtype", plugrad::name_of(buffer.dtype))
+                    .add("device", ready.buffer_devices[i]->state().trace.id())
+                    .add("storage", is_temporary ? buffer.arena : arenas + i)
+                    .add("offset", is_temporary ? buffer.offset_bytes : 0)
+                    .add("first_step", lives[i].first)
+                    .add("last_step", lives[i].last)
+                    .add("node", nodes[i]));
+  }
+  return buffers.str();
+}
+
+// Defined once a device, before its first kernel.
+void trace_machine(runtime::Device& device) {
+  static auto* const defined = new std::vector<uint32_t>;  // the session's mutex guards it
+  const uint32_t id = device.state().trace.id();
+  if (std::ranges::find(*defined, id) != defined->end()) return;
+  defined->push_back(id);
+  const cost::Machine& m = *tuning::machine_of(device);
+  const double per_thread = m.lanes * m.multiply_adds * 2 * m.cycles_a_second * 1e-9;
+  const double gbps = m.memory().all * m.cycles_a_second * 1e-9;
+  const double launch_ns = m.wake_cycles / m.cycles_a_second * 1e9;
+  trace::define(JsonLine("machine")
+                    .add("device", id)
+                    .add_raw("peak_gflops", fmt::format("{:.1f}", per_thread * m.threads))
+                    .add_raw("peak_gbps", fmt::format("{:.1f}", gbps))
+                    .add_raw("launch_ns", fmt::format("{:.0f}", launch_ns))
+                    .str());
+}
+
+double predicted_ns(const codegen::Candidate& candidate, const cost::Machine& machine) {
+  if (!candidate.prediction.is_possible) return 0;
+  return candidate.prediction.seconds(machine, machine.threads) * 1e9;
+}
+
+// What the cost model thinks of the kernel's schedule and of others near it: as slow as making the
+// kernel.
+void add_choice(JsonLine& line, const ReadyKernel& ready) {
+  if (!ready.ast) return;
+  const Choice choice = choice_of(report_of(ready), kCandidates);
+  const cost::Machine& machine = *tuning::machine_of(ready.kernel->device());
+  JsonList candidates;
+  const auto add = [&](const codegen::Candidate& each, bool is_chosen) {
+    candidates.add(JsonLine()
+                       .add("schedule", codegen::to_string(each.list))
+                       .add_raw("predicted_ns", fmt::format("{:.0f}", predicted_ns(each, machine)))
+                       .add("measured_ns", 0)
+                       .add("chosen", is_chosen));
+  };
+  add(choice.own, true);
+  add(choice.plain, false);
+  for (const codegen::Candidate& each : choice.nearest) add(each, false);
+  line.add_raw("candidates", candidates.str());
+  line.add_raw("predicted_ns", fmt::format("{:.0f}", predicted_ns(choice.own, machine)));
+  line.add("why", fmt::format("the cost model compared it with {} legal schedules one change away",
+                              choice.looked_at));
+}
+
+}  // namespace
+
+void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations) {
+  const runtime::Kernel& kernel = *ready.kernel;
+  if (kernel.trace_id() != 0) return;
+  trace_machine(kernel.device());
+  const uint32_t id = trace::new_id();
+  JsonLine line = runtime::kernel_line(id, kernel.device().state().trace.id(), kernel);
+  line.add("schedule", codegen::to_string(ready.code.schedule))
+      .add_list("global", ready.code.group_count)
+      .add_list("local", ready.code.local_size)
+      .add("flops", ready.code.estimates.flops)
+      .add("bytes", ready.code.estimates.bytes)
+      .add("run", ready.code.trace_run)
+      .add_list("operations", operations);
+  if (tracing_rules()) {
+    line.add("disassembly", kernel.disassemble());
+    add_choice(line, ready);
+  }
+  trace::define(line.str());
+  kernel.set_trace_id(id);
+}
+
+void trace_plan(ReadyPlan& ready) {
+  if (ready.trace.id != 0) return;
+  ready.trace.id = trace::new_id();
+  const auto operations = operations_of_steps(ready);
+  for (size_t i = 0; i < ready.kernels.size(); ++i)
+    if (ready.kernels[i]) trace_kernel(*ready.kernels[i], operations[i]);
+  trace::define(JsonLine("plan")
+                    .add("id", ready.trace.id)
+                    .add("run", ready.plan.trace_run)
+                    .add_raw("nodes", nodes_text(ready.trace))
+                    .add_raw("steps", steps_text(ready))
+                    .add_raw("buffers", buffers_text(ready))
+                    .str());
+}
+
+}  // namespace plugrad::engine

@@ -1,0 +1,18 @@
+// Defines plans and kernels in the trace.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/plan/ready_plan.h"
+
+namespace plugrad::engine {
+
+/// Defines the plan, with the tensor graph if it was planned while a trace was on, and its kernels;
+/// once.
+void trace_plan(ReadyPlan& ready);
+
+/// Defines a kernel that computes these operations of the trace, once.
+void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations);
+
+}  // namespace plugrad::engine
