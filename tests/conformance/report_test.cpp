@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "conformance/selection.h"
+#include "markup/clean_text.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -427,7 +428,7 @@ TEST(Selection, globs_take_ids_and_groups) {
 }
 
 TEST(Text, is_well_formed_whatever_a_plugin_says) {
-  EXPECT_EQ(clean_text("a\x01\xffz\xc3\xa4\xc0\xaf\xed\xa0\x80"),
+  EXPECT_EQ(markup::clean_text("a\x01\xffz\xc3\xa4\xc0\xaf\xed\xa0\x80"),
             "a\xef\xbf\xbd\xef\xbf\xbdz\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef"
             "\xbf\xbd");
   EXPECT_THAT(write_text(example()), HasSubstr("fail x.alu.exp2.f32"));
