@@ -20,6 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kHostile = "<b>\"a\" & 'b'</b>\x01\xff ]]> \xef\xbf\xbe end";
 
@@ -254,6 +255,25 @@ TEST(Html, is_whole_and_needs_no_other_file) {
       "check = Check()\ncheck.feed(open(sys.argv[1], encoding='utf-8').read())\n"
       "print(check.open)\n";
   EXPECT_EQ(run_python(program, page), "[]\n");
+}
+
+TEST(Html, text_of_plugins_and_files_never_becomes_markup) {
+  Report report = example();
+  report.device = report.driver = report.machine = report.plugin_path = kHostile;
+  report.plugin_version = report.suite_version = report.filter = kHostile;
+  report.notes = {kHostile};
+  report.next = {{.text = kHostile}};
+  for (TestResult& test : report.tests) {
+    test.id += kHostile;
+    for (auto field : {&TestResult::message, &TestResult::worst_input, &TestResult::ir,
+                       &TestResult::stack, &TestResult::replay})
+      test.*field = kHostile;
+    for (auto field : {&TestResult::op, &TestResult::dtype, &TestResult::metric})
+      test.*field = kHostile;
+  }
+  report.tests[2].status = Status::Waived;
+  EXPECT_THAT(write_html(report), Not(HasSubstr("<b>\"a\"")));
+  EXPECT_THAT(write_junit(report), Not(HasSubstr("<b>\"a\"")));
 }
 
 TEST(Html, matrix_shows_the_worst_value_and_its_input) {
