@@ -32,7 +32,8 @@ constexpr double kPickCost = 8;      // instructions: loads and shuffles for eac
 constexpr double kPackCost = 1.5;    // instructions: load and store of a lane
 // Uses of each element by other loops from which packing pays. Chosen, not measured.
 constexpr double kPackReuse = 32;
-// Weight of a store's copies in kMostCode relative to copies inside the loops. Chosen, not measured.
+// Weight of a store's copies in kMostCode relative to copies inside the loops. Chosen, not
+// measured.
 constexpr double kStoreCode = 0.5;
 constexpr double kTogether = 2;          // instructions that a CPU issues per cycle beside others
 constexpr double kHorizontalCost = 1.5;  // instructions: one halving of a vector
