@@ -26,7 +26,7 @@ namespace {
 
 // Nodes of a partitioned kernel, a limit on compile time. Chosen, not measured.
 constexpr size_t kMostNodes = 4096;
-// Bounds of `rest` beyond this decide nothing.
+// Bounds of `rest` beyond this value of an index are ignored. Chosen, not measured.
 constexpr int64_t kFar = int64_t{1} << 40;
 
 int64_t floor_div(int64_t a, int64_t b) {
