@@ -51,8 +51,10 @@ class OpenRanges {
   std::vector<Id> ranges_;
 };
 
-/// Whether elements along the range may be stored twice with the same result: only sums vary along
-/// the range, and no load along it may alias the stored memory.
+/// Whether a kernel may compute and store elements along the range twice, as it does where the last
+/// vector overlaps the one before. True if each store along the range has no gate, stores a value
+/// that varies along the range only inside sums (Reduce), and loads from no buffer that the kernel
+/// stores to, where the second computation would read results of the first.
 bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range);
 
 /// Nodes of `op` reachable from `root`, ascending.
