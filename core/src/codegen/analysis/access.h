@@ -52,10 +52,9 @@ class OpenRanges {
   std::vector<Id> ranges_;
 };
 
-/// Whether a kernel may compute and store elements along the range twice, as it does where the last
-/// vector overlaps the one before. True if each store along the range has no gate, stores a value
-/// that varies along the range only inside sums (Reduce), and loads from no buffer that the kernel
-/// stores to, where the second computation would read results of the first.
+/// Whether elements along the range may be stored twice with the same result: each store that
+/// depends on the range has no gate, reads no parameter that `stores` write, and its value contains
+/// a Reduce, outside which no load depends on the range.
 bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range);
 
 /// Nodes of `op` reachable from `root`, ascending.
