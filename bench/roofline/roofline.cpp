@@ -6,26 +6,21 @@
 #include <cmath>
 #include <string_view>
 
+#include "markup/fill.h"
+#include "roofline_template.h"
+
 namespace plugrad::bench {
 namespace {
+
+using markup::Values;
 
 // The page in SVG units; the plot is left of the list of points.
 constexpr double kLeft = 64, kRight = 640, kTop = 56, kBottom = 536, kListLeft = 672, kWidth = 1000;
 constexpr double kLine = 15;  // height of a line of the list
 
-constexpr const char* kStyle = R"(<style>
-  svg { --ground: #ffffff; --ink: #1f2328; --faint: #d0d7de; --one: #0969da; --two: #bf3989; --three: #1a7f37; --four: #9a6700; }
-  @media (prefers-color-scheme: dark) {
-    svg { --ground: #0d1117; --ink: #e6edf3; --faint: #30363d; --one: #58a6ff; --two: #f778ba; --three: #3fb950; --four: #d29922; }
-  }
-  text { font: 11px system-ui, sans-serif; fill: var(--ink); }
-  .title { font-size: 15px; font-weight: 600; }
-  .grid { stroke: var(--faint); stroke-width: 1; }
-  .roof { stroke: var(--ink); stroke-width: 1.6; fill: none; }
-  .point { stroke: var(--ground); stroke-width: 1; }
-  .number { font-size: 9px; }
-</style>
-)";
+std::string coordinate(double value) {
+  return fmt::format("{:.1f}", value);
+}
 
 struct Point {
   std::string name;
@@ -46,21 +41,25 @@ class Plot {
     }
   }
 
-  std::string draw(const std::string& machine) {
-    out_ = fmt::format(
-        R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}">)"
-        "\n",
-        kWidth, height());
-    out_ += kStyle;
-    out_ += "<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>\n";
-    text(kLeft, 26, "Roofline: " + machine, "title");
-    text(kLeft, 44,
-         "multiply-adds and reading as fast as this machine does them; each kernel by the bytes it "
-         "must move");
-    draw_grid();
-    for (const Roof& roof : roofs_) draw_roof(roof);
-    for (size_t i = 0; i < points_.size(); ++i) draw_point(i + 1, points_[i]);
-    return out_ + "</svg>\n";
+  std::string draw(const std::string& machine) const {
+    Values roofs = Values::array(), points = Values::array();
+    for (const Roof& roof : roofs_) roofs.push_back(values_of(roof));
+    for (size_t i = 0; i < points_.size(); ++i) points.push_back(values_of(i + 1, points_[i]));
+    return markup::fill(kRooflineSvg, {{"machine", machine},
+                                       {"width", fmt::format("{}", kWidth)},
+                                       {"height", fmt::format("{}", height())},
+                                       {"left", coordinate(kLeft)},
+                                       {"middle", coordinate((kLeft + kRight) / 2)},
+                                       {"right", coordinate(kRight)},
+                                       {"top", coordinate(kTop)},
+                                       {"bottom", coordinate(kBottom)},
+                                       {"label_x", coordinate(kLeft - 8)},
+                                       {"intensity_title_y", coordinate(kBottom + 34)},
+                                       {"speed_title_y", coordinate(kTop - 2)},
+                                       {"intensities", intensities()},
+                                       {"speeds", speeds()},
+                                       {"roofs", std::move(roofs)},
+                                       {"points", std::move(points)}});
   }
 
  private:
@@ -73,44 +72,40 @@ class Plot {
   double y_of(double speed) const {
     return kBottom - (kBottom - kTop) * std::log(speed / lowest_) / std::log(highest_ / lowest_);
   }
-  void text(double x, double y, const std::string& words, const char* style = "",
-            const char* anchor = "start") {
-    out_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="{}" text-anchor="{}">{}</text>)"
-                        "\n",
-                        x, y, style, anchor, words);
-  }
-  void line(double x0, double y0, double x1, double y1, const char* style) {
-    out_ += fmt::format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="{}"/>)"
-                        "\n",
-                        x0, y0, x1, y1, style);
+
+  // Powers of two on the axis of intensities.
+  Values intensities() const {
+    Values lines = Values::array();
+    for (double i = std::exp2(std::ceil(std::log2(least_))); i <= most_; i *= 2)
+      lines.push_back({{"x", coordinate(x_of(i))},
+                       {"label_y", coordinate(kBottom + 16)},
+                       {"label", i < 1 ? fmt::format("1/{:g}", 1 / i) : fmt::format("{:g}", i)}});
+    return lines;
   }
 
-  void draw_grid() {
-    for (double i = std::exp2(std::ceil(std::log2(least_))); i <= most_; i *= 2) {
-      line(x_of(i), kTop, x_of(i), kBottom, "grid");
-      text(x_of(i), kBottom + 16, i < 1 ? fmt::format("1/{:g}", 1 / i) : fmt::format("{:g}", i), "",
-           "middle");
-    }
-    for (double s = std::pow(10, std::ceil(std::log10(lowest_))); s <= highest_; s *= 10) {
-      line(kLeft, y_of(s), kRight, y_of(s), "grid");
-      text(kLeft - 8, y_of(s) + 4, fmt::format("{:g}", s * 1e-9), "", "end");
-    }
-    text((kLeft + kRight) / 2, kBottom + 34, "FLOP a byte", "", "middle");
-    text(kLeft - 8, kTop - 2, "GFLOP/s", "", "end");
+  // Powers of ten on the axis of speeds.
+  Values speeds() const {
+    Values lines = Values::array();
+    for (double s = std::pow(10, std::ceil(std::log10(lowest_))); s <= highest_; s *= 10)
+      lines.push_back({{"y", coordinate(y_of(s))},
+                       {"label_y", coordinate(y_of(s) + 4)},
+                       {"label", fmt::format("{:g}", s * 1e-9)}});
+    return lines;
   }
 
-  void draw_roof(const Roof& roof) {
+  Values values_of(const Roof& roof) const {
     const double ridge = std::clamp(roof.flops / roof.bandwidth, least_, most_);
     const double start = std::max(least_, lowest_ / roof.bandwidth);
-    out_ += fmt::format(R"(<path class="roof" d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}"/>)"
-                        "\n",
-                        x_of(start), y_of(start * roof.bandwidth), x_of(ridge),
-                        y_of(std::min(roof.flops, ridge * roof.bandwidth)), x_of(most_),
-                        y_of(roof.flops));
-    text(kRight - 4, y_of(roof.flops) - 5,
-         fmt::format("{} thread{}: {:.0f} GFLOP/s, {:.1f} GB/s", roof.threads,
-                     roof.threads == 1 ? "" : "s", roof.flops * 1e-9, roof.bandwidth * 1e-9),
-         "", "end");
+    return {{"start_x", coordinate(x_of(start))},
+            {"start_y", coordinate(y_of(start * roof.bandwidth))},
+            {"ridge_x", coordinate(x_of(ridge))},
+            {"ridge_y", coordinate(y_of(std::min(roof.flops, ridge * roof.bandwidth)))},
+            {"roof_y", coordinate(y_of(roof.flops))},
+            {"label_x", coordinate(kRight - 4)},
+            {"label_y", coordinate(y_of(roof.flops) - 5)},
+            {"label",
+             fmt::format("{} thread{}: {:.0f} GFLOP/s, {:.1f} GB/s", roof.threads,
+                         roof.threads == 1 ? "" : "s", roof.flops * 1e-9, roof.bandwidth * 1e-9)}};
   }
 
   static const char* colour(const std::string& name) {
@@ -125,27 +120,28 @@ class Plot {
     return "var(--three)";
   }
 
-  void draw_point(size_t number, const Point& point) {
+  Values values_of(size_t number, const Point& point) const {
     const double x = x_of(point.intensity), y = y_of(point.speed);
-    const char* fill = colour(point.name);
-    out_ += fmt::format(
-        R"(<circle class="point" cx="{:.1f}" cy="{:.1f}" r="4.5" fill="{}"><title>{}</title></circle>)"
-        "\n",
-        x, y, fill, point.name);
-    text(x + 6, y - 4, fmt::format("{}", number), "number");
     const double at = kTop + kLine * static_cast<double>(number);
-    out_ += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"/>)"
-                        "\n",
-                        kListLeft, at - 4, fill);
-    text(kListLeft + 10, at, fmt::format("{}  {}", number, point.name));
-    text(kWidth - 16, at, fmt::format("{:.0f}%", point.reached * 100), "", "end");
-    if (number == 1) text(kWidth - 16, kTop, "of its roof", "", "end");
+    return {{"name", point.name},
+            {"number", number},
+            {"colour", colour(point.name)},
+            {"x", coordinate(x)},
+            {"y", coordinate(y)},
+            {"number_x", coordinate(x + 6)},
+            {"number_y", coordinate(y - 4)},
+            {"list_x", coordinate(kListLeft)},
+            {"list_name_x", coordinate(kListLeft + 10)},
+            {"list_end", coordinate(kWidth - 16)},
+            {"list_y", coordinate(at)},
+            {"list_dot_y", coordinate(at - 4)},
+            {"reached", fmt::format("{:.0f}%", point.reached * 100)},
+            {"heading", number == 1}};
   }
 
   const std::vector<Roof>& roofs_;
   std::vector<Point> points_;
   double least_ = 0.25, most_ = 64, lowest_ = 2e9, highest_ = 1e9;
-  std::string out_;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ void user_kernel_page() {
 void devices_page() {
   try {
     Tensor a = Tensor::rand({1024, 1024}, DType::F32, "OPENCL");
-    Tensor b = a.to("VULKAN").exp().to("CPU");  // recorded; the copies run with the kernels
+    Tensor b = a.to("VULKAN").exp().to("CPU");  // runs nothing yet: reading b runs all
     std::cout << "devices: " << (b.min().item<float>() >= 1) << "\n";
   } catch (const Error& error) {
     std::cout << "devices: " << error.what() << "\n";  // where one of the two is not here

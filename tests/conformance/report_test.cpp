@@ -13,12 +13,14 @@
 #include <regex>
 
 #include "conformance/selection.h"
+#include "markup/clean_text.h"
 
 namespace plugrad::conformance {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kHostile = "<b>\"a\" & 'b'</b>\x01\xff ]]> \xef\xbf\xbe end";
 
@@ -255,6 +257,25 @@ TEST(Html, is_whole_and_needs_no_other_file) {
   EXPECT_EQ(run_python(program, page), "[]\n");
 }
 
+TEST(Html, text_of_plugins_and_files_never_becomes_markup) {
+  Report report = example();
+  report.device = report.driver = report.machine = report.plugin_path = kHostile;
+  report.plugin_version = report.suite_version = report.filter = kHostile;
+  report.notes = {kHostile};
+  report.next = {{.text = kHostile}};
+  for (TestResult& test : report.tests) {
+    test.id += kHostile;
+    for (auto field : {&TestResult::message, &TestResult::worst_input, &TestResult::ir,
+                       &TestResult::stack, &TestResult::replay})
+      test.*field = kHostile;
+    for (auto field : {&TestResult::op, &TestResult::dtype, &TestResult::metric})
+      test.*field = kHostile;
+  }
+  report.tests[2].status = Status::Waived;
+  EXPECT_THAT(write_html(report), Not(HasSubstr("<b>\"a\"")));
+  EXPECT_THAT(write_junit(report), Not(HasSubstr("<b>\"a\"")));
+}
+
 TEST(Html, matrix_shows_the_worst_value_and_its_input) {
   const std::string page = write_html(example());
   EXPECT_THAT(page, HasSubstr("class=fail title=\"EXP2 f32: fail\nworst inf ulp at 0x1.8p-3"));
@@ -427,7 +448,7 @@ TEST(Selection, globs_take_ids_and_groups) {
 }
 
 TEST(Text, is_well_formed_whatever_a_plugin_says) {
-  EXPECT_EQ(clean_text("a\x01\xffz\xc3\xa4\xc0\xaf\xed\xa0\x80"),
+  EXPECT_EQ(markup::clean_text("a\x01\xffz\xc3\xa4\xc0\xaf\xed\xa0\x80"),
             "a\xef\xbf\xbd\xef\xbf\xbdz\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef"
             "\xbf\xbd");
   EXPECT_THAT(write_text(example()), HasSubstr("fail x.alu.exp2.f32"));

@@ -157,7 +157,7 @@ class PLUGRAD_API Tensor {
   int64_t size(int64_t axis) const;
   int64_t ndim() const;
   int64_t numel() const;
-  Shape bound_shape() const;  ///< shape() with the present values of variable sizes (jit.h)
+  Shape bound_shape() const;  ///< shape() with the actual sizes of variable axes (jit.h)
   DType dtype() const;
   std::string device() const;
   bool is_realized() const;

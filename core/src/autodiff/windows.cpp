@@ -45,7 +45,7 @@ List each_axis(size_t axes, Part part) {
   return all;
 }
 
-/// Adjacent windows: a cut and a split of each axis.
+/// Adjacent windows: each axis is cropped to whole windows and reshaped to (window, element).
 Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead, const List& o) {
   const size_t n = w.axes();
   const Id cut = crop_to(
@@ -54,17 +54,18 @@ Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead, co
               joined(lead, each_axis(n, [&](size_t i) { return List{o[i], w.kernel[i]}; })));
 }
 
-/// Windows in general. The axis is repeated, and cut into rows of size * f + dilation elements, f ≥ 1,
-/// so row k begins k * dilation elements later: (k * (size * f + dilation) + o * stride) mod size = k *
-/// dilation + o * stride.
+/// Windows of any stride and dilation. Each axis is repeated and reshaped to (kernel, row), where
+/// row = size * f + dilation for an f >= 1. Element o * stride of row k is then element
+/// k * row + o * stride of the repeated axis, which is element k * dilation + o * stride of the
+/// image's axis (modulo its size).
 Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, const List& o) {
   const List from = shape_of(c, image);
   const size_t n = w.axes();
   const auto size = [&](size_t i) { return from[lead.size() + i]; };
   List row(n), repeats(n);
   for (size_t i = 0; i < n; ++i) {
-    const int64_t spare =
-        o[i] * w.stride[i] - w.dilation[i];  // a row must hold o * stride elements
+    // f is the least that gives row >= o * stride.
+    const int64_t spare = o[i] * w.stride[i] - w.dilation[i];
     row[i] = size(i) * std::max<int64_t>((spare + size(i) - 1) / size(i), 1) + w.dilation[i];
     repeats[i] = (w.kernel[i] * row[i] + size(i) - 1) / size(i);
   }
@@ -103,7 +104,9 @@ Id window_view(Context& c, Id image, const Windows& windows) {
       adjacent ? adjacent_windows(c, image, w, lead, o) : shifted_windows(c, image, w, lead, o);
   List order(lead.size() + 2 * n);
   std::iota(order.begin(), order.end(), 0);
-  for (size_t i = 0; i < n; ++i) {  // pairs (o, k) of adjacent windows, (k, o) of others
+  // Each axis of the image is a pair of axes of x: (o, k) if adjacent, (k, o) otherwise. The result
+  // has all o, then all k.
+  for (size_t i = 0; i < n; ++i) {
     const size_t pair = lead.size() + 2 * i;
     order[lead.size() + i] = static_cast<int64_t>(adjacent ? pair : pair + 1);
     order[lead.size() + n + i] = static_cast<int64_t>(adjacent ? pair + 1 : pair);
@@ -111,7 +114,8 @@ Id window_view(Context& c, Id image, const Windows& windows) {
   return move(c, Op::Permute, x, order);
 }
 
-// Finds stride and dilation in the shapes of the Reshapes between `image` and `view`.
+// Guesses stride and dilation from the shapes of the Reshapes between `image` and `view`; the
+// caller checks the guess.
 void read_steps(Context& c, Id view, Id image, Windows& w) {
   const List size = shape_of(c, image);
   const size_t n = w.axes(), lead = size.size() - n;

@@ -90,7 +90,7 @@ std::vector<Device*> Registry::open_all() {
     for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
       try {
         entry->device(i);
-      } catch (const Error&) {  // recorded in the device's record; open the others
+      } catch (const Error&) {  // kept in the plugin's load record
       }
     }
   }

@@ -1,27 +1,35 @@
-// The parts of the HTML page.
+// The values of the HTML page, by their names in templates/report.html. A part without rows is
+// null.
 #pragma once
 
 #include <string>
 
 #include "conformance/report/report.h"
+#include "markup/fill.h"
 
 namespace plugrad::conformance::html {
 
-extern const char* const kStyle;
-extern const char* const kScript;
+using markup::Values;
 
-std::string badge(Status status);
-// A section with a heading; empty if the body is empty.
-std::string section(std::string_view id, std::string_view title, const std::string& body);
+// {name: rows}, or null without rows.
+Values part(const char* name, Values rows);
+// "2 pass · 1 fail".
+std::string counts(Totals totals);
 
-std::string summary(const Report& report);
-std::string next_steps(const Report& report);
-std::string failures(const Report& report);
-std::string waived(const Report& report);
-std::string matrix(const Report& report);
-std::string performance(const Report& report);
-std::string slowest(const Report& report);
-std::string unsupported(const Report& report);
-std::string all_tests(const Report& report);
+struct Verdict {
+  Status status;  // Pass or Fail
+  std::string text;
+};
+Verdict verdict(const Report& report);
+Values facts(const Report& report);
+Values levels(const Report& report);
+Values failures(const Report& report);
+Values next_steps(const Report& report);
+Values waived(const Report& report);
+Values matrix(const Report& report);
+Values performance(const Report& report);
+Values unsupported(const Report& report);
+Values slowest(const Report& report);
+Values families(const Report& report);
 
 }  // namespace plugrad::conformance::html

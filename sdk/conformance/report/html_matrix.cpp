@@ -69,24 +69,25 @@ std::string cell_title(const std::string& op, const std::string& dtype, const Ce
   return title + "\n" + cell.worst_test->id;
 }
 
-std::string row_of(const std::string& op, const Row& row, const std::vector<std::string>& columns) {
-  std::string html = fmt::format("<tr><th scope=row>{}</th>", escape_markup(op));
+Values row_of(const std::string& op, const Row& row, const std::vector<std::string>& columns) {
+  Values cells = Values::array();
   for (const std::string& dtype : columns) {
-    const auto cell = row.find(dtype);
-    if (cell == row.end()) {
-      html += "<td></td>";
+    const auto found = row.find(dtype);
+    if (found == row.end()) {
+      cells.push_back({{"status", nullptr}});
       continue;
     }
-    html += fmt::format(
-        "<td tabindex=0 class={} title=\"{}\">{}</td>", to_string(cell->second.worst_test->status),
-        escape_markup(cell_title(op, dtype, cell->second)), short_value(cell->second));
+    const Cell& cell = found->second;
+    cells.push_back({{"status", to_string(cell.worst_test->status)},
+                     {"title", cell_title(op, dtype, cell)},
+                     {"value", short_value(cell)}});
   }
-  return html + "</tr>\n";
+  return {{"op", op}, {"cells", std::move(cells)}};
 }
 
 }  // namespace
 
-std::string matrix(const Report& report) {
+Values matrix(const Report& report) {
   std::map<std::string, Row> rows;
   std::vector<std::string> order;
   for (const TestResult& test : report.tests) {
@@ -96,18 +97,9 @@ std::string matrix(const Report& report) {
   }
   if (rows.empty()) return {};
   const std::vector<std::string> columns = columns_of(rows);
-  std::string html =
-      "<p class=soft>Each cell holds the worst value measured, in units of the last place where "
-      "its "
-      "tests count those; hover over it, or tap it, for the input that gave it. ✓ is exact, – is "
-      "not "
-      "claimed.</p><div class=scroll><table class=matrix><thead><tr><th>op</th>";
-  for (const std::string& dtype : columns)
-    html += fmt::format("<th scope=col>{}</th>", escape_markup(dtype));
-  html += "</tr></thead><tbody>\n";
-  for (const std::string& op : order) html += row_of(op, rows[op], columns);
-  html += "</tbody></table></div>";
-  return section("matrix", "Ops and dtypes", html);
+  Values ops = Values::array();
+  for (const std::string& op : order) ops.push_back(row_of(op, rows[op], columns));
+  return {{"dtypes", columns}, {"ops", std::move(ops)}};
 }
 
 }  // namespace plugrad::conformance::html

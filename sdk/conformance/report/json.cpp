@@ -9,10 +9,12 @@
 
 #include "conformance/files.h"
 #include "conformance/report/report.h"
+#include "markup/clean_text.h"
 
 namespace plugrad::conformance {
 namespace {
 
+using markup::clean_text;
 using Json = nlohmann::ordered_json;
 
 constexpr std::pair<const char*, std::string TestResult::*> kTexts[] = {

@@ -59,11 +59,6 @@ std::string file_name(const std::string& path);
 // The command that reruns the test; empty without a token.
 std::string replay_command(const Report& report, const TestResult& test);
 
-// Converts to valid UTF-8 without control characters other than tab and line feed.
-std::string clean_text(std::string_view text);
-// The same, with markup characters of XML and HTML escaped.
-std::string escape_markup(std::string_view text);
-
 // SHA-256 in hex.
 std::string sha256(std::string_view bytes);
 

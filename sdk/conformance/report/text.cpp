@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "conformance/report/report.h"
+#include "markup/clean_text.h"
 
 namespace plugrad::conformance {
 namespace {
+
+using markup::clean_text;
 
 constexpr size_t kMostFailures = 20, kMostAdvice = 8, kMostFrames = 12;
 

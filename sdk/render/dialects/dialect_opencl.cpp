@@ -1,5 +1,6 @@
-// OpenCL C 1.2, compiled by the driver of the opencl plugin. Uses the language's vectors; f16, bf16
-// and the 8-bit floats are stored as their bits.
+// The dialect OpenCL C 1.2, which the opencl plugin passes to the driver as source. A value of
+// several lanes has a vector type of the language, e.g. float4. A value of f16, bf16 or an 8-bit
+// float has an unsigned integer type (ushort, uchar) and holds the float's bits.
 #include "render/dialects/c_rows.h"
 #include "render/dialects/dialect.h"
 
@@ -60,7 +61,7 @@ constexpr Helper kToIntByConvert = {
     "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
     "  const $R inside = convert_$R((above | below | (x != x)) ? ($T)0 : x);\n"
     "  return convert_$J(above) ? ($R)$H : convert_$J(below) ? ($R)$L : inside;\n}\n"};
-// PoCL's trunc converts through an integer, which turns a constant NaN into 0.
+// PoCL's trunc converts through an integer, which turns a constant NaN into 0; here NaN stays NaN.
 constexpr Helper kTrunc = {
     "trunc", "$T trunc_$T($T x) { return x != x ? x : trunc(x); } // also NaN\n", nullptr};
 constexpr Helper kF16ToF32 = {
@@ -99,6 +100,8 @@ constexpr Helper kF64ToF32Odd = {
     "  const $M outward = fabs(back) > fabs(x);\n"
     "  const $U odd = (as_$U(near) - (convert_$U(outward) & 1u)) | 1u;\n"
     "  return convert_$J(back == x) ? near : as_$R(odd);\n}\n"};
+// The low 12 bits of a large value become one sticky bit, so that the conversion to f64 is exact
+// and a later rounding to at most 11 bits is correct.
 constexpr Helper kI64ToF64OddByConvert = {
     "odd",
     "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
@@ -107,7 +110,7 @@ constexpr Helper kI64ToF64OddByConvert = {
     "  return convert_$R((large != 0) & (large != ($T)-1) ? merged : x);\n}\n",
     nullptr};
 
-// Compare and exchange, if the device has no atomic add instruction.
+// OpenCL C 1.2 has no atomic addition of floats: a loop of compare and exchange.
 constexpr Helper kAtomicAddF32 = {
     "atomic_add",
     "void atomic_add_$S$T(volatile $A$T *p, $T value) {\n"
@@ -141,10 +144,11 @@ constexpr Shim kShims[] = {
 };
 constexpr std::span<const Shim> kShimsOpencl = kShims;
 
-// Signed overflow is undefined, as in C: signed operations are computed as unsigned.
+// Scalars of less than 32 bits are computed in the int to which they are promoted.
 constexpr AluRow narrow(uint16_t op, uint8_t classes, Prec prec, const char* pattern) {
   return {op, classes, When::Narrow, prec, Prec::Unary, Prec::Unary, pattern, nullptr};
 }
+// Signed overflow is undefined, as in C, so these compute in the unsigned type.
 constexpr AluRow wraps(uint16_t op, const char* pattern) {
   return {op, kSigned, When::Always, Prec::Unary, Prec::Atom, Prec::Unary, pattern, nullptr};
 }

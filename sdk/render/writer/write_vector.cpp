@@ -96,7 +96,7 @@ void KernelWriter::write_wmma(uint32_t number) {
                                             {'1', use(ir_.source(number, 1), Prec::Loose)},
                                             {'2', use(ir_.source(number, 2), Prec::Loose)}});
     define(number, std::move(text), Prec::Atom);
-    // all work-items are converged here, and perhaps not later
+    // Emit the WMMA here, where all work-items arrive; its use may be in divergent control flow.
     if (values_[number].is_pending) settle(number);
     return;
   }

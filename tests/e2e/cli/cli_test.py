@@ -31,7 +31,7 @@ def bench_rows():
 
 
 class Performance(unittest.TestCase):
-    """Checks that docs/performance.md and its floors name existing rows."""
+    """Checks that docs/performance.md and its targets name existing rows."""
 
     def test_recorded_rows_are_rows_of_bench(self):
         rows = bench_rows()
@@ -42,12 +42,12 @@ class Performance(unittest.TestCase):
         self.assertGreater(len(recorded), 20)
         self.assertEqual([name for name in recorded if name not in rows], [])
 
-    def test_floors_and_headlines_are_of_rows_of_bench(self):
+    def test_targets_and_headlines_are_of_rows_of_bench(self):
         rows = bench_rows()
         if not rows:
             self.skipTest("this build has no benchmarks")
         script = runpy.run_path(str(ROOT / "tools/record-performance"))
-        self.assertEqual([f for f in script["FLOORS"] if not any(re.fullmatch(f, name) for name in rows)], [])
+        self.assertEqual([f for f in script["TARGETS"] if not any(re.fullmatch(f, name) for name in rows)], [])
         self.assertEqual([name for name in script["HEADLINES"] if name not in rows], [])
 
     def test_a_column_that_is_not_measured_keeps_its_figures(self):
@@ -57,7 +57,7 @@ class Performance(unittest.TestCase):
             result = {"name": "attention", "value": 10 * ratio, "unit": "GFLOP/s", "peer": "PyTorch", "peer_value": 10, "ratio": ratio}
             return {"machine": f"machine of {isa}", "suite": "elementwise", "isa": isa, "results": [result]}
 
-        old = ("\nMachine: old. Date: 2026-01-01. Command: `x`.\n\n| what | measured | peer (others) | ratio | floor |\n|---|---|---|---|---|\n"
+        old = ("\nMachine: old. Date: 2026-01-01. Command: `x`.\n\n| what | measured | peer (others) | ratio | target |\n|---|---|---|---|---|\n"
                "| MNIST demo, 120 steps: step, median | 9 ms | | |  |\n| attention | 5 GFLOP/s | PyTorch: 10 | 0.50 | ≥ 1.2x **missed** |\n")
         first = script["table"](script["by_isa"]([document("v3", 1.3)]), None, "", old)
         self.assertIn("native: Machine: old. Date: 2026-01-01. Command: `x`.\n", first)

@@ -1,4 +1,4 @@
-// Detection of elements that may be stored twice.
+// may_repeat: ranges along which elements may be computed and stored twice.
 #include "codegen/analysis/access.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(MayRepeat, SumsDo) {
   EXPECT_TRUE(may_repeat(matmul(8, 28, 4), 0));
 }
 
-// Its operands may be stored in the same memory as the result.
+// The operands may share a buffer with the result.
 TEST(MayRepeat, WhatIsComputedElementByElementDoesNot) {
   EXPECT_FALSE(may_repeat(add(28), 0));
 }

@@ -1,4 +1,4 @@
-// The search over lists with times that the test makes up.
+// The search for a schedule (BEAM), with times that the test makes up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ TEST_F(BeamSearch, measures_no_list_twice) {
   std::set<std::string> seen;
   size_t repeated = 0;
   for (const std::string& list : measured) repeated += seen.insert(list).second ? 0 : 1;
-  // The best so far beside each round, and each new best beside the one before.
+  // Each round times the best schedule so far too, and each new best beside the one before.
   EXPECT_LE(repeated, static_cast<size_t>(calls) + accepted.size() + 1);
 }
 
@@ -107,14 +107,15 @@ TEST_F(BeamSearch, ends_with_its_budget_and_keeps_what_it_found) {
 
 TEST_F(BeamSearch, what_was_fast_by_chance_is_no_new_best) {
   std::set<std::string> seen;
-  seconds_of = [&](const KernelCode& code) {  // each list but the heuristic's looks fast once
-    return seen.insert(codegen::to_string(code.schedule)).second && seen.size() > 1 ? 0.1 : 1.0;
-  };
+  seconds_of =
+      [&](const KernelCode& code) {  // the first time of each schedule but the heuristic's is short
+        return seen.insert(codegen::to_string(code.schedule)).second && seen.size() > 1 ? 0.1 : 1.0;
+      };
   EXPECT_FALSE(run().is_better);
   EXPECT_TRUE(accepted.empty());
 }
 
-// Copies in scratch are no part of the tile that is looked at.
+// The copies of a local buffer do not belong to the register tile whose cost is predicted.
 TEST(SearchSpace, lists_near_a_staged_one_have_a_cost) {
   pgr_device_caps large = small_cpu(16);
   large.vector_registers = 32;
@@ -178,7 +179,8 @@ TEST_F(BeamSearch, refuses_lists_that_ask_for_endless_code) {
   EXPECT_TRUE(space.look(codegen::parse_schedule("upcast(0, 4) vectorize(1, 4)")));
 }
 
-// Where a condition on a loop changes it is cut in two; lists count the loops there are then.
+// A loop is split where a condition on its index changes; a schedule numbers the loops after the
+// split.
 TEST_F(BeamSearch, the_heuristics_list_makes_the_heuristics_kernel_of_pieces_too) {
   Ast joined;
   Graph& g = joined.graph;

@@ -457,7 +457,7 @@ Ast pairs(bool sums) {
 }
 
 // Vectors of sums are transposed in registers before the store, so lanes may run along i / 2; a
-// value stored directly needs whole vectors of i.
+// value that is stored directly needs whole vectors of i.
 TEST(DividedLoop, splits_where_only_stores_of_sums_want_it_whole) {
   const codegen::KernelCode sums = build(pairs(true), {.no_opt = true});
   EXPECT_EQ(sums.name, "r_4_2_3");

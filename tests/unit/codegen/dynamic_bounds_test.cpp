@@ -1,5 +1,5 @@
-// Dynamic loop bounds read from memory: results are correct for every count, no masked element of a
-// sum is read, and no element far beyond the count is stored.
+// Dynamic loop bounds (counts) read from memory: results are correct for every count, no masked
+// element of a sum is read, and no element more than a tile beyond the count is stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Id number(Graph& g, uint32_t slot) {
   return load(g, count_param(g, slot), g.index(0));
 }
 
-// A store of which only rows below the count are needed.
+// A store whose result is used only in the rows below the count.
 void store_rows(Ast& ast, Id to, Id index, Id value, uint32_t slot, int64_t columns) {
   Graph& g = ast.graph;
   const Id limit = g.binary(Op::Mul, g.cast(number(g, slot), DType::Index), g.index(columns));
@@ -133,8 +133,7 @@ TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   }
 }
 
-// Rows one tile behind the count lie outside of the matrix: the interpreter stops at a read of
-// them.
+// Rows one tile beyond the count lie outside of the matrix; the interpreter rejects a load of them.
 TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
   for (const Op op : {Op::Add, Op::Mul, Op::Max}) {
     const float nothing = op == Op::Add   ? 0

@@ -5,7 +5,7 @@
 
 namespace plugrad::test {
 
-/// Groups of up to `items`, along any axis, and local memory.
+/// Groups of up to `items` work-items along any axis, with local memory.
 inline pgr_device_caps with_groups(uint32_t items, uint64_t local_bytes, uint32_t lanes = 1) {
   pgr_device_caps caps = small_cpu(lanes);
   caps.has_local = 1;
@@ -26,7 +26,7 @@ inline pgr_device_caps gpu(uint32_t subgroup, uint32_t threads, uint32_t registe
   return caps;
 }
 
-/// Asynchronous copies, and room for several groups on a multiprocessor.
+/// Asynchronous copies, and local memory for several groups on a multiprocessor.
 inline pgr_device_caps with_async_copies(pgr_device_caps caps) {
   caps.async_copy_bytes = 4 | 8 | 16;
   caps.core_local_bytes = 4 * caps.local_bytes;

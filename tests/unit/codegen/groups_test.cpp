@@ -189,8 +189,7 @@ TEST(LocalAxes, are_refused_where_the_device_has_fewer_items) {
               testing::HasSubstr("the device has no groups of work-items"));
 }
 
-// 4 of 16 rows are a remainder, whose only loop is that of the columns: the remainder is a separate
-// group of rows.
+// 4 of 16 rows are a remainder, which has a group of its own and no loop but that over the columns.
 TEST(Groups, a_rest_shares_out_columns_as_the_other_rows_do) {
   pgr_device_caps caps = small_cpu(4);
   caps.vector_registers = 16;

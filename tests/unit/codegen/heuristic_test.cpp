@@ -241,8 +241,8 @@ TEST(Heuristic, an_operand_is_staged_where_the_nearest_cache_does_not_hold_what_
   EXPECT_THAT(check_product(caps, 256, 500, 512, false, false), testing::HasSubstr("stage(2, "));
 }
 
-// Rows in scratch beside a sum common to all rows, which makes an axis of rows a loop of each part:
-// lanes along that axis would each fill an array.
+// A local buffer of rows, and a sum common to all rows, which makes an axis of rows a loop of each
+// part: lanes along that axis would each fill a buffer.
 TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_arrays) {
   constexpr int64_t kRows = 6, kColumns = 7;
   Ast ast;
@@ -276,8 +276,8 @@ TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_
   EXPECT_EQ(got, want);
 }
 
-// out[n, x, q] = in[n, x, q] times the sum of its window: two neighbours, followed by the next
-// window.
+// out[n, x, q] = in[n, x, q] times the sum of window x, two adjacent elements; windows do not
+// overlap
 TEST(Heuristic, lanes_run_across_windows_that_lie_one_after_the_other) {
   constexpr int64_t kImages = 40, kWindows = 64;
   Ast ast;
@@ -316,7 +316,7 @@ TEST(Heuristic, rows_of_windows_that_no_cache_holds_are_taken_whole) {
   EXPECT_EQ(got, expected);
 }
 
-// out[r, c] = sum over i of at[i] == r ? v[i, c] : 0, marked.
+// out[r, c] = sum over i of at[i] == r ? v[i, c] : 0, marked as an indexed sum (kIndexed).
 TEST(Heuristic, threads_that_have_their_share_of_rows_clear_them_whole) {
   constexpr int64_t kRows = 4096, kColumns = 64, kTerms = 32;
   Ast ast;

@@ -32,7 +32,8 @@ using codegen::ScheduleStep;
 using Kind = ScheduleStep::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-// All kinds except tensor cores and keep, which few random kernels can use; ahead follows stage.
+// All kinds of schedule steps except tensor_core and keep (compute_at), which few random kernels
+// can use. ahead (software pipelining) is chosen together with stage (cache_read).
 constexpr uint64_t kKinds = 10;
 
 pgr_device_caps with_local(uint32_t lanes) {
@@ -59,7 +60,7 @@ class Lists {
   std::map<Kind, int> legal;
   int kernels = 0, climbed = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
 
-  // A kernel with a loop that is or can be bounded by another.
+  // A kernel whose masks let the index of one loop bound another loop.
   void run_bounded() {
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
     const ConvShape conv{size(5), size(4), size(6), size(6), size(20), size(4)};
@@ -205,7 +206,7 @@ class Lists {
 
   void check(const KernelAst& ast) { check(ast, ast); }
 
-  // Checks that every list gives the values of the unscheduled kernel `meant`.
+  // Checks that every schedule gives the values of the unscheduled kernel `meant`.
   void check(const KernelAst& ast, const KernelAst& meant) {
     pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
     caps.subgroup_size = 1u << pick(6);  // from 2 on: the heuristic for GPU-like devices
@@ -396,8 +397,9 @@ TEST(LegalLists, give_the_same_numbers_for_what_is_no_number_and_for_odd_shapes)
   EXPECT_GT(kernels, 100);
 }
 
-// Random kernels apply the rules of the passes, and each kernel's result is compared. The rules for
-// tensor cores and for copies in local memory that whole groups skip are tested on kernels of their own.
+// Random kernels reach all rules of the passes, and each kernel's result is compared. Only the
+// rules for tensor cores, and for copies into local memory that whole groups skip, need other
+// kernels.
 TEST(LegalLists, reach_every_rule_of_the_passes) {
   std::set<std::string> missing;
   for (const auto rules :

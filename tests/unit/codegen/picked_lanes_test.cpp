@@ -1,4 +1,4 @@
-// Neighbouring elements are loaded as whole vectors, and lanes are extracted from them.
+// Adjacent elements are loaded as whole vectors, and lanes are extracted from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

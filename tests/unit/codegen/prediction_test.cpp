@@ -88,8 +88,9 @@ TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
   EXPECT_NEAR(cycles_a_row(64), cycles_a_row(128), 0.05 * cycles_a_row(64));
 }
 
-// 40 channels are two blocks of 20, or two of 16 and a rest: both compute the same terms, though a
-// rest's rows are predicted from one row, and the first has a third fewer than the others.
+// 40 channels are two blocks of 20, or two of 16 and a remainder. Both compute the same terms, so
+// both have the same prediction, although the remainder's is that of one row and the first row has
+// a third fewer terms.
 TEST(Prediction, ARestOfBlocksCountsTheTermsOfAnyRow) {
   const auto arithmetic = [](const char* list) {
     const Ast ast = padded_conv2d({1, 40, 32, 32, 4, 3}, 1);
@@ -137,8 +138,8 @@ Ast windows(int64_t width, int64_t inputs, int64_t channels, bool padded, int64_
   return ast;
 }
 
-// Of four pixels one has each border, as if by chance: 1 - (3/4)^2 have a branch, a comparison and
-// a jump that count half an instruction, around two vectors.
+// One of four pixels lies at each border. Treated as independent, a share of 1 - (3/4)^2 of the
+// pixels has a branch (a comparison and a jump, half an instruction) around two vectors.
 TEST(Prediction, ABorderThatAllLanesShareCostsABranch) {
   Product padded(1, 1, 1), whole(1, 1, 1);
   padded.ast = windows(64, 16, 8, true), whole.ast = windows(64, 16, 8, false);
@@ -151,8 +152,8 @@ TEST(Prediction, ABorderThatAllLanesShareCostsABranch) {
   EXPECT_GT(padded.of("vectorize(0, 8) upcast(1, 4)").cycles.arithmetic, 1.2 * products);
 }
 
-// Five windows of three taps in steps of two share eleven places, which stay in registers where
-// the taps are unrolled: beside ten sums they would be more than there are.
+// Five windows of three taps in steps of two share eleven elements, which stay in registers if the
+// taps are unrolled; together with ten sums they exceed the 16 registers.
 TEST(Prediction, TapsWhoseWindowsDoNotFitTheRegistersAreNotUnrolled) {
   Product strided(1, 1, 1);
   strided.ast = windows(14, 32, 64, true, 2);
@@ -212,8 +213,8 @@ TEST(Prediction, ACopyIsAnotherInEachIterationAroundIt) {
   }
 }
 
-// The panel of one place is filled once for all rows, but again for each row tile where these are
-// outside of the panels.
+// The panel is packed once for all rows, but again for each row tile if the loop over row tiles is
+// outside the loop over panels.
 TEST(Prediction, ACopyInsideOfOtherLoopsIsMadeAgain) {
   const Product product(64, 64, 64);
   const double once =
@@ -237,7 +238,7 @@ TEST(Prediction, LoopsThatFillOtherArraysDoNotRepeatACopy) {
   EXPECT_DOUBLE_EQ(again, once * 64 / 4);
 }
 
-// Of 16 rows 4 are a rest, which one of three groups of rows makes.
+// 4 of 16 rows are a remainder, which one of three groups of rows computes.
 TEST(Prediction, AStoreOfFewGroupsCountsOnce) {
   const Product product(16, 64, 64);
   const Prediction alone = product.of("upcast(0, 6) vectorize(1, 8)"),
@@ -269,7 +270,7 @@ TEST(Prediction, OperandsOfAllImagesOfATileStay) {
   EXPECT_TRUE(std::isinf(most.cost()));
 }
 
-// What waits in scratch is computed all the same.
+// The prediction includes the computation of values that are stored in a local buffer.
 TEST(Prediction, AResultThatWaitsIsComputed) {
   Product product(64, 64, 64);
   product.caps.private_bytes = 64 << 10;

@@ -1,5 +1,6 @@
-// Results whose lanes are not contiguous: neighbours are transposed in registers and stored
-// together, and a sum stays in scratch until its neighbours are complete.
+// Results whose lanes are not contiguous in memory (register transpose): vectors of adjacent
+// elements are transposed in registers and stored whole; a local buffer holds sums until the
+// adjacent ones are complete (cache_write).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// ahead(slot, n): tiles in local memory that are copied asynchronously, iterations before they are used.
-// The interpreter overwrites a copy's place when it starts and delivers at the wait, so that a
-// missing wait or barrier gives wrong numbers.
+// ahead(slot, n), software pipelining: tiles are copied into local memory asynchronously, n
+// iterations before their use. The interpreter overwrites a copy's destination when the copy starts
+// and writes the data at the wait, so that a missing wait or barrier gives wrong numbers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,8 @@ TEST(SoftwarePipelining, by_several_iterations_leave_as_many_copies_in_flight) {
     EXPECT_EQ(product(s, fmt::format("{} {}", kStaged, ahead)), product(s, "")) << ahead;
 }
 
-// What the tests above would not see if the interpreter delivered at once.
+// Fails if the interpreter writes the data when the copy starts, in which case the tests above
+// would detect nothing.
 TEST(SoftwarePipelining, a_wait_that_is_too_short_gives_other_numbers) {
   const Sizes s{16, 32, 32};
   KernelCode code =
@@ -112,14 +113,15 @@ TEST(SoftwarePipelining, of_whole_vectors_where_the_device_moves_them) {
   const KernelCode code = build(matmul(s.m, s.n, s.k), text, caps);
   for (const pgr_ir_inst& copy : all(code, PGR_OP_ASYNC_COPY)) EXPECT_EQ(copy.lanes, 4u);
   EXPECT_EQ(product(s, code), product(s, ""));
-  caps.async_copy_bytes = 4 | 8;  // the work-items then copy
+  caps.async_copy_bytes = 4 | 8;  // copies by ordinary loads and stores
   const KernelCode plain = build(matmul(s.m, s.n, s.k), text, caps);
   EXPECT_TRUE(all(plain, PGR_OP_ASYNC_COPY).empty());
   EXPECT_TRUE(all(plain, PGR_OP_ASYNC_WAIT).empty());
   EXPECT_EQ(product(s, plain), product(s, ""));
 }
 
-// Each dtype as it is: those of 2 bytes are too small, those of 8 are pairs on some devices.
+// Every dtype is copied as it is stored; elements of 2 bytes are too small for an asynchronous
+// copy, and those of 8 bytes are pairs of i32 on some devices.
 TEST(SoftwarePipelining, of_any_dtype_and_where_indices_have_64_bits) {
   for (DType dtype : {DType::F16, DType::I32, DType::I64, DType::F64, DType::U8}) {
     for (const bool has_wide : {true, false}) {
@@ -152,7 +154,8 @@ TEST(SoftwarePipelining, of_any_dtype_and_where_indices_have_64_bits) {
   }
 }
 
-// The gate is the copy's: what it closes is zeros, and what an index outside points at is not read.
+// A mask becomes the gate of the copy: masked elements are 0, and the copy does not read an address
+// outside of the buffer.
 TEST(SoftwarePipelining, behind_closed_gates_have_zeros) {
   const Sizes s{16, 24, 40};
   Ast ast;
@@ -206,7 +209,8 @@ TEST(SoftwarePipelining, are_refused_where_they_cannot_be) {
               HasSubstr("bytes of local memory, the device has 1000"));
 }
 
-// The inner loop's end depends on the outer one, too; the tile is that of the inner one's turn.
+// The inner loop's bound depends on the outer loop; the copied tile is that of the inner loop's
+// iteration.
 TEST(SoftwarePipelining, of_the_inner_of_two_loops_that_a_count_ends) {
   const int64_t m = 16, n = 32, k = 64;
   Ast ast;

@@ -111,7 +111,8 @@ void expect_same(const Shape& s, DType dtype, std::string_view changes) {
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
 }
 
-// 8 x 4 x 8 by 16 work-items, an invented layout: A is held twice, and B's columns are scattered.
+// An invented layout of 8 x 4 x 8 for 16 work-items: two work-items hold each element of A, and the
+// columns of B are scattered.
 pgr_tensor_core made_up_core() {
   pgr_tensor_core core;
   PGR_INIT(core, TENSOR_CORE);
@@ -207,7 +208,7 @@ TEST(TensorCores, load_neighbours_together) {
   EXPECT_EQ(pairs({1, 64, 32, 64}), 4);
   EXPECT_EQ(pairs({1, 64, 32, 64, false, true}), 6);
   EXPECT_EQ(pairs({1, 64, 32, 64, true, false}), 0);
-  EXPECT_EQ(pairs({1, 60, 32, 64}), 2);  // the others are gated
+  EXPECT_EQ(pairs({1, 60, 32, 64}), 2);  // the other loads have gates
   EXPECT_EQ(pairs({1, 64, 32, 60}), 2);
 }
 
@@ -257,7 +258,7 @@ bool has_local_array(const KernelCode& code) {
   return !local_arrays(code).empty();
 }
 
-// Lanes of what is stored to local arrays.
+// Lanes of each store to a local array.
 std::vector<uint32_t> copied_lanes(const KernelCode& code) {
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   std::vector<uint32_t> lanes;
@@ -270,7 +271,7 @@ std::vector<uint32_t> copied_lanes(const KernelCode& code) {
   return lanes;
 }
 
-// No loop remains that would delay the sums: each takes the previous one as its accumulator.
+// No loop remains around the products: each takes the previous one as its accumulator.
 TEST(TensorCores, add_to_one_another_where_the_loop_is_unrolled) {
   expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) unroll(3, 4)");
   expect_same({1, 64, 32, 64}, DType::F16,
@@ -410,7 +411,7 @@ TEST(TensorCores, are_chosen_for_large_products) {
   EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("stage(2, "));
   EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(1, "));
   EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(2, "));
-  // Where rows are no multiples of 4 bytes the items move what they need themselves.
+  // If rows are not multiples of 4 bytes, each work-item copies its own elements.
   EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).schedule),
               testing::Not(HasSubstr("ahead(")));
   const Ast ast = product(large, DType::F16);

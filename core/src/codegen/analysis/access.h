@@ -22,8 +22,8 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index,
                                                 Id variable, int64_t count);
 
-/// Whether a load of `width` lanes may have one gate per lane: a gate is an i32 comparison, so the
-/// width is at most that of i32 vectors.
+/// Whether a load of `width` lanes may have one gate per lane. The mask is a vector of 32-bit
+/// lanes, so the device's width of i32 vectors limits `width`.
 inline bool gates_lanes(const pgr_device_caps& caps, uint32_t width) {
   return width <= caps.vector_lanes[PGR_DTYPE_I32];
 }
@@ -31,9 +31,10 @@ inline bool gates_lanes(const pgr_device_caps& caps, uint32_t width) {
 /// A bit for each range of a kernel; more than 128 is an error.
 __extension__ typedef unsigned __int128 RangeSet;
 
-/// The open ranges of every node: those that its value depends on and that no Reduce or Filled below
-/// it has closed. A Range opens itself and the ranges of its bounds; a Reduce and a Filled close the
-/// ranges that they run over; a Filled also closes all Iotas of its stores. Iotas count as ranges.
+/// The open ranges of every node: those that its value depends on and that no node below it has
+/// closed. A Range opens itself and the ranges of its bounds. A Reduce and a Filled close the
+/// ranges that they run over, a product of whole tiles (Wmma) its element ranges. A Filled and a
+/// Lane of one lane also close all Iotas. Iotas count as ranges.
 class OpenRanges {
  public:
   explicit OpenRanges(const Graph& graph) : graph_(graph) {}
@@ -51,8 +52,9 @@ class OpenRanges {
   std::vector<Id> ranges_;
 };
 
-/// Whether elements along the range may be stored twice with the same result: only sums vary along
-/// the range, and no load along it may alias the stored memory.
+/// Whether elements along the range may be stored twice with the same result: each store that
+/// depends on the range has no gate, reads no parameter that `stores` write, and its value contains
+/// a Reduce, outside which no load depends on the range.
 bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range);
 
 /// Nodes of `op` reachable from `root`, ascending.

@@ -1,11 +1,13 @@
-// Tensor cores: the elements that each work-item holds (a lane is an element of its vector
-// register), and products of whole tiles. While schedule steps are applied, a product is one expression over the elements of its tiles, so
-// that cache_read can copy a tile. lay_out_tiles then assigns elements to lanes.
-//   Wmma(a, b, start, row, column, k, item)   a over elements (row, k) times b over (k, column);
-//                                             `start` is the sum so far, `item` the Warp range of
-//                                             the subgroup. The node closes the three element
-//                                             ranges, which are not loops of the kernel:
-//                                             lay_out_tiles replaces them by lanes.
+// Tensor cores: which elements of a tile each work-item holds in its lanes, and products of whole
+// tiles. While schedule steps are applied, a product is one expression over the elements of its
+// tiles, so that cache_read can copy a tile; lay_out_tiles then assigns elements to lanes.
+//   Wmma(a, b, start, row, column, k, item)   a over elements (row, k) times b over (k, column),
+//                                             plus `start`: a vector of zeros, which linearise
+//                                             replaces by the accumulator. `item` is the range of
+//                                             kind Warp, the work-items of a subgroup. The node
+//                                             closes (binds) the element ranges row, column and k,
+//                                             which are not loops: lay_out_tiles replaces them by
+//                                             lanes.
 #pragma once
 
 #include <optional>
@@ -15,8 +17,8 @@
 
 namespace plugrad::codegen {
 
-/// Each bit of a lane's number and of its work-item's number gives one bit of the coordinate m, n or
-/// k, encoded by PGR_LANE_BIT.
+/// For each bit of a lane's number and of a work-item's number in its subgroup: the bit of m, n or
+/// k that it is, as PGR_LANE_BIT; 0 for none.
 struct LaneBits {
   std::span<const uint8_t> lane, item;
 };
@@ -61,14 +63,15 @@ struct TileProduct {
 };
 TileProduct tile_product(const Graph& g, Id wmma);
 
-/// a · b, without `parts.start`; `a` and `b` run over the element ranges.
+/// The Wmma a · b + start of whole tiles; `a` and `b` are over the element ranges.
 Id make_tile_product(Graph& g, const TensorCore& core, const TileProduct& parts);
 
-/// Turns products of whole tiles into products of each work-item's lanes; consecutive elements
-/// become one load.
+/// Turns products of whole tiles into products of each work-item's lanes. Of an operand's lanes
+/// only pairs of ungated consecutive elements become one load, of two lanes.
 void lay_out_tiles(Kernel& kernel);
 
-/// The sum of lane products: each product starts from the one before.
+/// The sum of lane products: each product starts from the one before. The own `start` of all but
+/// the first must be zeros; it is dropped.
 Id chain_products(Graph& g, std::span<const Id> products);
 
 }  // namespace plugrad::codegen

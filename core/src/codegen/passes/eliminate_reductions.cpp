@@ -31,10 +31,12 @@ void drop_single_ranges(Kernel& kernel) {
   kernel.sink = replace_ranges(kernel.graph, kernel.sink, single);
 }
 
-// Rows are split over threads only if rows * kRowsOfTerm exceed the terms, i.e. if clearing
-// dominates: each thread walks all terms, and a mispredicted branch costs more than a store.
+// Rows for each term from which threads share the rows, i.e. if clearing dominates: each thread
+// walks all terms, and a mispredicted branch costs more than a store. A million terms into 1,000
+// rows take 1.2 ms on one thread and took 8 ms shared by two; the factor itself is chosen
+// (docs/decisions/indexed-sums-are-marked.md).
 constexpr int64_t kRowsOfTerm = 4;
-constexpr int64_t kRowsOfShare = 256;
+constexpr int64_t kRowsOfShare = 256;  // rows of a thread, at least; chosen, not measured
 
 /// The parts of an indexed reduction.
 struct Indexed {

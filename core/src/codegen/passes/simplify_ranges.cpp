@@ -15,7 +15,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kLongEnough = 32;  // elements; enough for the vectors of any device
+// Elements: as many f16 as an AVX-512 register holds. Chosen, not measured.
+constexpr int64_t kLongEnough = 32;
 
 size_t division_count(const Graph& g, Id root) {
   return nodes_of(g, root, Op::FloorDiv).size() + nodes_of(g, root, Op::FloorMod).size();

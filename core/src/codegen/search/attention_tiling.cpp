@@ -17,8 +17,9 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr int64_t kVectorsOfRows =
-    2;  // rows in a block, in vectors: with as many columns a register tile
+// Rows in a block, in vectors: with as many columns a register tile. Chosen, not measured
+// (docs/decisions/rows-of-scores-wait-in-scratch.md).
+constexpr int64_t kVectorsOfRows = 2;
 
 // The reduce axis of the product and the value that is computed along it for each column.
 struct Product {

@@ -22,6 +22,7 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// Chosen, not measured alone.
 constexpr double kEnoughReuse = 48;    // uses of overlapping windows, from which a copy pays
 constexpr double kRowsOfTile = 8;      // typical rows of a register tile
 constexpr int64_t kEnoughTiles = 6;    // register tiles in a block of rows, at least

@@ -12,12 +12,17 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr int64_t kFarApart = 4096;    // bytes between rows from which prefetching does not follow
-constexpr int64_t kFewestRounds = 32;  // row iterations, so that the first and the last cost little
+// Bytes between rows from which prefetching does not follow: a page of x86-64, whose borders
+// hardware prefetchers do not cross (Intel's optimisation manual, "Data Prefetching").
+constexpr int64_t kFarApart = 4096;
+// Row iterations, so that the first and the last cost little. Chosen, not measured.
+constexpr int64_t kFewestRounds = 32;
+// Groups for each thread, so that threads finish together. Chosen, not measured.
 constexpr int64_t kGroupsPerThread = 4;
 // Bytes of a row: 512 of halves take 3.6 ms for a matrix of 4096 x 4096, 128 took 5.5 ms (bench
 // halves, matvec, AVX-512); 16 registers hold 128, which the tile chooses by itself.
 constexpr int64_t kLongRun = 512;
+// Rows read per iteration; the first that divides the number of rows. Chosen, not measured.
 constexpr int64_t kRowsOfRound[] = {8, 7, 6, 5, 4};
 
 struct Columns {

@@ -17,6 +17,7 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// No card was available: all of these are chosen, not measured.
 constexpr int64_t kEnoughReaders = 4;  // work-items that read an element, at least
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;

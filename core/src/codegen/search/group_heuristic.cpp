@@ -14,6 +14,8 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// No card was available: all of these are chosen, not measured (docs/performance.md, "Other
+// devices").
 constexpr double kMostCode = 64;     // copies of one instruction
 constexpr int64_t kWorkItems = 256;  // work-items of a group, if there is work for them
 constexpr int64_t kStepsToFill = 8;  // subgroups that fill a multiprocessor

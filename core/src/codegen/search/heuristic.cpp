@@ -18,15 +18,18 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr double kNeighbours = 1.1;  // gain of consecutive stores over strided ones
-// Iterations of a loop over taps that is unrolled inside other loops.
+// Gain of consecutive stores over strided ones, a factor of the cost. Chosen, not measured.
+constexpr double kNeighbours = 1.1;
+// Iterations of a loop over filter taps that is unrolled inside other loops. Chosen, not measured.
 constexpr int64_t kMostTaps = 8;
-// Times the cheapest tile's cost; copies are costed later and may reverse the order.
+// Times the cheapest tile's cost; copies are costed later and may reverse the order. This factor
+// and the number of tiles are chosen; docs/decisions/tiles-become-whole-schedules.md has the rows
+// measured with them.
 constexpr double kNearlyAsGood = 1.5;
 constexpr size_t kMostWhole = 3;  // tiles for which whole schedules are predicted
 // Share of the predicted time that a later schedule may take. Predictions for two schedules of one
 // kernel err by as much relative to each other (3x3 convolution of 512 channels, x86-64-v3:
-// predicted 0.88 of the time, measured 1.4).
+// predicted 0.88 of the time, measured 1.4; docs/decisions/tiles-become-whole-schedules.md).
 constexpr double kSurely = 0.85;
 
 // Amounts of the vector axis: the whole axis if short, otherwise a few vectors.

@@ -33,7 +33,7 @@ void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
 /// Unrolls short reduce loops around little code fully, longer ones by 4.
 void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile);
 
-/// Reads of strided elements from which packing them pays.
+/// Reads of strided elements from which packing them pays. Chosen, not measured.
 inline constexpr double kEnoughGathers = 4;
 
 /// For a kernel with its register tile: chooses cache_read of the operand with lanes, if it is read

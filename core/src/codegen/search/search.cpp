@@ -27,7 +27,8 @@ namespace plugrad::codegen {
 namespace {
 
 // The model adds a fifth of the resources beside the slowest (cost_cycles.cpp): above this share of
-// the time, arithmetic or bytes alone are the slowest resource.
+// the time, arithmetic or bytes alone are the slowest resource. Chosen, not measured
+// (docs/decisions/schedules-are-climbed-to.md).
 constexpr double kBusy = 0.6;
 
 // Cycles of a launch on all threads.
@@ -56,9 +57,11 @@ std::string copies_of(const KernelSchedule& list) {
              : std::string();
 }
 
-constexpr double kGain = 0.99;  // share of the time that a better schedule may take
+// Share of the time that a better schedule may take. Chosen, not measured.
+constexpr double kGain = 0.99;
 constexpr size_t kMostIrBytes =
-    // Bytes of kernel IR, or four times the heuristic's; larger kernels compile for seconds.
+    // Bytes of kernel IR, or four times the heuristic's: a limit on compile time. Chosen, not
+    // measured.
     96 << 10;
 
 // Time by the predicted ratio to a measured neighbour, damped, because predictions are uncertain.

@@ -20,6 +20,7 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// Steps of a schedule. Chosen, not measured.
 constexpr size_t kLongestList = 32;
 
 struct Step {

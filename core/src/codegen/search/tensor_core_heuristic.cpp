@@ -15,6 +15,8 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// No card was available: all of these are chosen, not measured (docs/performance.md, "Other
+// devices").
 constexpr double kLeastWork = 32 * 32 * 32;  // multiply-adds from which whole tiles pay
 constexpr double kLeastFilled = 0.5;         // share of the tiles that the matrices fill, at least
 constexpr int64_t kMostWorkItems = 256;      // work-items of a group
@@ -84,7 +86,8 @@ struct GroupShape {
 };
 
 // Estimated cycles of the multiprocessor with the most groups: products and local reads are issued;
-// copies have a bandwidth.
+// copies have a bandwidth. The rates (cycles of a product and of a read, bytes per cycle of a copy)
+// are chosen, not measured.
 double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
               int64_t column_tiles, const GroupShape& s) {
   constexpr double kProductCycles = 2, kReadCycles = 1, kCopiedBytes = 64;

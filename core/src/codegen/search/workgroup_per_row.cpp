@@ -14,6 +14,7 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
+// No card was available: all of these are chosen, not measured.
 constexpr int64_t kWorkItems = 256;   // work-items of a group
 constexpr int64_t kShortestRow = 16;  // elements; a shorter row is the work of one work-item
 constexpr int64_t kLeastShare = 4;    // elements of a long row for each work-item, at least

@@ -7,9 +7,10 @@
 namespace plugrad::codegen {
 namespace {
 
-// Instructions of a mask: both factors of a term, though a constant factor may stay.
+// Instructions that apply a mask: two for both factors of a term, one if the other factor is
+// constant. A value between them, chosen, not measured.
 constexpr double kMaskUses = 1.5;
-// Instructions that make a mask from loop conditions and lane constants.
+// Instructions that make a mask from loop conditions and lane constants: one comparison.
 constexpr double kMaskMade = 1;
 
 // The share of the range's iterations that satisfy the clause, if it involves one other range; a

@@ -11,6 +11,8 @@
 namespace plugrad::codegen {
 namespace {
 
+// Chosen; none is measured alone. The predicted times as a whole are compared with measured ones in
+// docs/performance.md, "The model against the clock".
 constexpr double kLoopShare = 0.5;  // share of the loop cycles that compete for the pipeline
 constexpr double kBeside = 0.2;     // of the cycles of resources other than the slowest
 constexpr double kLoopCost = 1.5;   // instructions: counting, comparing, addressing
@@ -23,7 +25,8 @@ void add_up(TileCycles& c) {
           c.packing + c.storing;
 }
 
-constexpr int64_t kCollected = 4;  // adjacent results collected in a local buffer
+// Adjacent results collected in a local buffer, as kFewNeighbours of cache_read_heuristic.cpp.
+constexpr int64_t kCollected = 4;
 
 }  // namespace
 

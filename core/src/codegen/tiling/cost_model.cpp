@@ -14,20 +14,26 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kMostCode = 160;  // copies of one instruction in a reduce loop
+// Copies of one instruction in a reduce loop. Chosen, not measured.
+constexpr double kMostCode = 160;
 // Instructions of a sum without a loop: three such bodies (interior and two borders) fill the
 // decoded-instruction cache (1,536 entries on Skylake, Intel's optimisation manual 2.5).
 constexpr double kMostStraight = 512;
 
-// Vector instructions; integers and conditions run on other ports.
+// The costs below are counts of instructions, not measured alone; the model as a whole is compared
+// with measured times in docs/performance.md, "The model against the clock".
+
+// Vector instructions for an operation on integers or conditions, which run on other ports.
 constexpr double kScalarCost = 0.25;
 constexpr double kBranchCost = 0.5;  // vector instructions: a scalar comparison and a jump
 constexpr double kGateCost = 1.5;    // instructions of a gated copy: making and using a lane mask
 constexpr double kCopyCost = 1.5;    // instructions: load and store of a vector
 constexpr double kPickCost = 8;      // instructions: loads and shuffles for each vector
 constexpr double kPackCost = 1.5;    // instructions: load and store of a lane
-constexpr double kPackReuse = 32;    // uses of each element by other loops from which packing pays
-// Weight of a store's copies relative to copies inside the loops.
+// Uses of each element by other loops from which packing pays. Chosen, not measured.
+constexpr double kPackReuse = 32;
+// Weight of a store's copies in kMostCode relative to copies inside the loops. Chosen, not
+// measured.
 constexpr double kStoreCode = 0.5;
 constexpr double kTogether = 2;          // instructions that a CPU issues per cycle beside others
 constexpr double kHorizontalCost = 1.5;  // instructions: one halving of a vector

@@ -14,7 +14,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// Copies of an instruction; schedules from users may ask for any number.
+// Copies of an instruction; schedules from users may ask for any number. Chosen, not measured.
 constexpr double kMostCopies = 1024;
 
 bool is_expanded(AxisKind kind) {

@@ -23,7 +23,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostCopies = 16;  // copies of the copying instruction, a limit on code size
+// Copies of the copying instruction, a limit on code size. Chosen, not measured.
+constexpr int64_t kMostCopies = 16;
 
 bool is_expanded(AxisKind kind) {
   return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;

@@ -23,7 +23,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostCopies = 8;  // copies of the copying instruction, a limit on code size
+// Copies of the copying instruction, a limit on code size. Chosen, not measured.
+constexpr int64_t kMostCopies = 8;
 
 // The widest vector of at most 16 bytes that LOAD and STORE accept and whose lanes divide `count`;
 // 1 for none. Tensor core operands count as such vectors.

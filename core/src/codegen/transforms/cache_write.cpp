@@ -18,7 +18,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostNeighbours = 16;  // elements stored side by side
+// Elements stored side by side; chosen, not measured.
+constexpr int64_t kMostNeighbours = 16;
 
 class Result {
  public:

@@ -38,8 +38,9 @@ bool is_zero(const Graph& g, Id value) {
   return is_const(g, value) && ir_bits(g, value) == 0;
 }
 
-constexpr int64_t kMostAhead = 7;   // iterations; each holds a tile in local memory
-constexpr int64_t kTileAlign = 16;  // bytes; the widest asynchronous copy
+// Iterations; each holds a tile in local memory. Chosen, not measured.
+constexpr int64_t kMostAhead = 7;
+constexpr int64_t kTileAlign = 16;  // bytes; the widest asynchronous copy (PTX ISA, cp.async)
 
 // Loops of nested reductions do not nest in the order of their axes.
 bool belong_to_one_reduction(const Graph& g, Id sink, std::span<const Id> loops) {

@@ -70,7 +70,7 @@ Banks banks_of(const pgr_device_caps& caps) {
   return {caps.local_banks, std::max(caps.local_bank_bytes, 1u)};
 }
 
-constexpr int64_t kMostSteps = 8;  // steps of padding that are tried
+constexpr int64_t kMostSteps = 8;  // steps of padding that are tried; chosen, not measured
 
 // The product of tiles that has the operand; kNoId for none.
 Id product_of(const Kernel& kernel, Id operand) {

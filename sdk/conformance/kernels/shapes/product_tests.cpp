@@ -1,4 +1,4 @@
-// Tests matrix products and convolutions of odd shapes, with gated padding.
+// Tests matrix products of odd shapes, and convolutions whose loads are gated at the padding.
 #include <fmt/format.h>
 
 #include "conformance/kernels/shapes/shapes.h"
@@ -17,7 +17,8 @@ void accumulate(IrBuilder& ir, Value sum, Value a, Value b) {
   ir.store(sum, zero, ir.alu(PGR_OP_ADD, {ir.load(sum, zero), product}));
 }
 
-// Exact for integers, within the bound of `terms` products for floats.
+// Checks one sum of products: integers must be equal, floats within the error bound of a sum of so
+// many terms.
 class SumCheck {
  public:
   SumCheck(Context& context, uint32_t dtype) : context_(context), dtype_(dtype), dot_(dtype) {}
@@ -88,8 +89,8 @@ void run_matmul(Context& context, uint32_t dtype) {
   }
 }
 
-// A convolution of `size`² pixels with 3 x 3 weights, padded by one: the padding is a closed gate
-// whose index is out of bounds.
+// A convolution of `size`² pixels with 3 x 3 weights, padded by one. In the padding the gate of
+// the load is false, and its index names another pixel or is outside the buffer.
 struct Picture {
   int64_t channels, size, outputs;
 };

@@ -1,7 +1,6 @@
-// Sanitises text from plugins, which may contain any bytes, for reports.
-#include "conformance/report/report.h"
+#include "markup/clean_text.h"
 
-namespace plugrad::conformance {
+namespace plugrad::markup {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -75,4 +74,4 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
-}  // namespace plugrad::conformance
+}  // namespace plugrad::markup
