@@ -1,6 +1,7 @@
 # The kinds of target this project has, each with one function: rooms of core, plugins, tests.
 
 include(PlugradPlugin)
+include(PlugradEmbed)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
