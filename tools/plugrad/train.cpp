@@ -19,8 +19,7 @@ namespace {
 
 constexpr char kUsage[] =
     "plugrad train (mnist|fashion_mnist|cifar10) [--device D] [--model cnn|small] [--steps N] "
-    "[--data DIR] "
-    "[--save F] [--load F] [--json]";
+    "[--data DIR] [--save F] [--load F] [--plot FILE.(svg|html)] [--json]";
 
 // Default hyperparameters of a network.
 struct Recipe {
@@ -32,7 +31,7 @@ constexpr Recipe kRecipes[] = {{"cnn", 120, 1e-3}, {"small", 200, 1e-2}};
 
 struct Request {
   const DataSet* set = nullptr;
-  std::string model, data, save, load;
+  std::string model, data, save, load, plot;
   int64_t steps = 0, batch = 0;
   double learning_rate = 0;
   uint64_t seed = 0;
@@ -62,34 +61,38 @@ double steady_ms(std::vector<double> step_ms) {
   return *middle;
 }
 
+// With a plot, a step also computes the accuracy of its batch: (loss, accuracy).
 template <class Net>
-void train_steps(Net& net, const data::Dataset& set, const Request& request, Outcome& outcome) {
+void train_steps(Net& net, const data::Dataset& set, const Request& request,
+                 optim::Progress& progress, Outcome& outcome) {
   if (request.steps == 0) return;
   optim::Adam opt(nn::parameters(net), {.lr = request.learning_rate});
-  ProgressBar bar(request.steps,
-                  {.label = "train", .unit = "images", .units_a_step = request.batch});
+  const bool has_plot = !request.plot.empty();
   std::vector<double> step_ms;
   uint64_t start = monotonic_ns(), step_start = start;
   double compiled_before = compile_seconds();
   const auto step = jit([&](const Tensor& x, const Tensor& y) {
     opt.zero_grad();
-    Tensor loss = sparse_categorical_crossentropy(net(x), y);
+    const Tensor scores = net(x);
+    Tensor loss = sparse_categorical_crossentropy(scores, y);
+    Tensor measured = has_plot ? stack({loss, (scores.argmax(-1) == y).mean()}) : loss;
     loss.backward();
     opt.step();
-    return loss;
+    return measured;
   });
   for (auto [x, y] : set.batches(request.batch,
                                  {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
-    outcome.loss = step(x, y).template item<double>();
+    const auto measured = step(x, y).template to_vector<double>();
+    outcome.loss = measured[0];
+    // before the first step there is no result to lose
+    if (outcome.steps == 0) catch_interruption();
+    progress.update(outcome.loss, has_plot ? std::optional(measured[1]) : std::nullopt);
     require(std::isfinite(outcome.loss), "[train] the loss is {} after {} steps; lower --lr",
             outcome.loss, step_ms.size() + 1);
     uint64_t now = monotonic_ns();
     step_ms.push_back(static_cast<double>(now - step_start) * 1e-6);
     step_start = now;
     outcome.steps = static_cast<int64_t>(step_ms.size());
-    bar.update(outcome.steps, fmt::format("loss {:.4f}", outcome.loss));
-    // before the first step there is no result to lose
-    if (outcome.steps == 1) catch_interruption();
     if (is_interrupted()) break;
   }
   outcome.seconds = seconds_since(start);
@@ -107,11 +110,18 @@ Outcome run_network(const Request& request) {
   Net net(sample[0], sample[1]);
   if (!request.load.empty()) nn::load(net, request.load);
   Outcome outcome;
-  train_steps(net, train, request, outcome);
+  optim::Progress progress(request.steps, {.title = request.set->name + (" " + request.model) +
+                                                    " on " + Device::default_device(),
+                                           .units_a_step = request.batch,
+                                           .unit = "images",
+                                           .plot = request.plot});
+  train_steps(net, train, request, progress, outcome);
   if (!request.save.empty()) nn::save(net, request.save);
   release_interruption();  // all results are saved
   outcome.interrupted = is_interrupted();
-  if (!outcome.interrupted) outcome.accuracy = nn::accuracy(net, test);
+  if (outcome.interrupted) return outcome;
+  outcome.accuracy = nn::accuracy(net, test);
+  progress.add_test_accuracy(outcome.accuracy);
   return outcome;
 }
 
@@ -129,6 +139,7 @@ nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
                                  {"images_per_second", rate},
                                  {"loss", outcome.loss},
                                  {"test_accuracy", outcome.accuracy}};
+  if (!request.plot.empty()) json["plot"] = request.plot;
   if (outcome.interrupted) {
     json["test_accuracy"] = nullptr;  // the test was not run
     json["interrupted"] = true;
@@ -156,6 +167,7 @@ Request read_request(const Parsed& parsed) {
   request.data = parsed.get<std::string>("data");
   request.save = parsed.get<std::string>("save");
   request.load = parsed.get<std::string>("load");
+  request.plot = parsed.get<std::string>("plot");
   require_choice("model", request.model, model_names(), kUsage);
   const auto recipe = std::ranges::find(kRecipes, request.model, &Recipe::model);
   request.steps = parsed.has("steps") ? parsed.get<int64_t>("steps") : recipe->steps;
@@ -166,6 +178,9 @@ Request read_request(const Parsed& parsed) {
   if (request.steps < 0 || request.batch < 1)
     throw UsageError(
         fmt::format("--steps must be 0 or more and --batch 1 or more\nusage: {}", kUsage));
+  if (!request.plot.empty() && !request.plot.ends_with(".svg") && !request.plot.ends_with(".html"))
+    throw UsageError(
+        fmt::format("--plot {} must end in .svg or .html\nusage: {}", request.plot, kUsage));
   return request;
 }
 
@@ -176,7 +191,7 @@ Syntax train_syntax() {
   Syntax syntax{.usage = kUsage,
                 .words = "set",
                 .choices = {{"set", data_set_names()}, {"model", model_names()}},
-                .paths = {"data", "save", "load"}};
+                .paths = {"data", "save", "load", "plot"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(),
                                "device to train on, such as CPU; default: as DEV says")  //
@@ -189,6 +204,9 @@ Syntax train_syntax() {
       ("data", text(), "folder that holds the files of the data set")                         //
       ("save", text(), "safetensors file to write the trained network to")                    //
       ("load", text(), "safetensors file to begin with")                                      //
+      ("plot", text(),
+       "file for a plot of loss, accuracy and images per second: .html, a page that reloads itself "
+       "during the training, or .svg")  //
       ("json", "nothing but the JSON line on stdout");
   return syntax;
 }

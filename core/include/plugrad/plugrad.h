@@ -22,6 +22,7 @@
 #include "plugrad/shape.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
+#include "plugrad/training_progress.h"
 #include "plugrad/uop.h"
 #include "plugrad/user_kernel.h"
 #include "plugrad/window.h"
