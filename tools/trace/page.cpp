@@ -60,9 +60,8 @@ void replace_once(std::string& page, const std::string& from, const std::string&
 
 }  // namespace
 
-PageTrace read_page_trace(const std::string& path) {
-  const std::vector<std::byte> file = read_trace_file(path);
-  const Limits limits;
+PageTrace make_page_trace(std::span<const std::byte> file, const std::string& path,
+                          const Limits& limits) {
   LineReader lines(file, limits);
   auto line = lines.next();
   require(line.has_value(), "[trace] {} is not a trace, or was cut off before its first line",
@@ -84,6 +83,10 @@ PageTrace read_page_trace(const std::string& path) {
   if (!line) page.warning = describe(lines.ending(), number, path);
   page.base64 = to_base64(deflater.finish());
   return page;
+}
+
+PageTrace read_page_trace(const std::string& path) {
+  return make_page_trace(read_trace_file(path), path);
 }
 
 std::string fill_page(const std::string& page, std::span<const PageTrace> traces) {

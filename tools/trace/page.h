@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/lines.h"
+
 namespace plugrad::tools::trace {
 
 /// A trace as the page holds it.
@@ -16,6 +18,10 @@ struct PageTrace {
 };
 
 /// Checks and recompresses the lines of a file. Errors: User, as parse_trace().
+PageTrace make_page_trace(std::span<const std::byte> file, const std::string& path,
+                          const Limits& limits = {});
+
+/// Reads a file.
 PageTrace read_page_trace(const std::string& path);
 
 /// `page` with the first traces in its places for data. Errors: User, if it has no such places.

@@ -169,8 +169,7 @@ class BadTraces(Case):
 
     def test_lines_before_damage_are_used(self):
         lines = trace_file.example()
-        for bad in (b"{", b"[" * 1000, b"\xff\xfe", b'{"t":"events","kind":"launch","count":1' + b"0" * 30 + b"}",
-                    b"[" + b"0," * (20 << 20) + b"0]"):
+        for bad in (b"{", b"[" * 1000, b"\xff\xfe", b"[" + b"0," * (20 << 20) + b"0]"):
             shown, launches, said = self.read(trace_file.pack(lines[:16] + [bad] + lines[16:]))
             self.assertEqual((shown, launches), (16, 4), bad[:40])
             self.assertIn("damaged", said)
@@ -302,7 +301,6 @@ class Server(Case):
     def test_a_browser_is_opened_where_a_display_is(self):
         opened = self.folder / "opened"
         path = self.browser(f'echo "$1" > {opened}.part && mv {opened}.part {opened}\n')
-        os.mkfifo(self.folder / "never")
         process, lines = self.serve(DISPLAY=":0", PATH=path)
         for _ in range(200):
             if opened.exists():

@@ -88,12 +88,12 @@ struct Request {
 
 Request read_request(const Parsed& parsed, const Line& line) {
   const auto words = parsed.get<Arguments>("trace");
-  if (line.program.empty() && words.size() != 1)
-    throw UsageError(fmt::format("name one trace, or a program to run\nusage: {}", kUsage));
   if (!words.empty() && !fs::exists(words[0]))
     throw UsageError(
         fmt::format("there is no file {}{}; a program of PATH is named after --\nusage: {}",
                     words[0], did_you_mean(words[0], names_of_commands()), kUsage));
+  if (line.program.empty() && words.size() != 1)
+    throw UsageError(fmt::format("name one trace, or a program to run\nusage: {}", kUsage));
   const auto top = parsed.get<int>("top");
   if (top < 1) throw UsageError(fmt::format("--top must be 1 or more\nusage: {}", kUsage));
   Request request{.trace = words.empty() ? "" : words[0],
