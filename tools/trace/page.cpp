@@ -13,7 +13,7 @@
 namespace plugrad::tools::trace {
 namespace {
 
-// Two thirds of the time of zlib's default for a page that is 7% larger (10^6 launches).
+// Level 4 against the default 6: a third of the time, 7% more bytes (10^6 launches, 33 MB).
 constexpr int kLevel = 4;
 
 // Compresses to one gzip member.

@@ -2,7 +2,7 @@
 import gzip
 import json
 
-SOURCE = "/home/user/net.cpp"
+SOURCE = "/src/net.cpp"
 
 
 def events(kind, **columns):

@@ -367,7 +367,7 @@ class Exports(Case):
         self.assertEqual(launches, [("CUDA:0", "queue", "product", 2, 1), ("CUDA:0", "queue", "product", 3, 1),
                                     ("CUDA:0", "queue", "sum", 4, 0.5), ("CUDA:0", "queue", "tiny", 4.5, 0.05)])
         [first, *_] = [e for e in slices if e["cat"] == "launch"]
-        self.assertEqual(first["args"], {"queued_us": 0.1, "operations": "matmul, add", "source": "/home/user/net.cpp:12"})
+        self.assertEqual(first["args"], {"queued_us": 0.1, "operations": "matmul, add", "source": "/src/net.cpp:12"})
         self.assertEqual([(e["name"], e["args"]["bytes"]) for e in slices if e["cat"] == "copy"],
                          [("copy host to device", 4096), ("copy device to host", 1024)])
         self.assertEqual([(e["name"], e["cat"], processes[e["pid"]]) for e in slices if e["cat"] in ("wait", "compile", "plan", "run")],
@@ -393,7 +393,7 @@ class Exports(Case):
         first = profiles["CUDA:0 queue"]["events"][:6]
         self.assertEqual([frames[e["frame"]]["name"] for e in first],
                          ["main (main.cpp:3)", "matmul, add", "product", "product", "matmul, add", "main (main.cpp:3)"])
-        self.assertEqual(frames[first[1]["frame"]], {"name": "matmul, add", "file": "/home/user/net.cpp", "line": 12})
+        self.assertEqual(frames[first[1]["frame"]], {"name": "matmul, add", "file": "/src/net.cpp", "line": 12})
         self.assertEqual((first[2]["at"], first[3]["at"]), (2000, 3000))
 
     def test_perfetto(self):
@@ -413,8 +413,8 @@ class Exports(Case):
         begun = [(time, names[dict(e)[10]], categories[dict(e)[3]], tracks[dict(e)[11]][0], locations.get(dict(e).get(34)))
                  for time, e in events if dict(e)[9] == 1]
         self.assertEqual([b for b in begun if b[2] == "launch"],
-                         [(3000, "product", "launch", "queue", "/home/user/net.cpp:12"), (4000, "product", "launch", "queue", "/home/user/net.cpp:12"),
-                          (5000, "sum", "launch", "queue", "/home/user/net.cpp:13"), (5500, "tiny", "launch", "queue", None)])
+                         [(3000, "product", "launch", "queue", "/src/net.cpp:12"), (4000, "product", "launch", "queue", "/src/net.cpp:12"),
+                          (5000, "sum", "launch", "queue", "/src/net.cpp:13"), (5500, "tiny", "launch", "queue", None)])
         self.assertEqual(len(begun), 10)
         self.assertEqual(sum(dict(e)[9] == 2 for _, e in events), 10)
         counters = [(tracks[dict(e)[11]][0], dict(e)[30]) for _, e in events if dict(e)[9] == 4]
