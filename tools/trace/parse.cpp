@@ -57,6 +57,22 @@ std::string text(const Json& object, const char* key) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+// Exports repeat names with each event.
+constexpr size_t kMostNameBytes = 1024, kMostFrames = 64;
+
+// The text without bytes beyond the limit, whole characters only.
+std::string shortened(std::string text) {
+  if (text.size() <= kMostNameBytes) return text;
+  size_t end = kMostNameBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+std::string name(const Json& object, const char* key) {
+  return shortened(text(object, key));
+}
+
 std::array<int64_t, 3> triple(const Json& object, const char* key) {
   std::array<int64_t, 3> out{};
   const Json& value = member(object, key);
@@ -150,15 +166,15 @@ class Parser {
     if (type == "kernel") return kernels_.add(id, trace_.kernels.size()), add_kernel(line);
     if (type == "name") {
       names_.add(id, trace_.names.size());
-      trace_.names.push_back(text(line, "text"));
+      trace_.names.push_back(name(line, "text"));
     }
   }
 
  private:
   void add_device(const Json& line) {
-    trace_.devices.push_back({.name = text(line, "name"),
-                              .arch = text(line, "arch"),
-                              .hardware = text(line, "hardware"),
+    trace_.devices.push_back({.name = name(line, "name"),
+                              .arch = name(line, "arch"),
+                              .hardware = name(line, "hardware"),
                               .own_clock = text(line, "clock") == "device",
                               .clock_error_ns = integer(line, "clock_error_ns"),
                               .memory_bytes = integer(line, "memory_bytes")});
@@ -179,24 +195,25 @@ class Parser {
                                      : kind == "transfers" ? TrackKind::Transfers
                                                            : TrackKind::Thread,
                              .device = devices_.index(integer(line, "device")),
-                             .name = text(line, "name")});
+                             .name = name(line, "name")});
   }
 
   void add_operation(const Json& line) {
-    Operation operation{.name = text(line, "name"),
-                        .file = text(line, "file"),
-                        .function = text(line, "function"),
+    Operation operation{.name = name(line, "name"),
+                        .file = name(line, "file"),
+                        .function = name(line, "function"),
                         .line = integer(line, "line"),
                         .stack = {}};
     if (const Json& stack = member(line, "stack"); stack.is_array())
       for (const Json& frame : stack)
-        if (frame.is_string()) operation.stack.push_back(frame.get<std::string>());
+        if (frame.is_string() && operation.stack.size() < kMostFrames)
+          operation.stack.push_back(shortened(frame.get<std::string>()));
     trace_.operations.push_back(std::move(operation));
   }
 
   void add_kernel(const Json& line) {
     Kernel kernel{.device = devices_.index(integer(line, "device")),
-                  .name = text(line, "name"),
+                  .name = name(line, "name"),
                   .schedule = text(line, "schedule"),
                   .global = triple(line, "global"),
                   .local = triple(line, "local"),
@@ -320,8 +337,8 @@ Header parse_header(std::string_view line, const std::string& path) {
           "[trace] {} is a trace of version {}; this build reads version {}: use the plugrad that "
           "wrote it, or record again",
           path, version, kVersion);
-  return {.program = text(json, "program"),
-          .cpu = text(json, "cpu"),
+  return {.program = name(json, "program"),
+          .cpu = name(json, "cpu"),
           .pid = integer(json, "pid"),
           .start_ns = std::clamp<int64_t>(integer(json, "start_ns"), 0, kMost),
           .start_unix_ns = integer(json, "start_unix_ns"),

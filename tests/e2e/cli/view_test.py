@@ -429,6 +429,14 @@ class Exports(Case):
         self.assertEqual([(p["name"], len(p["events"])) for p in document["profiles"] if "queue" in p["name"]],
                          [("CUDA:0 queue", 8), ("CUDA:0 queue (2)", 4)])
 
+    def test_a_huge_name_is_not_repeated_with_each_event(self):
+        lines = trace_file.example()
+        for line in lines:
+            if line.get("t") in ("kernel", "operation"):
+                line["name"] = "ä" * 1_000_000
+        for kind in ("chrome", "perfetto", "speedscope"):
+            self.assertLess(len(self.exported(kind, lines)), 30_000)
+
     def test_hostile_names_stay_text(self):
         name = '"}],\\\u0000\n</script>\u2028\x1b[31m'
         lines = [trace_file.header(program=name), {"t": "device", "id": 1, "name": name}, {"t": "track", "id": 1, "kind": "queue", "device": 1, "name": name},
