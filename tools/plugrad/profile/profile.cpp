@@ -136,7 +136,10 @@ void report(const Request& request, const std::string& name, const trace::Trace&
 
 Syntax profile_syntax() {
   namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage, .words = "trace", .paths = {"trace", "compare", "output"}};
+  Syntax syntax{.usage = kUsage,
+                .words = "trace",
+                .choices = {{"trace", names_of_commands()}},
+                .paths = {"trace", "compare", "output"}};
   syntax.options.add_options()("top", po::value<int>()->default_value(20),
                                "kernels to show, those with the most time first")  //
       ("compare", po::value<std::string>(),
