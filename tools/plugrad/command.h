@@ -61,10 +61,14 @@ int run_man(const Arguments& arguments);
 Syntax man_syntax();
 int run_new_plugin(const Arguments& arguments);
 Syntax new_plugin_syntax();
+int run_profile(const Arguments& arguments);
+Syntax profile_syntax();
 int run_train(const Arguments& arguments);
 Syntax train_syntax();
 int run_tune(const Arguments& arguments);
 Syntax tune_syntax();
+int run_view(const Arguments& arguments);
+Syntax view_syntax();
 /// Runs one kernel in a fresh process; `plugrad bench` measures its time.
 int run_first_kernel(const Arguments& arguments);
 

@@ -25,8 +25,11 @@ constexpr Command kCommands[] = {
     {"first-kernel", nullptr, run_first_kernel, nullptr},
     {"man", "print the manual page", run_man, man_syntax},
     {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
+    {"profile", "run a program, or read its trace, and show where its time went", run_profile,
+     profile_syntax},
     {"train", "train a network", run_train, train_syntax},
     {"tune", "show, export or import what searches (BEAM) found", run_tune, tune_syntax},
+    {"view", "show a trace in a browser, or convert it for other viewers", run_view, view_syntax},
 };
 
 std::string overview() {

@@ -1,0 +1,106 @@
+#include "profile/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "base/check.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "interruption.h"
+
+namespace plugrad::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kPollInterval = std::chrono::milliseconds(10);
+
+// A folder of its own, removed with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((fs::temp_directory_path() / "plugrad-profile-XXXXXX").string()) {
+    require(mkdtemp(path_.data()) != nullptr, "[profile] no folder can be made in {}: {}",
+            fs::temp_directory_path().string(), file_error_text(errno));
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A terminal gives SIGINT to both processes; SIGTERM is passed on. Returns the status of waitpid.
+int wait_for(ChildProcess& child) {
+  bool is_told = false;
+  for (;;) {
+    if (const auto status = child.status()) return *status;
+    if (is_interrupted() && !is_told) {
+      is_told = true;
+      if (interruption_exit_code() == 128 + SIGTERM) child.signal(SIGTERM);
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+}
+
+int run(const Arguments& words, const std::string& trace_path, bool stdout_to_stderr) {
+  ProcessSpec spec{.program = words[0],
+                   .arguments = {words.begin() + 1, words.end()},
+                   .environment = environment_with({"PLUGRAD_TRACE=" + trace_path, "VIZ=0"})};
+  if (stdout_to_stderr) spec.descriptors = {{STDERR_FILENO, STDOUT_FILENO}};
+  catch_interruption();
+  try {
+    ChildProcess child(spec);
+    return wait_for(child);
+  } catch (const std::system_error& error) {
+    fail(ErrorKind::User, "[profile] {} cannot be started: {}", words[0], error.code().message());
+  }
+}
+
+void copy_file(const std::string& from, const std::string& to) {
+  const std::vector<std::byte> bytes = trace::read_trace_file(from);
+  const std::span<const std::byte> parts[] = {bytes};
+  if (const int error = replace_file(to, parts))
+    fail(ErrorKind::User, "[profile] {} cannot be written: {}", to, file_error_text(error));
+}
+
+}  // namespace
+
+RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
+  if (!options.keep.empty())
+    if (const int error = check_replaceable(options.keep))
+      fail(ErrorKind::User, "[profile] {} cannot be written: {}", options.keep,
+           file_error_text(error));
+  const TemporaryFolder folder;
+  const std::string path = folder.file("trace");
+  const int status = run(words, path, options.stdout_to_stderr);
+  RecordedRun recorded;
+  if (is_interrupted())
+    recorded.exit_code = interruption_exit_code();
+  else if (status != 0)
+    recorded.exit_code = kFailure;
+  if (status != 0)
+    fmt::print(stderr, "plugrad profile: {} ended with {}\n", words[0], describe_end(status));
+  require(fs::exists(path),
+          "[profile] {} recorded nothing: it does not use plugrad, or a version without traces, or "
+          "ended before its first tensor",
+          fmt::join(words, " "));
+  recorded.trace = trace::read_trace(path);
+  if (!options.keep.empty()) copy_file(path, options.keep);
+  return recorded;
+}
+
+}  // namespace plugrad::tools
