@@ -59,16 +59,16 @@ export const viewChecks = {
       await page.getByRole('button', { name: 'GB/s', exact: true }).click();
       assert.match(await first(), /update_4096/);
       assert.equal(await page.locator('th[aria-sort=descending]').count(), 1);
-      await page.fill('.kernels input', 'mean');
+      await page.fill('.kernels input', 'relu');
       await page.waitForFunction(() => document.querySelectorAll('.kernels tbody tr').length === 1);
-      await page.getByRole('link', { name: 'mean_64' }).click();
+      await page.getByRole('link', { name: 'matmul_relu_64x64' }).click();
       assert.match(await textOf(page, '.kernels article'), /void matmul_64[\s\S]*vmulps/);
       await page.getByRole('tab', { name: 'IR by stage' }).click();
-      assert.match(await textOf(page, '[role=tabpanel]'), /load\.x8/);
+      assert.match(await textOf(page, '[role=tabpanel]'), /%4 = cast i32/);
       await page.getByRole('tab', { name: 'Launches' }).click();
       await page.locator('[role=tabpanel] tbody a').first().click();
       await page.waitForSelector('.timeline .detail .facts');
-      assert.match(await textOf(page, '.timeline .detail'), /mean_64/);
+      assert.match(await textOf(page, '.timeline .detail'), /matmul_relu/);
       assert.ok(Object.keys(await canvasColours(page, '.kernels canvas')).length > 5);
     });
   },

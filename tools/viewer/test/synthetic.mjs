@@ -37,8 +37,7 @@ function kernelLine(kernel, withRules) {
     t: 'kernel', device: 1, ...rest, source: SOURCE, disassembly: 'vmulps ymm0, ymm1, ymm2\nret',
     schedule: 'upcast 0 8\nunroll 1 4', why: 'The cost model predicts 36 µs; the next takes 56 µs.',
     global: [8, 1, 1], local: [8, 1, 1], predicted_ns: time * 0.9, compile_ns: 12e6, from_cache: kernel.id === 3,
-    stages: withRules ? [{ name: 'split ranges', text: `before ${kernel.name}` }, { name: 'expand', text: '%1 = load.x8' }] : [],
-    candidates: candidates(kernel),
+    run: withRules ? kernel.id + 1 : 0, candidates: candidates(kernel),
   };
 }
 
@@ -54,7 +53,8 @@ export function definitions({ program = 'train', cpu = 'Test CPU', rules = true,
     lines: [
       { t: 'trace', version: 1, program, pid: 42, start_ns: 123, start_unix_ns: 1.7e18, rules, threads: 2, cpu },
       { t: 'device', id: 1, name: device, arch: 'x86-64-v3', clock: 'host', clock_error_ns: 0,
-        memory_bytes: 8 * 2 ** 30, peak_gflops: 100, peak_gbps: 20 },
+        hardware: cpu, memory_bytes: 8 * 2 ** 30 },
+      { t: 'machine', device: 1, peak_gflops: 100, peak_gbps: 20, launch_ns: 1500 },
       { t: 'track', id: 1, kind: 'queue', device: 1, name: 'queue 0' },
       { t: 'track', id: 2, kind: 'transfers', device: 1, name: 'transfers' },
       { t: 'track', id: 3, kind: 'thread', device: 0, name: 'main' },
@@ -105,8 +105,8 @@ function memory(steps) {
 /// A trace of `steps` training steps as lines of text.
 export function smallTrace({ steps = 20, rules = true, ...more } = {}) {
   const { kernels, lines } = definitions({ rules, ...more });
-  lines.push({ t: 'plan', id: 1, ...networkPlan() });
-  if (rules) lines.push(...RULES, ...scheduleStages(), ...codegenStages('matmul_relu_64x64'));
+  lines.push({ t: 'plan', id: 1, run: rules ? 1 : 0, ...networkPlan() });
+  if (rules) lines.push(...RULES, ...scheduleStages(), ...codegenStages());
   const spans = {
     track: [3, 3, 3, 4, 3], category: [0, 1, 2, 2, 3], name: [1, 2, 2, 4, 3],
     start: [2e6, 5e6, 9e6, 9.5e6, 29e6], duration: [2e6, 3e6, 12e6, 12e6, steps * 100e3 + 2e6],
@@ -116,7 +116,7 @@ export function smallTrace({ steps = 20, rules = true, ...more } = {}) {
     eventBlock('launch', launches(kernels, steps)), eventBlock('copy', copies(steps)),
     eventBlock('wait', { track: [3], device: [1], start: [29.5e6], duration: [5e5] }),
     eventBlock('span', spans), eventBlock('memory', memory(steps)),
-    { t: 'end', launches: steps * 3, copies: steps, copied_bytes: steps * 65536, waits: 1, rewrites: 7, dropped: 0 });
+    { t: 'end', launches: steps * 3, copies: steps, copied_bytes: steps * 65536, waits: 1, rewrites: 7, dropped: 0, time_ns: 33e6 });
   return lines.map((line) => JSON.stringify(line));
 }
 

@@ -13,7 +13,7 @@ export const RULES = [
 export function scheduleStages() {
   return [{
     t: 'stage', id: 1, pipeline: 'schedule', name: 'simplify', meaning: 'identities of algebra are gone',
-    of: '', run: 1,
+    run: 1, text: '%9 = max %1 0',
     nodes: [
       [1, 'buffer', 'f32', 'x', []], [2, 'const', 'f32', '1', []], [3, 'mul', 'f32', '', [1, 2]],
       [4, 'const', 'f32', '0', []], [5, 'add', 'f32', '', [3, 4]], [6, 'max', 'f32', '', [5, 4]],
@@ -22,15 +22,16 @@ export function scheduleStages() {
     before: [6], after: [9], rewrites: [[1, 3, 1], [0, 5, 7], [2, 7, 1], [0, 6, 9]],
   }, {
     t: 'stage', id: 2, pipeline: 'schedule', name: 'fusion roots', meaning: 'values that are stored are chosen',
-    of: '', run: 1, nodes: [[1, 'buffer', 'f32', 'x', []], [4, 'const', 'f32', '0', []], [9, 'max', 'f32', '', [1, 4]]],
+    run: 1, text: '%9 stored', nodes: [[1, 'buffer', 'f32', 'x', []], [4, 'const', 'f32', '0', []], [9, 'max', 'f32', '', [1, 4]]],
     before: [9], after: [9], rewrites: [],
   }];
 }
 
 /// A stage whose rule wraps a node in one that has it as source: x -> cast(x).
-export function codegenStages(kernel) {
+export function codegenStages() {
   return [{
-    t: 'stage', id: 3, pipeline: 'codegen', name: 'lower casts', meaning: 'casts are explicit', of: kernel, run: 2,
+    t: 'stage', id: 3, pipeline: 'codegen', name: 'lower casts', meaning: 'casts are explicit',
+    run: 2, text: '%4 = cast i32 %1\n%7 = store %5',
     nodes: [
       [1, 'load', 'f32', '', []], [2, 'const', 'i32', '3', []], [3, 'add', 'i32', '', [1, 2]],
       [4, 'cast', 'i32', '', [1]], [5, 'add', 'i32', '', [4, 2]], [6, 'store', 'void', '', [3]], [7, 'store', 'void', '', [5]],
@@ -49,6 +50,6 @@ export function largeStage(count) {
     sum = id + 2;
     id += 3;
   }
-  return { t: 'stage', id: 9, pipeline: 'codegen', name: 'simplify', meaning: 'a large stage', of: 'large', run: 9,
+  return { t: 'stage', id: 9, pipeline: 'codegen', name: 'simplify', meaning: 'a large stage', run: 9, text: '',
     nodes, before: [sum], after: [sum], rewrites };
 }

@@ -13,8 +13,7 @@ function kernelOf(line) {
     why: text(line.why), global: numbers(line.global), local: numbers(line.local),
     flops: number(line.flops), bytes: number(line.bytes), predicted: number(line.predicted_ns),
     compile: number(line.compile_ns), fromCache: line.from_cache === true,
-    operations: integers(line.operations),
-    stages: objects(line.stages).map((stage) => ({ name: text(stage.name), text: text(stage.text) })),
+    operations: integers(line.operations), run: integer(line.run),
     candidates: objects(line.candidates).map((candidate) => ({
       schedule: text(candidate.schedule), predicted: number(candidate.predicted_ns),
       measured: number(candidate.measured_ns), chosen: candidate.chosen === true,
@@ -34,8 +33,12 @@ function bufferOf(line) {
 const PLAIN = {
   device: (line) => ({
     id: integer(line.id), name: text(line.name), arch: text(line.arch), clock: text(line.clock),
-    clockError: number(line.clock_error_ns), memory: number(line.memory_bytes),
-    peakGflops: Math.max(0, number(line.peak_gflops)), peakGbps: Math.max(0, number(line.peak_gbps)),
+    hardware: text(line.hardware), clockError: number(line.clock_error_ns),
+    memory: number(line.memory_bytes),
+  }),
+  machine: (line) => ({
+    id: integer(line.device), peakGflops: Math.max(0, number(line.peak_gflops)),
+    peakGbps: Math.max(0, number(line.peak_gbps)), launch: Math.max(0, number(line.launch_ns)),
   }),
   track: (line) => ({
     id: integer(line.id), kind: text(line.kind), device: integer(line.device), name: text(line.name),
@@ -53,7 +56,7 @@ const PLAIN = {
 };
 
 const PLURAL = {
-  device: 'devices', track: 'tracks', operation: 'operations', kernel: 'kernels', rule: 'rules',
+  device: 'devices', machine: 'machines', track: 'tracks', operation: 'operations', kernel: 'kernels', rule: 'rules',
   name: 'names',
 };
 
@@ -120,7 +123,7 @@ export class TraceRecords {
 
   readEnd(line) {
     this.end = {};
-    for (const key of ['launches', 'copies', 'copied_bytes', 'waits', 'rewrites', 'dropped']) {
+    for (const key of ['launches', 'copies', 'copied_bytes', 'waits', 'rewrites', 'dropped', 'time_ns']) {
       this.end[key] = number(line[key]);
     }
   }
@@ -149,7 +152,7 @@ export class TraceRecords {
       step.push(integer(node.step, -1));
     }
     this.plans.push({
-      id: integer(line.id),
+      id: integer(line.id), run: integer(line.run),
       graph: {
         ...builder.finish(), shape: Int32Array.from(shape), operation: Int32Array.from(operation),
         step: Int32Array.from(step),
@@ -173,8 +176,7 @@ export class TraceRecords {
     });
     this.stages.push({
       id: integer(line.id), pipeline: text(line.pipeline), name: text(line.name),
-      meaning: text(line.meaning), of: text(line.of), run: integer(line.run),
-      plan: integer(line.plan), graph: builder.finish(), before: integers(line.before),
+      meaning: text(line.meaning), run: integer(line.run), text: text(line.text), graph: builder.finish(), before: integers(line.before),
       after: integers(line.after), rewrites: flat,
     });
   }

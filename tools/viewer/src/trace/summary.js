@@ -3,8 +3,8 @@
 import { length, makeLanes, orderByStart, overlap, referenceOf, union } from './lanes.js';
 
 const EMPTY_KERNEL = {
-  device: -1, source: '', disassembly: '', schedule: '', why: '', global: [], local: [], flops: 0,
-  bytes: 0, predicted: 0, compile: 0, fromCache: false, operations: [], stages: [], candidates: [],
+  device: -1, run: 0, source: '', disassembly: '', schedule: '', why: '', global: [], local: [], flops: 0,
+  bytes: 0, predicted: 0, compile: 0, fromCache: false, operations: [], candidates: [],
 };
 
 /// Tracks in the order of the trace, then those that only events name.
@@ -84,9 +84,9 @@ function addKernels(trace) {
     }
     rowOfLaunch[i] = row;
   }
-  const rewritten = new Set(trace.stages.map((stage) => stage.of));
+  const rewritten = new Set(trace.stages.map((stage) => stage.run));
   for (const item of kernels) {
-    item.stagesRecorded = rewritten.has(item.name);
+    item.stagesRecorded = item.run !== 0 && rewritten.has(item.run);
     Object.assign(item, { launches: 0, total: 0, shortest: Infinity, longest: 0, delay: 0 });
   }
   for (let i = 0; i < count; ++i) {
@@ -152,8 +152,18 @@ function addUse(trace) {
   });
 }
 
+/// What the machine descriptions say of the devices.
+function addPeaks(trace) {
+  for (const device of trace.devices.values()) {
+    const machine = trace.machines.get(device.id);
+    device.peakGflops = machine?.peakGflops ?? 0;
+    device.peakGbps = machine?.peakGbps ?? 0;
+  }
+}
+
 /// The trace, with tracks and kernels as lists.
 export function summarise(trace) {
+  addPeaks(trace);
   addLanes(trace);
   addSpan(trace);
   addKernels(trace);

@@ -42,13 +42,13 @@ function scheduleTab({ href }, kernel) {
   ];
 }
 
-function stagesTab(kernel) {
+function stagesTab(stages) {
   const box = h('div', {});
-  const show = (index) => fill(box, code(kernel.stages[index].text, `IR after ${kernel.stages[index].name}`));
+  const show = (index) => fill(box, code(stages[index].text, `IR after ${stages[index].name}`));
   const select = h('select', { 'aria-label': 'Stage', onchange: () => show(select.selectedIndex) },
-    kernel.stages.map((stage, i) => h('option', { value: i }, `${i + 1}. ${stage.name}`)));
-  select.selectedIndex = kernel.stages.length - 1;
-  show(kernel.stages.length - 1);
+    stages.map((stage, i) => h('option', { value: i }, `${i + 1}. ${stage.name}`)));
+  select.selectedIndex = stages.length - 1;
+  show(stages.length - 1);
   return [h('label', {}, 'IR after ', select), box];
 }
 
@@ -81,12 +81,14 @@ function linksOf({ trace, href }, kernel) {
 /// The panel of a row of the kernels' table.
 export function kernelDetail(context, row) {
   const { kernel } = row, device = context.trace.devices.get(kernel.device);
+  const stages = context.trace.stages.filter((stage) =>
+    kernel.run !== 0 && stage.run === kernel.run && stage.text !== '');
   return h('article', { 'aria-label': `Kernel ${kernel.name}` },
     h('h2', { class: 'name' }, kernel.name), linksOf(context, kernel), numbers(row, device),
     tabs('About the kernel', [
       ['Source', () => sourceTab(kernel)],
       ['Schedule', () => scheduleTab(context, kernel)],
-      kernel.stages.length > 0 && ['IR by stage', () => stagesTab(kernel)],
+      stages.length > 0 && ['IR by stage', () => stagesTab(stages)],
       ['Launches', () => launchesTab(context, row)],
       ['Operations', () => operationList(context.trace, kernel.operations)],
     ]));
