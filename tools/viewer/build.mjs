@@ -22,12 +22,16 @@ const options = {
   minify: true,
   write: false,
   logLevel: 'warning',
-  target: ['chrome103', 'firefox113', 'safari16.4'],  // the oldest with DecompressionStream
+  target: ['chrome103', 'firefox113', 'safari16.4'], // the oldest with DecompressionStream
   nodePaths: [join(packages, 'node_modules')],
 };
 
 async function bundle(entry, more = {}) {
-  const built = await esbuild.build({ ...options, entryPoints: [join(here, 'src', entry)], ...more });
+  const built = await esbuild.build({
+    ...options,
+    entryPoints: [join(here, 'src', entry)],
+    ...more,
+  });
   return built.outputFiles[0].text.trim();
 }
 
@@ -36,13 +40,18 @@ const embedWorker = {
   name: 'worker source',
   setup(build) {
     build.onResolve({ filter: /^worker-source$/ }, () => ({ path: 'worker', namespace: 'worker' }));
-    build.onLoad({ filter: /.*/, namespace: 'worker' },
-      () => ({ contents: workerSource, loader: 'text' }));
+    build.onLoad({ filter: /.*/, namespace: 'worker' }, () => ({
+      contents: workerSource,
+      loader: 'text',
+    }));
   },
 };
 const script = await bundle('main.js', { format: 'iife', plugins: [embedWorker] });
 const style = await bundle('style/all.css');
-for (const [name, text] of [['script', script], ['style', style]]) {
+for (const [name, text] of [
+  ['script', script],
+  ['style', style],
+]) {
   if (new RegExp(`</${name}|<!--`, 'i').test(text)) throw new Error(`the ${name} would end early`);
 }
 

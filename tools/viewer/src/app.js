@@ -21,13 +21,21 @@ export class App {
     this.notes = h('div', { class: 'notes' });
     this.place = h('main', { id: 'view', tabindex: -1 });
     this.help = helpDialog();
-    fill(this.root, link('Skip to the view', '#', {
-      class: 'skip',
-      onclick: (event) => {
-        event.preventDefault();
-        this.place.focus();
-      },
-    }), this.header, this.notes, this.place, this.help, this.live);
+    fill(
+      this.root,
+      link('Skip to the view', '#', {
+        class: 'skip',
+        onclick: (event) => {
+          event.preventDefault();
+          this.place.focus();
+        },
+      }),
+      this.header,
+      this.notes,
+      this.place,
+      this.help,
+      this.live,
+    );
     window.addEventListener('hashchange', () => this.route());
     window.addEventListener('keydown', (event) => this.onKey(event));
     onThemeChange(() => this.shown?.view.redraw?.());
@@ -39,11 +47,18 @@ export class App {
     const href = (view, parameters = {}) =>
       hashOf(view, { ...parameters, trace: index > 0 ? index : null });
     return {
-      trace: this.traces[index], traces: this.traces, index, href,
-      go: (view, parameters) => { location.hash = href(view, parameters); },
+      trace: this.traces[index],
+      traces: this.traces,
+      index,
+      href,
+      go: (view, parameters) => {
+        location.hash = href(view, parameters);
+      },
       /// Keeps parameters in the address without a new entry in the history.
       keep: (view, parameters) => history.replaceState(null, '', href(view, parameters)),
-      announce: (text) => { this.live.textContent = text; },
+      announce: (text) => {
+        this.live.textContent = text;
+      },
     };
   }
 
@@ -68,45 +83,82 @@ export class App {
   }
 
   drawHeader(chosen) {
-    const trace = this.traces[this.index], { header, events } = trace;
+    const trace = this.traces[this.index],
+      { header, events } = trace;
     const other = this.index > 0 ? this.index : null;
-    fill(this.header,
-      h('div', { class: 'title' },
+    fill(
+      this.header,
+      h(
+        'div',
+        { class: 'title' },
         h('h1', {}, trace.title),
-        h('p', { class: 'muted' }, [header.cpu, plural(events.launch.count, 'launch'),
-          duration(trace.last - trace.first)].filter(Boolean).join(' · ')),
+        h(
+          'p',
+          { class: 'muted' },
+          [header.cpu, plural(events.launch.count, 'launch'), duration(trace.last - trace.first)]
+            .filter(Boolean)
+            .join(' · '),
+        ),
         this.traces.length > 1 && this.traceSwitch(chosen),
-        button('Help (?)', () => this.help.showModal(), { class: 'help' })),
-      h('nav', { 'aria-label': 'Views' }, VIEWS.map((view) => link(view.title,
-        hashOf(view.id, { trace: other }),
-        { 'aria-current': view.id === chosen.id ? 'page' : null }))));
+        button('Help (?)', () => this.help.showModal(), { class: 'help' }),
+      ),
+      h(
+        'nav',
+        { 'aria-label': 'Views' },
+        VIEWS.map((view) =>
+          link(view.title, hashOf(view.id, { trace: other }), {
+            'aria-current': view.id === chosen.id ? 'page' : null,
+          }),
+        ),
+      ),
+    );
   }
 
   traceSwitch(chosen) {
-    return h('div', { class: 'switch', role: 'group', 'aria-label': 'Trace' },
-      this.traces.map((trace, index) => link(`${'AB'[index]}: ${trace.title}`,
-        hashOf(chosen.id, { trace: index || null }),
-        { 'aria-current': index === this.index ? 'true' : null })));
+    return h(
+      'div',
+      { class: 'switch', role: 'group', 'aria-label': 'Trace' },
+      this.traces.map((trace, index) =>
+        link(`${'AB'[index]}: ${trace.title}`, hashOf(chosen.id, { trace: index || null }), {
+          'aria-current': index === this.index ? 'true' : null,
+        }),
+      ),
+    );
   }
 
   drawNotes() {
-    const trace = this.traces[this.index], notes = [];
+    const trace = this.traces[this.index],
+      notes = [];
     if (!trace.end) {
       notes.push('The trace has no last line: its program was stopped, or is still running.');
     }
     if (trace.end?.dropped > 0) {
-      notes.push(`The ${count(trace.end.dropped)} oldest events did not fit the limit and are not here.`);
+      notes.push(
+        `The ${count(trace.end.dropped)} oldest events did not fit the limit and are not here.`,
+      );
     }
-    fill(this.notes, notes.map((note) => h('p', { class: 'note' }, note)),
-      trace.problemCount > 0 && h('details', { class: 'note' },
-        h('summary', {}, `${plural(trace.problemCount, 'part')} of the trace could not be read.`),
-        h('ul', {}, trace.problems.map((problem) => h('li', {}, problem)))));
+    fill(
+      this.notes,
+      notes.map((note) => h('p', { class: 'note' }, note)),
+      trace.problemCount > 0 &&
+        h(
+          'details',
+          { class: 'note' },
+          h('summary', {}, `${plural(trace.problemCount, 'part')} of the trace could not be read.`),
+          h(
+            'ul',
+            {},
+            trace.problems.map((problem) => h('li', {}, problem)),
+          ),
+        ),
+    );
   }
 
   onKey(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName ?? '') &&
-      event.target.type !== 'range';
+    const typing =
+      /^(INPUT|SELECT)$/.test(event.target.tagName ?? '') &&
+      !['range', 'checkbox'].includes(event.target.type);
     if (typing) {
       if (event.key === 'Escape') event.target.blur();
       return;

@@ -30,8 +30,10 @@ export function theme() {
   const value = (name) => style.getPropertyValue(`--${name}`).trim();
   palette.theme = isDark();
   palette.values = Object.fromEntries(
-    ['paper', 'panel', 'ink', 'muted', 'line', 'accent', 'warn', 'good', 'bad', 'grid']
-      .map((name) => [name, value(name)]));
+    ['paper', 'panel', 'ink', 'muted', 'line', 'accent', 'warn', 'good', 'bad', 'grid'].map(
+      (name) => [name, value(name)],
+    ),
+  );
   return palette.values;
 }
 

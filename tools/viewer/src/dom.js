@@ -44,8 +44,14 @@ export function link(text, hash, attributes = {}) {
 
 /// Terms and descriptions; rows whose value is empty are left out.
 export function facts(rows) {
-  const kept = rows.filter((row) => row && row[1] !== '' && row[1] !== null && row[1] !== undefined);
-  return h('dl', { class: 'facts' }, kept.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+  const kept = rows.filter(
+    (row) => row && row[1] !== '' && row[1] !== null && row[1] !== undefined,
+  );
+  return h(
+    'dl',
+    { class: 'facts' },
+    kept.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
+  );
 }
 
 export function section(title, ...children) {

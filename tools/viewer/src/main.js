@@ -50,8 +50,11 @@ async function start() {
     return;
   }
   if (traces.length === 0) {
-    showMessage(root, 'This page has no trace',
-      'Record one with PLUGRAD_TRACE=file, then make a page: plugrad view TRACE -o page.html');
+    showMessage(
+      root,
+      'This page has no trace',
+      'Record one with PLUGRAD_TRACE=file, then make a page: plugrad view TRACE -o page.html',
+    );
     return;
   }
   performance.measure('plugrad: read', { start: begin });

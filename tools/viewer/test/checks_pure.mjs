@@ -13,7 +13,10 @@ import { largeStage } from './synthetic_stages.mjs';
 export function traceOf(lines) {
   const records = new TraceRecords();
   for (const line of lines) records.read(line);
-  return Object.assign(summarise(records.finish()), { problems: records.problems, problemCount: records.problemCount });
+  return Object.assign(summarise(records.finish()), {
+    problems: records.problems,
+    problemCount: records.problemCount,
+  });
 }
 
 export const pureChecks = {
@@ -30,8 +33,18 @@ export const pureChecks = {
   },
 
   'lanes: overlapping events are in different lanes, in order'() {
-    const lanes = makeLanes(Float64Array.of(5, 0, 1, 12), Float64Array.of(8, 10, 4, 13), Uint32Array.of(0, 1, 2, 3));
-    assert.deepEqual(lanes.map((lane) => [...lane.reference]), [[1, 3], [2, 0]]);
+    const lanes = makeLanes(
+      Float64Array.of(5, 0, 1, 12),
+      Float64Array.of(8, 10, 4, 13),
+      Uint32Array.of(0, 1, 2, 3),
+    );
+    assert.deepEqual(
+      lanes.map((lane) => [...lane.reference]),
+      [
+        [1, 3],
+        [2, 0],
+      ],
+    );
     assert.deepEqual([...lanes[1].busy], [0, 3, 6]);
   },
 
@@ -43,22 +56,48 @@ export const pureChecks = {
   },
 
   'rewriting: the graph after each rewrite, up to the one that the stage gave'() {
-    const trace = traceOf(smallTrace()), [simplify, , casts] = trace.stages;
-    const idsAfter = (stage, k) => [...new Rewriting(stage).after(k).sources].map(([row, sources]) =>
-      [stage.graph.ids[row], ...sources.map((source) => stage.graph.ids[source])]);
+    const trace = traceOf(smallTrace()),
+      [simplify, , casts] = trace.stages;
+    const idsAfter = (stage, k) =>
+      [...new Rewriting(stage).after(k).sources].map(([row, sources]) => [
+        stage.graph.ids[row],
+        ...sources.map((source) => stage.graph.ids[source]),
+      ]);
     assert.deepEqual(idsAfter(simplify, 0), [[6, 5, 4], [5, 3, 4], [3, 1, 2], [1], [2], [4]]);
     assert.deepEqual(idsAfter(simplify, 1), [[6, 5, 4], [5, 1, 4], [1], [4]]);
     assert.deepEqual(idsAfter(simplify, 4), [[9, 1, 4], [1], [4]]);
-    assert.deepEqual(idsAfter(casts, 1), [[6, 3], [3, 4, 2], [4, 1], [1], [2]], 'a wrapped node stays below its wrapper');
+    assert.deepEqual(
+      idsAfter(casts, 1),
+      [[6, 3], [3, 4, 2], [4, 1], [1], [2]],
+      'a wrapped node stays below its wrapper',
+    );
     for (const stage of trace.stages) {
       const { roots } = new Rewriting(stage).after(stage.rewrites.length / 3);
-      assert.deepEqual(roots.map((row) => stage.graph.ids[row]), [...stage.after]);
+      assert.deepEqual(
+        roots.map((row) => stage.graph.ids[row]),
+        [...stage.after],
+      );
     }
   },
 
   'rewriting: a cycle of rewrites and of nodes ends'() {
-    const stage = { t: 'stage', id: 1, run: 1, nodes: [[1, 'a', '', '', [2]], [2, 'b', '', '', [1]]], before: [1, 7], after: [],
-      rewrites: [[1, 1, 2], [1, 2, 1], [1, 1, 1], [1, 9, 1]] };
+    const stage = {
+      t: 'stage',
+      id: 1,
+      run: 1,
+      nodes: [
+        [1, 'a', '', '', [2]],
+        [2, 'b', '', '', [1]],
+      ],
+      before: [1, 7],
+      after: [],
+      rewrites: [
+        [1, 1, 2],
+        [1, 2, 1],
+        [1, 1, 1],
+        [1, 9, 1],
+      ],
+    };
     const rewriting = new Rewriting(traceOf([JSON.stringify(stage)]).stages[0]);
     for (let k = 0; k <= 4; ++k) assert.ok(rewriting.after(k).sources.size >= 1);
   },
@@ -67,20 +106,30 @@ export const pureChecks = {
     const rewriting = new Rewriting(traceOf([JSON.stringify(largeStage(50000))]).stages[0]);
     const begin = performance.now();
     const shown = difference(rewriting.after(8000), rewriting.after(8001));
-    const near = around(shown, [shown.index.get(rewriting.rows.get(rewriting.rewrite(8000).to))], 120);
+    const near = around(
+      shown,
+      [shown.index.get(rewriting.rows.get(rewriting.rewrite(8000).to))],
+      120,
+    );
     timings.rewrite_step_of_50000_nodes_ms = performance.now() - begin;
     assert.equal(shown.change.filter((change) => change === 'bad').length, 1);
     assert.ok(near.rows.length <= 120 && near.rows.length > 3);
   },
 
   'layers: no two nodes of a large graph overlap, users are below their sources'({ timings }) {
-    const trace = traceOf([JSON.stringify({ t: 'plan', id: 1, ...largePlan(50000) })]), [plan] = trace.plans;
-    const { from, to } = planFacts(trace, plan), { count } = plan.graph;
-    const width = new Float32Array(count).fill(80), height = new Float32Array(count).fill(36), begin = performance.now();
+    const trace = traceOf([JSON.stringify({ t: 'plan', id: 1, ...largePlan(50000) })]),
+      [plan] = trace.plans;
+    const { from, to } = planFacts(trace, plan),
+      { count } = plan.graph;
+    const width = new Float32Array(count).fill(80),
+      height = new Float32Array(count).fill(36),
+      begin = performance.now();
     const { x, y } = layOutLayers({ count, from, to, width, height }, { across: 20, between: 30 });
     timings.layers_of_50000_nodes_ms = performance.now() - begin;
     for (let e = 0; e < from.length; ++e) assert.ok(y[from[e]] < y[to[e]]);
-    const order = Array.from({ length: count }, (_, i) => i).sort((a, b) => y[a] - y[b] || x[a] - x[b]);
+    const order = Array.from({ length: count }, (_, i) => i).sort(
+      (a, b) => y[a] - y[b] || x[a] - x[b],
+    );
     for (let i = 1; i < count; ++i) {
       const [a, b] = [order[i - 1], order[i]];
       assert.ok(y[a] < y[b] || x[b] - x[a] > 99, `${a} and ${b} overlap`);

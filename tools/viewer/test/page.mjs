@@ -14,8 +14,10 @@ export function fillPage(template, traces) {
     if (!page.includes(place)) throw new Error(`the page has no place ${index}`);
     page = page
       .replace(place, () => place.replace('></', () => `>${data}</`))
-      .replace(`<meta name="trace-${index}-title" content="">`,
-        () => `<meta name="trace-${index}-title" content="${escapeAttribute(title)}">`);
+      .replace(
+        `<meta name="trace-${index}-title" content="">`,
+        () => `<meta name="trace-${index}-title" content="${escapeAttribute(title)}">`,
+      );
   });
   return page;
 }

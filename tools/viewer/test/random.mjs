@@ -7,5 +7,9 @@ export function random(seed) {
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-  return { next, below: (n) => Math.floor(next() * n), pick: (list) => list[Math.floor(next() * list.length)] };
+  return {
+    next,
+    below: (n) => Math.floor(next() * n),
+    pick: (list) => list[Math.floor(next() * list.length)],
+  };
 }

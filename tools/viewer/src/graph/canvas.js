@@ -5,7 +5,8 @@ import { Worker } from '../worker/client.js';
 import { drawGraph } from './draw.js';
 import { neighbours } from './layers.js';
 
-const LARGEST = 2.5, READABLE = 0.75;
+const LARGEST = 2.5,
+  READABLE = 0.75;
 
 let worker = null;
 
@@ -20,10 +21,18 @@ export class GraphCanvas {
     this.choose = choose;
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
     this.status = h('p', { class: 'graph-status muted', role: 'status' });
-    this.element = h('div', {
-      class: 'canvas graph-canvas', tabindex: 0, role: 'application', 'aria-label': label,
-      onkeydown: (event) => this.onKey(event),
-    }, this.canvas, this.status);
+    this.element = h(
+      'div',
+      {
+        class: 'canvas graph-canvas',
+        tabindex: 0,
+        role: 'application',
+        'aria-label': label,
+        onkeydown: (event) => this.onKey(event),
+      },
+      this.canvas,
+      this.status,
+    );
     this.graph = null;
     this.selected = null;
     this.view = { x: 0, y: 0, scale: 1 };
@@ -41,7 +50,9 @@ export class GraphCanvas {
   /// Shows a graph { count, from, to, label(i), detail(i), colour(i), mark(i) } when its places are
   /// known; `focus` is the node to look at, null for the whole graph.
   async setGraph(graph, focus = null) {
-    const turn = ++this.turn, width = new Float32Array(graph.count), height = new Float32Array(graph.count);
+    const turn = ++this.turn,
+      width = new Float32Array(graph.count),
+      height = new Float32Array(graph.count);
     for (let i = 0; i < graph.count; ++i) {
       const letters = Math.max(graph.label(i).length, graph.detail(i).length);
       width[i] = Math.min(240, Math.max(34, letters * 6.4 + 14));
@@ -49,7 +60,9 @@ export class GraphCanvas {
     }
     const { count, from, to } = graph;
     if (count > 2000) this.status.textContent = 'Placing the graph …';
-    const places = await layoutWorker().run('layOut', { graph: { count, from, to, width, height } });
+    const places = await layoutWorker().run('layOut', {
+      graph: { count, from, to, width, height },
+    });
     if (turn !== this.turn) return;
     this.status.textContent = '';
     this.graph = { ...graph, ...places, width, height };
@@ -73,8 +86,13 @@ export class GraphCanvas {
   }
 
   fitScale() {
-    const { box } = this, { clientWidth, clientHeight } = this.element;
-    return Math.min((clientWidth - 24) / (box.right - box.left), (clientHeight - 24) / (box.bottom - box.top), 1.2);
+    const { box } = this,
+      { clientWidth, clientHeight } = this.element;
+    return Math.min(
+      (clientWidth - 24) / (box.right - box.left),
+      (clientHeight - 24) / (box.bottom - box.top),
+      1.2,
+    );
   }
 
   /// The whole graph, or a node at a scale at which its text can be read.
@@ -84,7 +102,11 @@ export class GraphCanvas {
     this.pending = undefined;
     const fit = Math.max(1e-4, this.fitScale());
     if (node === null || fit >= READABLE) {
-      this.view = { x: (this.box.left + this.box.right) / 2, y: (this.box.top + this.box.bottom) / 2, scale: fit };
+      this.view = {
+        x: (this.box.left + this.box.right) / 2,
+        y: (this.box.top + this.box.bottom) / 2,
+        scale: fit,
+      };
     } else {
       const scale = Math.max(fit, READABLE, Math.min(this.view.scale, LARGEST));
       this.view = { x: this.graph.x[node], y: this.graph.y[node], scale };
@@ -105,8 +127,13 @@ export class GraphCanvas {
 
   isVisible(node) {
     const at = this.toScreen(this.graph.x[node], this.graph.y[node]);
-    return this.view.scale > 0.3 && at.x > 0 && at.y > 0 &&
-      at.x < this.element.clientWidth && at.y < this.element.clientHeight;
+    return (
+      this.view.scale > 0.3 &&
+      at.x > 0 &&
+      at.y > 0 &&
+      at.x < this.element.clientWidth &&
+      at.y < this.element.clientHeight
+    );
   }
 
   toScreen(x, y) {
@@ -122,7 +149,13 @@ export class GraphCanvas {
     if (!this.graph || clientWidth === 0) return;
     const context = prepareCanvas(this.canvas, clientWidth, clientHeight);
     const begun = performance.now();
-    drawGraph(context, this.graph, this.view, { width: clientWidth, height: clientHeight }, this.selected);
+    drawGraph(
+      context,
+      this.graph,
+      this.view,
+      { width: clientWidth, height: clientHeight },
+      this.selected,
+    );
     this.drawTime = performance.now() - begun;
   }
 
@@ -134,7 +167,9 @@ export class GraphCanvas {
 
   zoom(factor, x = this.element.clientWidth / 2, y = this.element.clientHeight / 2) {
     if (!this.graph) return;
-    const { view } = this, dx = x - this.element.clientWidth / 2, dy = y - this.element.clientHeight / 2;
+    const { view } = this,
+      dx = x - this.element.clientWidth / 2,
+      dy = y - this.element.clientHeight / 2;
     const least = Math.min(this.fitScale() / 2, 0.05);
     const scale = Math.min(LARGEST, Math.max(least, view.scale * factor));
     view.x += dx / view.scale - dx / scale;
@@ -149,10 +184,14 @@ export class GraphCanvas {
     const wantedX = (x - element.clientWidth / 2) / view.scale + view.x;
     const wantedY = (y - element.clientHeight / 2) / view.scale + view.y;
     const slack = 4 / view.scale;
-    let best = null, least = slack;
+    let best = null,
+      least = slack;
     for (let i = 0; i < graph.count; ++i) {
-      const away = Math.max(Math.abs(graph.x[i] - wantedX) - graph.width[i] / 2,
-        Math.abs(graph.y[i] - wantedY) - graph.height[i] / 2, 0);
+      const away = Math.max(
+        Math.abs(graph.x[i] - wantedX) - graph.width[i] / 2,
+        Math.abs(graph.y[i] - wantedY) - graph.height[i] / 2,
+        0,
+      );
       if (away < least) [best, least] = [i, away];
     }
     return best;
@@ -161,7 +200,8 @@ export class GraphCanvas {
   hover(x, y) {
     const node = this.graph && this.graph.count < 20000 ? this.hit(x, y) : null;
     this.element.style.cursor = node === null ? 'grab' : 'pointer';
-    this.element.title = node === null ? '' : `${this.graph.label(node)} ${this.graph.detail(node)}`;
+    this.element.title =
+      node === null ? '' : `${this.graph.label(node)} ${this.graph.detail(node)}`;
   }
 
   /// The first neighbour of the selected node, or the next one beside it in its row.
@@ -170,13 +210,17 @@ export class GraphCanvas {
     if (selected === null) return graph.count ? graph.count - 1 : null;
     if (key === 'ArrowUp' || key === 'ArrowDown') {
       const links = key === 'ArrowUp' ? this.sources : this.users;
-      return links.start[selected + 1] > links.start[selected] ? links.list[links.start[selected]] : null;
+      return links.start[selected + 1] > links.start[selected]
+        ? links.list[links.start[selected]]
+        : null;
     }
     const sign = key === 'ArrowRight' ? 1 : -1;
-    let best = null, least = Infinity;
+    let best = null,
+      least = Infinity;
     for (let i = 0; i < graph.count; ++i) {
       const away = (graph.x[i] - graph.x[selected]) * sign;
-      if (away > 0 && away < least && Math.abs(graph.y[i] - graph.y[selected]) < 12) [best, least] = [i, away];
+      if (away > 0 && away < least && Math.abs(graph.y[i] - graph.y[selected]) < 12)
+        [best, least] = [i, away];
     }
     return best;
   }

@@ -3,12 +3,17 @@
 import { theme } from '../colour.js';
 import { shorten } from '../format.js';
 
-const MOST_EDGES = 6000, TEXT_SCALE = 0.42;
+const MOST_EDGES = 6000,
+  TEXT_SCALE = 0.42;
 
 function visibleBox(view, size) {
-  const halfWidth = size.width / 2 / view.scale, halfHeight = size.height / 2 / view.scale;
+  const halfWidth = size.width / 2 / view.scale,
+    halfHeight = size.height / 2 / view.scale;
   return {
-    left: view.x - halfWidth, right: view.x + halfWidth, top: view.y - halfHeight, bottom: view.y + halfHeight,
+    left: view.x - halfWidth,
+    right: view.x + halfWidth,
+    top: view.y - halfHeight,
+    bottom: view.y + halfHeight,
   };
 }
 
@@ -16,7 +21,8 @@ function visibleBox(view, size) {
 function visibleEdges({ from, to, x, y }, box) {
   const found = [];
   for (let e = 0; e < from.length; ++e) {
-    const a = from[e], b = to[e];
+    const a = from[e],
+      b = to[e];
     if (Math.max(y[a], y[b]) < box.top || Math.min(y[a], y[b]) > box.bottom) continue;
     if (Math.max(x[a], x[b]) < box.left || Math.min(x[a], x[b]) > box.right) continue;
     found.push(e);
@@ -28,7 +34,8 @@ function traceEdge(context, graph, e) {
   const { from, to, x, y, height, bendStart, bends } = graph;
   if (bendStart) {
     context.moveTo(bends[bendStart[e]], bends[bendStart[e] + 1]);
-    for (let i = bendStart[e] + 2; i < bendStart[e + 1]; i += 2) context.lineTo(bends[i], bends[i + 1]);
+    for (let i = bendStart[e] + 2; i < bendStart[e + 1]; i += 2)
+      context.lineTo(bends[i], bends[i + 1]);
     return;
   }
   context.moveTo(x[from[e]], y[from[e]] + height[from[e]] / 2);
@@ -36,7 +43,8 @@ function traceEdge(context, graph, e) {
 }
 
 function drawEdges(context, graph, view, box, selected) {
-  const edges = visibleEdges(graph, box), step = Math.max(1, Math.ceil(edges.length / MOST_EDGES));
+  const edges = visibleEdges(graph, box),
+    step = Math.max(1, Math.ceil(edges.length / MOST_EDGES));
   const colours = theme();
   context.beginPath();
   for (let i = 0; i < edges.length; i += step) traceEdge(context, graph, edges[i]);
@@ -56,7 +64,9 @@ function drawEdges(context, graph, view, box, selected) {
 }
 
 function drawBox(context, graph, i, colours) {
-  const { x, y, width, height } = graph, left = x[i] - width[i] / 2, top = y[i] - height[i] / 2;
+  const { x, y, width, height } = graph,
+    left = x[i] - width[i] / 2,
+    top = y[i] - height[i] / 2;
   const mark = graph.mark(i);
   context.fillStyle = graph.colour(i);
   context.fillRect(left, top, width[i], height[i]);
@@ -68,7 +78,8 @@ function drawBox(context, graph, i, colours) {
     context.setLineDash([]);
   }
   context.fillStyle = '#101418';
-  const detail = graph.detail(i), letters = Math.floor((width[i] - 8) / 6.1);
+  const detail = graph.detail(i),
+    letters = Math.floor((width[i] - 8) / 6.1);
   context.fillText(shorten(graph.label(i), letters), x[i], detail ? y[i] - 8 : y[i] + 1);
   if (detail) {
     context.globalAlpha = 0.8;
@@ -79,26 +90,31 @@ function drawBox(context, graph, i, colours) {
 
 /// Squares for nodes, in screen pixels; no two on one pixel.
 function drawSquares(context, graph, view, size, box) {
-  const { count, x, y, width, height } = graph, taken = new Uint8Array((size.width + 1) * (size.height + 1) | 0);
+  const { count, x, y, width, height } = graph,
+    taken = new Uint8Array(((size.width + 1) * (size.height + 1)) | 0);
   const colours = theme();
   let last = '';
   for (let i = 0; i < count; ++i) {
     if (y[i] < box.top || y[i] > box.bottom || x[i] < box.left || x[i] > box.right) continue;
-    const px = ((x[i] - box.left) * view.scale) | 0, py = ((y[i] - box.top) * view.scale) | 0;
-    const mark = graph.mark(i), strong = mark && mark !== 'ink';
+    const px = ((x[i] - box.left) * view.scale) | 0,
+      py = ((y[i] - box.top) * view.scale) | 0;
+    const mark = graph.mark(i),
+      strong = mark && mark !== 'ink';
     const pixel = py * (size.width | 0) + px;
     if (taken[pixel] && !strong) continue;
     taken[pixel] = 1;
     const colour = strong ? colours[mark] : graph.colour(i);
     if (colour !== last) context.fillStyle = last = colour;
-    const wide = Math.max(strong ? 5 : 1.5, width[i] * view.scale), tall = Math.max(strong ? 5 : 1.5, height[i] * view.scale);
+    const wide = Math.max(strong ? 5 : 1.5, width[i] * view.scale),
+      tall = Math.max(strong ? 5 : 1.5, height[i] * view.scale);
     context.fillRect(px - wide / 2, py - tall / 2, wide, tall);
   }
 }
 
 /// Draws what is visible of the graph; `selected` is a node or null.
 export function drawGraph(context, graph, view, size, selected) {
-  const colours = theme(), box = visibleBox(view, size);
+  const colours = theme(),
+    box = visibleBox(view, size);
   context.fillStyle = colours.paper;
   context.fillRect(0, 0, size.width, size.height);
   context.save();
@@ -123,6 +139,11 @@ export function drawGraph(context, graph, view, size, selected) {
   const top = (graph.y[selected] - graph.height[selected] / 2 - box.top) * view.scale;
   context.strokeStyle = colours.accent;
   context.lineWidth = 3;
-  context.strokeRect(left - 2, top - 2, graph.width[selected] * view.scale + 4, graph.height[selected] * view.scale + 4);
+  context.strokeRect(
+    left - 2,
+    top - 2,
+    graph.width[selected] * view.scale + 4,
+    graph.height[selected] * view.scale + 4,
+  );
   context.lineWidth = 1;
 }

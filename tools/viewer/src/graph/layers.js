@@ -3,7 +3,8 @@
 
 /// Neighbours in rows: those of node i are list[start[i]] to list[start[i + 1] - 1].
 export function neighbours(count, ends, others) {
-  const start = new Int32Array(count + 1), list = new Int32Array(ends.length);
+  const start = new Int32Array(count + 1),
+    list = new Int32Array(ends.length);
   for (const end of ends) ++start[end + 1];
   for (let i = 0; i < count; ++i) start[i + 1] += start[i];
   const next = start.slice();
@@ -11,10 +12,12 @@ export function neighbours(count, ends, others) {
   return { start, list };
 }
 
-/// The layer of each node: behind all its sources; a node without sources is next to its first user.
-/// Nodes on a cycle stay in the layer that they reached.
+/// The layer of each node: behind all its sources; a node without sources is next to its first
+/// user. Nodes on a cycle stay in the layer that they reached.
 function layersOf(count, sources, users) {
-  const layer = new Int32Array(count), open = new Int32Array(count), queue = [];
+  const layer = new Int32Array(count),
+    open = new Int32Array(count),
+    queue = [];
   for (let i = 0; i < count; ++i) {
     open[i] = sources.start[i + 1] - sources.start[i];
     if (open[i] === 0) queue.push(i);
@@ -30,7 +33,8 @@ function layersOf(count, sources, users) {
   for (let i = 0; i < count; ++i) {
     if (sources.start[i + 1] > sources.start[i] || users.start[i + 1] === users.start[i]) continue;
     let first = Infinity;
-    for (let e = users.start[i]; e < users.start[i + 1]; ++e) first = Math.min(first, layer[users.list[e]]);
+    for (let e = users.start[i]; e < users.start[i + 1]; ++e)
+      first = Math.min(first, layer[users.list[e]]);
     layer[i] = Math.max(0, first - 1);
   }
   return layer;
@@ -54,15 +58,22 @@ function has(node, links) {
 
 /// Sorts each row by the mean place of its neighbours, downwards and upwards in turns.
 function orderRows(rows, sources, users, place) {
-  rows.forEach((row) => row.forEach((node, i) => { place[node] = i / row.length; }));
+  rows.forEach((row) =>
+    row.forEach((node, i) => {
+      place[node] = i / row.length;
+    }),
+  );
   const key = new Float64Array(place.length);
   for (let turn = 0; turn < 6; ++turn) {
     const links = turn % 2 === 0 ? sources : users;
     const inOrder = turn % 2 === 0 ? rows : rows.slice().reverse();
     for (const row of inOrder) {
-      for (const node of row) key[node] = has(node, links) ? meanOf(node, links, place) : place[node];
+      for (const node of row)
+        key[node] = has(node, links) ? meanOf(node, links, place) : place[node];
       row.sort((a, b) => key[a] - key[b] || a - b);
-      row.forEach((node, i) => { place[node] = (i + 0.5) / row.length; });
+      row.forEach((node, i) => {
+        place[node] = (i + 0.5) / row.length;
+      });
     }
   }
 }
@@ -96,7 +107,8 @@ function settle(row, wish, width, gap, x) {
     blocks.push(block);
   }
   offset = 0;
-  let block = 0, inBlock = 0;
+  let block = 0,
+    inBlock = 0;
   for (const node of row) {
     if (inBlock === blocks[block].count) {
       ++block;
@@ -129,9 +141,12 @@ function placeRows(rows, sources, users, width, gap, x) {
 
 /// x and y of the centres of all nodes.
 export function layOutLayers({ count, from, to, width, height }, gap) {
-  const sources = neighbours(count, to, from), users = neighbours(count, from, to);
+  const sources = neighbours(count, to, from),
+    users = neighbours(count, from, to);
   const layer = layersOf(count, sources, users);
-  const place = new Float64Array(count), x = new Float64Array(count), y = new Float32Array(count);
+  const place = new Float64Array(count),
+    x = new Float64Array(count),
+    y = new Float32Array(count);
   const ordered = rowsOf(layer);
   orderRows(ordered, sources, users, place);
   const rows = foldRows(ordered, count);

@@ -15,7 +15,10 @@ export class MemoryPlot {
   }
 
   size() {
-    return { width: Math.max(240, this.element.clientWidth), height: Math.max(140, this.element.clientHeight) };
+    return {
+      width: Math.max(240, this.element.clientWidth),
+      height: Math.max(140, this.element.clientHeight),
+    };
   }
 
   resize() {
@@ -30,11 +33,16 @@ export class MemoryPlot {
     return data;
   }
 
-  axis(format, size) {
+  axis(format, size, space) {
     const colours = theme();
     return {
-      stroke: colours.ink, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1 },
-      values: (_, splits) => splits.map(format), size, font: '12px system-ui',
+      stroke: colours.ink,
+      grid: { stroke: colours.grid, width: 1 },
+      ticks: { stroke: colours.grid, width: 1 },
+      values: (_, splits) => splits.map(format),
+      size,
+      space,
+      font: '12px system-ui',
     };
   }
 
@@ -43,21 +51,37 @@ export class MemoryPlot {
     this.plot = null;
     fill(this.element);
     if (this.element.clientWidth === 0) return;
-    const colours = theme(), stepped = UPlot.paths.stepped({ align: 1 });
-    this.plot = new UPlot({
-      ...this.size(), legend: { show: false },
-      cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { show: false } },
-      scales: { x: { time: false }, y: { range: () => [0, this.curve.top * 1.05] } },
-      axes: [this.axis(duration, 34), this.axis(bytes, 78)],
-      series: [{},
-        { stroke: colours.accent, fill: `${colours.accent}55`, paths: stepped, points: { show: false } },
-        { stroke: colours.muted, paths: stepped, points: { show: false } }],
-      hooks: { setSelect: [(plot) => this.zoomTo(plot)] },
-    }, this.data(this.limits.begin, this.limits.end), this.element);
+    const colours = theme(),
+      stepped = UPlot.paths.stepped({ align: 1 });
+    this.plot = new UPlot(
+      {
+        ...this.size(),
+        legend: { show: false },
+        cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { show: false } },
+        scales: { x: { time: false }, y: { range: () => [0, this.curve.top * 1.05] } },
+        axes: [this.axis(duration, 34, 84), this.axis(bytes, 78, 34)],
+        series: [
+          {},
+          {
+            stroke: colours.accent,
+            fill: `${colours.accent}55`,
+            paths: stepped,
+            points: { show: false },
+          },
+          { stroke: colours.muted, paths: stepped, points: { show: false } },
+        ],
+        hooks: { setSelect: [(plot) => this.zoomTo(plot)] },
+      },
+      this.data(this.limits.begin, this.limits.end),
+      this.element,
+    );
     this.plot.over.addEventListener('click', () => {
-      if (this.plot.cursor.left >= 0) this.choose(this.plot.posToVal(this.plot.cursor.left, 'x') + this.first);
+      if (this.plot.cursor.left >= 0)
+        this.choose(this.plot.posToVal(this.plot.cursor.left, 'x') + this.first);
     });
-    this.plot.over.addEventListener('dblclick', () => this.show(this.limits.begin, this.limits.end));
+    this.plot.over.addEventListener('dblclick', () =>
+      this.show(this.limits.begin, this.limits.end),
+    );
   }
 
   zoomTo(plot) {

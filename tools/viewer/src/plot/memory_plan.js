@@ -15,16 +15,25 @@ export class MemoryPlan {
     this.name = name;
     this.plan = null;
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
-    this.element = h('div', {
-      class: 'canvas plan-canvas', tabindex: 0, role: 'application',
-      'aria-label': 'Memory plan; the arrow keys go through the steps. The table below has its buffers.',
-      onkeydown: (event) => this.onKey(event),
-    }, this.canvas);
+    this.element = h(
+      'div',
+      {
+        class: 'canvas plan-canvas',
+        tabindex: 0,
+        role: 'application',
+        'aria-label':
+          'Memory plan; the arrow keys go through the steps. The table below has its buffers.',
+        onkeydown: (event) => this.onKey(event),
+      },
+      this.canvas,
+    );
     this.draw = eachFrame(() => this.drawNow());
     new ResizeObserver(() => this.draw()).observe(this.element);
     watchPointers(this.element, {
-      pan: (dx) => this.pan(dx), zoom: (factor, x) => this.zoom(factor, x),
-      tap: (x, y) => this.choose(this.hit(x, y)), hover: (x, y) => this.hover(x, y),
+      pan: (dx) => this.pan(dx),
+      zoom: (factor, x) => this.zoom(factor, x),
+      tap: (x, y) => this.choose(this.hit(x, y)),
+      hover: (x, y) => this.hover(x, y),
     });
   }
 
@@ -74,18 +83,25 @@ export class MemoryPlan {
   }
 
   boxOf(index) {
-    const { first, last } = this.lives[index], across = this.across(), down = this.down();
+    const { first, last } = this.lives[index],
+      across = this.across(),
+      down = this.down();
     return {
-      x: EDGE.left + (first - this.begin) * across, width: Math.max(1, (last + 1 - first) * across - 1),
+      x: EDGE.left + (first - this.begin) * across,
+      width: Math.max(1, (last + 1 - first) * across - 1),
       y: EDGE.top + this.places.tops[index] * down,
-      height: Math.max(1, this.plan.buffers[index].bytes * down - (this.plan.buffers[index].bytes * down > 4 ? 1 : 0)),
+      height: Math.max(
+        1,
+        this.plan.buffers[index].bytes * down - (this.plan.buffers[index].bytes * down > 4 ? 1 : 0),
+      ),
     };
   }
 
   hit(x, y) {
     if (!this.plan) return { buffer: null, step: null };
     const step = Math.floor(this.begin + (x - EDGE.left) / this.across());
-    let buffer = null, least = 4;
+    let buffer = null,
+      least = 4;
     for (let i = 0; i < this.lives.length; ++i) {
       const box = this.boxOf(i);
       if (x < box.x - 1 || x > box.x + box.width + 1) continue;
@@ -98,12 +114,17 @@ export class MemoryPlan {
   hover(x, y) {
     const { buffer } = this.hit(x, y);
     this.element.style.cursor = buffer === null ? 'default' : 'pointer';
-    this.element.title = buffer === null ? '' : `${this.name(buffer)}, ${bytes(this.plan.buffers[buffer].bytes)}`;
+    this.element.title =
+      buffer === null ? '' : `${this.name(buffer)}, ${bytes(this.plan.buffers[buffer].bytes)}`;
   }
 
   onKey(event) {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (move) this.choose({ buffer: null, step: Math.min(this.steps - 1, Math.max(0, (this.step ?? -1) + move)) });
+    if (move)
+      this.choose({
+        buffer: null,
+        step: Math.min(this.steps - 1, Math.max(0, (this.step ?? -1) + move)),
+      });
     else if (event.key === '+' || event.key === '=') this.zoom(1.5, this.element.clientWidth / 2);
     else if (event.key === '-') this.zoom(1 / 1.5, this.element.clientWidth / 2);
     else if (event.key === '0') this.setRange(0, this.steps);
@@ -115,7 +136,8 @@ export class MemoryPlan {
   drawNow() {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!this.plan || width === 0) return;
-    const context = prepareCanvas(this.canvas, width, height), colours = theme();
+    const context = prepareCanvas(this.canvas, width, height),
+      colours = theme();
     context.fillStyle = colours.paper;
     context.fillRect(0, 0, width, height);
     context.font = '11px system-ui, sans-serif';
@@ -129,7 +151,11 @@ export class MemoryPlan {
       if (tall >= 13 && wide >= 50) {
         context.fillStyle = '#101418';
         const text = `${this.name(i)} ${bytes(this.plan.buffers[i].bytes)}`;
-        context.fillText(shorten(text, Math.floor((wide - 8) / 6)), Math.max(x, 0) + 4, y + tall / 2);
+        context.fillText(
+          shorten(text, Math.floor((wide - 8) / 6)),
+          Math.max(x, 0) + 4,
+          y + tall / 2,
+        );
       }
     }
     if (this.buffer === null || this.buffer === undefined || !this.lives[this.buffer]) return;
@@ -140,10 +166,16 @@ export class MemoryPlan {
   }
 
   drawAxis(context, width, height, colours) {
-    const across = this.across(), every = Math.max(1, 10 ** Math.ceil(Math.log10(40 / across)));
+    const across = this.across(),
+      every = Math.max(1, 10 ** Math.ceil(Math.log10(40 / across)));
     if (this.step !== null && this.step !== undefined) {
       context.fillStyle = colours.line;
-      context.fillRect(EDGE.left + (this.step - this.begin) * across, 0, Math.max(1, across), height);
+      context.fillRect(
+        EDGE.left + (this.step - this.begin) * across,
+        0,
+        Math.max(1, across),
+        height,
+      );
     }
     context.fillStyle = colours.muted;
     for (let step = Math.ceil(this.begin / every) * every; step < this.end; step += every) {

@@ -3,7 +3,7 @@ import UPlot from 'uplot';
 import { theme } from '../colour.js';
 import { fill } from '../dom.js';
 
-const NEAR = 18;  // pixels
+const NEAR = 18; // pixels
 
 function shortNumber(value) {
   if (value === null) return '';
@@ -15,8 +15,14 @@ function shortNumber(value) {
 function axis(label) {
   const colours = theme();
   return {
-    label, stroke: colours.ink, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1 },
-    values: (_, splits) => splits.map(shortNumber), size: 52, labelSize: 18, font: '12px system-ui',
+    label,
+    stroke: colours.ink,
+    grid: { stroke: colours.grid, width: 1 },
+    ticks: { stroke: colours.grid, width: 1 },
+    values: (_, splits) => splits.map(shortNumber),
+    size: 52,
+    labelSize: 18,
+    font: '12px system-ui',
     labelFont: '12px system-ui',
   };
 }
@@ -24,7 +30,8 @@ function axis(label) {
 function range(values, lines) {
   const all = [...values, ...lines].filter((value) => value > 0 && Number.isFinite(value));
   if (all.length === 0) return [0.1, 10];
-  const low = Math.min(...all), high = Math.max(...all);
+  const low = Math.min(...all),
+    high = Math.max(...all);
   return [10 ** Math.floor(Math.log10(low) - 0.05), 10 ** Math.ceil(Math.log10(high) + 0.05)];
 }
 
@@ -42,7 +49,10 @@ export class Scatter {
   }
 
   size() {
-    return { width: Math.max(240, this.element.clientWidth), height: Math.max(180, this.element.clientHeight) };
+    return {
+      width: Math.max(240, this.element.clientWidth),
+      height: Math.max(180, this.element.clientHeight),
+    };
   }
 
   resize() {
@@ -57,19 +67,31 @@ export class Scatter {
     fill(this.element);
     if (this.element.clientWidth === 0) return;
     const flat = this.lines.flatMap((line) => line.points);
-    const xs = range(this.points.map((p) => p.x), flat.map((p) => p[0]));
-    const ys = range(this.points.map((p) => p.y), flat.map((p) => p[1]));
+    const xs = range(
+      this.points.map((p) => p.x),
+      flat.map((p) => p[0]),
+    );
+    const ys = range(
+      this.points.map((p) => p.y),
+      flat.map((p) => p[1]),
+    );
     const inside = this.points.length ? this.points : [{ x: xs[0], y: null }];
-    this.plot = new UPlot({
-      ...this.size(), legend: { show: false },
-      cursor: { x: false, y: false, drag: { x: false, y: false }, points: { show: false } },
-      scales: {
-        x: { time: false, distr: 3, range: () => xs }, y: { distr: 3, range: () => ys },
+    this.plot = new UPlot(
+      {
+        ...this.size(),
+        legend: { show: false },
+        cursor: { x: false, y: false, drag: { x: false, y: false }, points: { show: false } },
+        scales: {
+          x: { time: false, distr: 3, range: () => xs },
+          y: { distr: 3, range: () => ys },
+        },
+        axes: [axis(this.titles.x), axis(this.titles.y)],
+        series: [{}, { stroke: 'transparent', points: { show: false }, paths: () => null }],
+        hooks: { draw: [(plot) => this.drawPoints(plot)] },
       },
-      axes: [axis(this.titles.x), axis(this.titles.y)],
-      series: [{}, { stroke: 'transparent', points: { show: false }, paths: () => null }],
-      hooks: { draw: [(plot) => this.drawPoints(plot)] },
-    }, [inside.map((p) => p.x), inside.map((p) => p.y)], this.element);
+      [inside.map((p) => p.x), inside.map((p) => p.y)],
+      this.element,
+    );
     this.plot.over.addEventListener('click', (event) => {
       const near = this.nearest(event);
       if (near) this.choose(near.value);
@@ -86,17 +108,23 @@ export class Scatter {
 
   nearest(event) {
     const box = this.plot.over.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
+    const x = event.clientX - box.left,
+      y = event.clientY - box.top;
     let best = null;
     for (const point of this.points) {
-      const away = Math.hypot(this.plot.valToPos(point.x, 'x') - x, this.plot.valToPos(point.y, 'y') - y);
+      const away = Math.hypot(
+        this.plot.valToPos(point.x, 'x') - x,
+        this.plot.valToPos(point.y, 'y') - y,
+      );
       if (away < NEAR && (!best || away < best.away)) best = { away, point };
     }
     return best?.point ?? null;
   }
 
   drawPoints(plot) {
-    const { ctx: context } = plot, colours = theme(), density = window.devicePixelRatio || 1;
+    const { ctx: context } = plot,
+      colours = theme(),
+      density = window.devicePixelRatio || 1;
     const at = (x, y) => [plot.valToPos(x, 'x', true), plot.valToPos(y, 'y', true)];
     context.save();
     context.lineWidth = 1.5 * density;

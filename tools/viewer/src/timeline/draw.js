@@ -1,15 +1,18 @@
-// Draws the timeline. The work for a lane is bounded by the width in pixels, not by its events: what
-// is narrower than a pixel is drawn as one column whose strength is the busy share of its time.
+// Draws the timeline. The work for a lane is bounded by the width in pixels, not by its events:
+// what is narrower than a pixel is drawn as one column whose strength is the busy share of its
+// time.
 import { theme } from '../colour.js';
 import { duration, shorten } from '../format.js';
 import { upperBound } from '../trace/lanes.js';
 
 export const AXIS = 24;
-const FONT = '12px system-ui, sans-serif', CHARACTER = 6.6;
+const FONT = '12px system-ui, sans-serif',
+  CHARACTER = 6.6;
 
 /// First position behind `from` whose value is over `bound`: near ones are found first.
 function gallop(values, bound, from, count) {
-  let step = 1, low = from;
+  let step = 1,
+    low = from;
   while (low + step < count && values[low + step] <= bound) {
     low += step;
     step *= 2;
@@ -29,25 +32,35 @@ function drawWide(context, lane, at, box, names) {
 
 /// Draws one lane; returns the number of rectangles.
 function drawLane(context, lane, view, y, height, names) {
-  const { begin, scale, left, width } = view, end = begin + width / scale;
+  const { begin, scale, left, width } = view,
+    end = begin + width / scale;
   const { start, end: ends, reference, busy, matches, count } = lane;
   const faint = theme().line;
-  let i = upperBound(ends, begin), drawn = 0;
+  let i = upperBound(ends, begin),
+    drawn = 0;
   while (i < count && start[i] < end) {
-    const from = (start[i] - begin) * scale, to = (ends[i] - begin) * scale;
+    const from = (start[i] - begin) * scale,
+      to = (ends[i] - begin) * scale;
     ++drawn;
     if (to - from >= 1.5) {
       const matched = !matches || matches[i + 1] > matches[i];
       context.fillStyle = matched ? names.colour(reference[i]) : faint;
-      const x = Math.max(0, from), right = Math.min(width, to);
-      const box = { x: left + x, y, width: Math.max(1, right - x - (right - x > 4 ? 0.5 : 0)), height };
+      const x = Math.max(0, from),
+        right = Math.min(width, to);
+      const box = {
+        x: left + x,
+        y,
+        width: Math.max(1, right - x - (right - x > 4 ? 0.5 : 0)),
+        height,
+      };
       drawWide(context, lane, i, box, names);
       ++i;
       continue;
     }
-    const pixel = Math.max(0, Math.floor(from)), bound = begin + (pixel + 1) / scale;
+    const pixel = Math.max(0, Math.floor(from)),
+      bound = begin + (pixel + 1) / scale;
     let next = Math.max(i + 1, gallop(start, bound, i, count));
-    if (next > i + 1 && ends[next - 1] - bound > 1 / scale) --next;  // a wide one begins here
+    if (next > i + 1 && ends[next - 1] - bound > 1 / scale) --next; // a wide one begins here
     const matched = !matches || matches[next] > matches[i];
     context.fillStyle = matched ? names.colour(reference[(i + next) >>> 1]) : faint;
     context.globalAlpha = Math.min(1, 0.4 + 0.6 * (busy[next] - busy[i]) * scale);
@@ -59,12 +72,17 @@ function drawLane(context, lane, view, y, height, names) {
 }
 
 function drawMemory(context, row, view, y, colours) {
-  const { begin, scale, left, width } = view, { curve } = row, height = row.height - 6;
-  for (const [name, colour] of [['total', colours.line], ['used', colours.accent]]) {
+  const { begin, scale, left, width } = view,
+    { curve } = row,
+    height = row.height - 6;
+  for (const [name, colour] of [
+    ['total', colours.line],
+    ['used', colours.accent],
+  ]) {
     context.fillStyle = colour;
     for (let x = 0; x < width; ++x) {
       const from = begin + x / scale;
-      const tall = height * curve.mostBetween(name, from, from + 1 / scale) / curve.top;
+      const tall = (height * curve.mostBetween(name, from, from + 1 / scale)) / curve.top;
       if (tall > 0) context.fillRect(left + x, y + 3 + height - tall, 1, Math.max(1, tall));
     }
   }
@@ -72,12 +90,14 @@ function drawMemory(context, row, view, y, colours) {
 
 /// Distances between marks of the axis: 1, 2 or 5 times a power of ten.
 export function stepOf(span, marks) {
-  const rough = Math.max(span / marks, 1), power = 10 ** Math.floor(Math.log10(rough));
+  const rough = Math.max(span / marks, 1),
+    power = 10 ** Math.floor(Math.log10(rough));
   return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
 }
 
 function drawAxis(context, view, height, colours) {
-  const { begin, scale, left, width, first } = view, span = width / scale;
+  const { begin, scale, left, width, first } = view,
+    span = width / scale;
   const step = stepOf(span, Math.max(2, width / 110));
   context.fillStyle = colours.panel;
   context.fillRect(0, 0, left * 2 + width, AXIS);
@@ -86,7 +106,8 @@ function drawAxis(context, view, height, colours) {
   const from = Math.ceil((begin - first) / step);
   const marks = Math.min(100, Math.floor((begin + span - first) / step) - from + 1);
   for (let i = 0; i < marks; ++i) {
-    const time = (from + i) * step, x = left + (time + first - begin) * scale;
+    const time = (from + i) * step,
+      x = left + (time + first - begin) * scale;
     context.moveTo(x, AXIS - 5);
     context.lineTo(x, height);
     context.fillStyle = colours.muted;
@@ -97,12 +118,17 @@ function drawAxis(context, view, height, colours) {
 
 function drawSelection(context, view, y, selected, colours) {
   const { begin, scale, left, width } = view;
-  const from = (selected.start - begin) * scale, to = (selected.end - begin) * scale;
+  const from = (selected.start - begin) * scale,
+    to = (selected.end - begin) * scale;
   if (to < 0 || from > width) return;
   context.lineWidth = 2;
   context.strokeStyle = colours.ink;
-  context.strokeRect(left + Math.max(-2, from - 1), y - 1, Math.min(width + 4, Math.max(3, to - from + 2)),
-    selected.height + 2);
+  context.strokeRect(
+    left + Math.max(-2, from - 1),
+    y - 1,
+    Math.min(width + 4, Math.max(3, to - from + 2)),
+    selected.height + 2,
+  );
   if (selected.submitted < selected.start) {
     const x = left + Math.max(0, (selected.submitted - begin) * scale);
     context.beginPath();
@@ -115,8 +141,8 @@ function drawSelection(context, view, y, selected, colours) {
   context.lineWidth = 1;
 }
 
-/// Draws all visible rows. `view`: begin (ns), scale (pixels per ns), left, width, first (ns that the
-/// axis calls 0), scroll (pixels), height. Returns the number of rectangles.
+/// Draws all visible rows. `view`: begin (ns), scale (pixels per ns), left, width, first (ns that
+/// the axis calls 0), scroll (pixels), height. Returns the number of rectangles.
 export function drawTimeline(context, rows, view, names, selected) {
   const colours = theme();
   context.fillStyle = colours.paper;

@@ -20,7 +20,8 @@ export function watchPointers(element, { pan, zoom, tap, hover, leave }) {
     moved = 0;
   });
   element.addEventListener('pointermove', (event) => {
-    const now = at(event), before = pointers.get(event.pointerId);
+    const now = at(event),
+      before = pointers.get(event.pointerId);
     if (!before) {
       hover?.(now.x, now.y, event);
       return;
@@ -41,19 +42,25 @@ export function watchPointers(element, { pan, zoom, tap, hover, leave }) {
   element.addEventListener('pointerup', up);
   element.addEventListener('pointercancel', up);
   element.addEventListener('pointerleave', () => leave?.());
-  element.addEventListener('wheel', (event) => {
-    event.preventDefault();
-    const { x, y } = at(event), unit = event.deltaMode === 1 ? 30 : 1;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      pan(-(event.deltaX || event.deltaY) * unit, 0);
-    } else zoom(Math.exp(-event.deltaY * unit / 400), x, y);
-  }, { passive: false });
+  element.addEventListener(
+    'wheel',
+    (event) => {
+      event.preventDefault();
+      const { x, y } = at(event),
+        unit = event.deltaMode === 1 ? 30 : 1;
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        pan(-(event.deltaX || event.deltaY) * unit, 0);
+      } else zoom(Math.exp((-event.deltaY * unit) / 400), x, y);
+    },
+    { passive: false },
+  );
 }
 
 /// Gives a canvas the size of its box in the screen's pixels; returns its context and size.
 export function prepareCanvas(canvas, width, height) {
   const density = Math.min(3, window.devicePixelRatio || 1);
-  const wide = Math.max(1, Math.round(width * density)), tall = Math.max(1, Math.round(height * density));
+  const wide = Math.max(1, Math.round(width * density)),
+    tall = Math.max(1, Math.round(height * density));
   if (canvas.width !== wide || canvas.height !== tall) {
     canvas.width = wide;
     canvas.height = tall;

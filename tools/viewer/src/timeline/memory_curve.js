@@ -31,7 +31,8 @@ export class MemoryCurve {
       for (let i = from; i < to; ++i) if (values[i] > most) most = values[i];
       return most;
     }
-    const low = Math.ceil(from / FACTOR), high = Math.floor(to / FACTOR);
+    const low = Math.ceil(from / FACTOR),
+      high = Math.floor(to / FACTOR);
     most = this.most(name, low, high, level + 1);
     for (let i = from; i < low * FACTOR; ++i) if (values[i] > most) most = values[i];
     for (let i = high * FACTOR; i < to; ++i) if (values[i] > most) most = values[i];

@@ -3,7 +3,9 @@ import { CATEGORIES, colourOf, DIRECTIONS } from '../colour.js';
 import { kindOf, rowOf, upperBound } from '../trace/lanes.js';
 import { MemoryCurve } from './memory_curve.js';
 
-export const LANE = 17, HEADING = 19, MEMORY = 46;
+export const LANE = 17,
+  HEADING = 19,
+  MEMORY = 46;
 
 function deviceName(trace, id) {
   return trace.devices.get(id)?.name || `device ${id}`;
@@ -51,45 +53,68 @@ export class EventNames {
   }
 
   name(reference) {
-    const row = rowOf(reference), { events, kernels, rowOfLaunch, names } = this.trace;
+    const row = rowOf(reference),
+      { events, kernels, rowOfLaunch, names } = this.trace;
     switch (kindOf(reference)) {
-      case 0: return kernels[rowOfLaunch[row]].name;
-      case 1: return `copy ${DIRECTIONS[events.copy.direction[row]] ?? ''}`;
-      case 2: return 'wait';
-      default: return names.get(events.span.name[row])?.text ||
-        CATEGORIES[events.span.category[row]] || 'span';
+      case 0:
+        return kernels[rowOfLaunch[row]].name;
+      case 1:
+        return `copy ${DIRECTIONS[events.copy.direction[row]] ?? ''}`;
+      case 2:
+        return 'wait';
+      default:
+        return (
+          names.get(events.span.name[row])?.text || CATEGORIES[events.span.category[row]] || 'span'
+        );
     }
   }
 
   colour(reference) {
-    const row = rowOf(reference), { events, rowOfLaunch } = this.trace;
+    const row = rowOf(reference),
+      { events, rowOfLaunch } = this.trace;
     switch (kindOf(reference)) {
-      case 0: return this.kernelColours[rowOfLaunch[row]];
-      case 1: return this.copyColours[events.copy.direction[row] & 3];
-      case 2: return this.waitColour;
-      default: return this.spanColours[events.span.category[row] & 7];
+      case 0:
+        return this.kernelColours[rowOfLaunch[row]];
+      case 1:
+        return this.copyColours[events.copy.direction[row] & 3];
+      case 2:
+        return this.waitColour;
+      default:
+        return this.spanColours[events.span.category[row] & 7];
     }
   }
 
   /// A function from reference to whether the event has the text in its name, or in the name or
   /// file of an operation behind its kernel.
   matcher(search) {
-    const wanted = search.toLowerCase(), { trace } = this;
+    const wanted = search.toLowerCase(),
+      { trace } = this;
     const has = (...texts) => texts.some((text) => text.toLowerCase().includes(wanted));
-    const kernels = trace.kernels.map((kernel) => has(kernel.name,
-      ...kernel.operations.map((id) => trace.operations.get(id)).filter(Boolean)
-        .flatMap((operation) => [operation.name, operation.file])));
+    const kernels = trace.kernels.map((kernel) =>
+      has(
+        kernel.name,
+        ...kernel.operations
+          .map((id) => trace.operations.get(id))
+          .filter(Boolean)
+          .flatMap((operation) => [operation.name, operation.file]),
+      ),
+    );
     const names = new Map([...trace.names].map(([id, { text }]) => [id, has(text)]));
     const copies = DIRECTIONS.map((direction) => has(`copy ${direction}`));
     const categories = CATEGORIES.map((category) => has(category));
-    const wait = has('wait'), { copy, span } = trace.events;
+    const wait = has('wait'),
+      { copy, span } = trace.events;
     return (reference) => {
       const row = rowOf(reference);
       switch (kindOf(reference)) {
-        case 0: return kernels[trace.rowOfLaunch[row]];
-        case 1: return copies[copy.direction[row]] ?? false;
-        case 2: return wait;
-        default: return (names.get(span.name[row]) || categories[span.category[row]]) ?? false;
+        case 0:
+          return kernels[trace.rowOfLaunch[row]];
+        case 1:
+          return copies[copy.direction[row]] ?? false;
+        case 2:
+          return wait;
+        default:
+          return (names.get(span.name[row]) || categories[span.category[row]]) ?? false;
       }
     };
   }

@@ -5,14 +5,44 @@ const LARGEST_TIME = 2 ** 53;
 
 /// The columns of each kind of event: name, type and the value where a block lacks it.
 export const KINDS = {
-  launch: [['track', 'i'], ['kernel', 'i'], ['start', 't'], ['duration', 'd'], ['submit', 'f'],
-    ['plan', 'i'], ['step', 'i', -1]],
-  copy: [['track', 'i'], ['direction', 'i'], ['bytes', 'd'], ['start', 't'], ['duration', 'd']],
-  wait: [['track', 'i'], ['device', 'i'], ['start', 't'], ['duration', 'd']],
-  span: [['track', 'i'], ['category', 'i'], ['name', 'i'], ['start', 't'], ['duration', 'd'],
-    ['value', 'f']],
-  memory: [['device', 'i'], ['start', 't'], ['used', 'd'], ['cached', 'd'], ['change', 'f'],
-    ['buffer', 'f']],
+  launch: [
+    ['track', 'i'],
+    ['kernel', 'i'],
+    ['start', 't'],
+    ['duration', 'd'],
+    ['submit', 'f'],
+    ['plan', 'i'],
+    ['step', 'i', -1],
+  ],
+  copy: [
+    ['track', 'i'],
+    ['direction', 'i'],
+    ['bytes', 'd'],
+    ['start', 't'],
+    ['duration', 'd'],
+  ],
+  wait: [
+    ['track', 'i'],
+    ['device', 'i'],
+    ['start', 't'],
+    ['duration', 'd'],
+  ],
+  span: [
+    ['track', 'i'],
+    ['category', 'i'],
+    ['name', 'i'],
+    ['start', 't'],
+    ['duration', 'd'],
+    ['value', 'f'],
+  ],
+  memory: [
+    ['device', 'i'],
+    ['start', 't'],
+    ['used', 'd'],
+    ['cached', 'd'],
+    ['change', 'f'],
+    ['buffer', 'f'],
+  ],
 };
 
 function grown(old, Type, size) {

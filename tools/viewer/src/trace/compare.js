@@ -1,7 +1,10 @@
 // Matches the kernels of two traces and says what got slower.
 
 function operationNames(trace, kernel) {
-  return kernel.operations.map((id) => trace.operations.get(id)?.name).filter(Boolean).join(' ');
+  return kernel.operations
+    .map((id) => trace.operations.get(id)?.name)
+    .filter(Boolean)
+    .join(' ');
 }
 
 /// Names that differ in numbers only (sizes of another schedule) are alike.
@@ -10,12 +13,18 @@ function withoutNumbers(name) {
 }
 
 const WAYS = [
-  { how: 'name and operations', key: (trace, kernel) => `${kernel.name}\n${operationNames(trace, kernel)}` },
+  {
+    how: 'name and operations',
+    key: (trace, kernel) => `${kernel.name}\n${operationNames(trace, kernel)}`,
+  },
   { how: 'name', key: (_, kernel) => kernel.name },
-  { how: 'operations and work', key: (trace, kernel) => {
-    const operations = operationNames(trace, kernel);
-    return operations && kernel.flops > 0 ? `${operations}\n${kernel.flops}` : null;
-  } },
+  {
+    how: 'operations and work',
+    key: (trace, kernel) => {
+      const operations = operationNames(trace, kernel);
+      return operations && kernel.flops > 0 ? `${operations}\n${kernel.flops}` : null;
+    },
+  },
   { how: 'operations', key: (trace, kernel) => operationNames(trace, kernel) || null },
   { how: 'name without numbers', key: (_, kernel) => withoutNumbers(kernel.name) },
 ];
@@ -42,17 +51,26 @@ export function sumOf(kernels) {
 /// lacks it. `change` is the time that b took more.
 export function matchKernels(first, second) {
   const launched = (trace) => trace.kernels.filter((kernel) => kernel.launches > 0);
-  let openA = new Set(launched(first)), openB = new Set(launched(second));
+  let openA = new Set(launched(first)),
+    openB = new Set(launched(second));
   const rows = [];
   const add = (how, kernelsA, kernelsB) => {
-    const a = kernelsA.length ? sumOf(kernelsA) : null, b = kernelsB.length ? sumOf(kernelsB) : null;
+    const a = kernelsA.length ? sumOf(kernelsA) : null,
+      b = kernelsB.length ? sumOf(kernelsB) : null;
     rows.push({
-      name: (kernelsA[0] ?? kernelsB[0]).name, how, a, b, kernelsA, kernelsB,
-      change: (b?.total ?? 0) - (a?.total ?? 0), ratio: a?.mean > 0 && b ? b.mean / a.mean : 0,
+      name: (kernelsA[0] ?? kernelsB[0]).name,
+      how,
+      a,
+      b,
+      kernelsA,
+      kernelsB,
+      change: (b?.total ?? 0) - (a?.total ?? 0),
+      ratio: a?.mean > 0 && b ? b.mean / a.mean : 0,
     });
   };
   for (const { how, key } of WAYS) {
-    const inA = groupsOf(first, openA, key), inB = groupsOf(second, openB, key);
+    const inA = groupsOf(first, openA, key),
+      inB = groupsOf(second, openB, key);
     for (const [at, kernelsA] of inA) {
       const kernelsB = inB.get(at);
       if (!kernelsB) continue;
@@ -74,7 +92,8 @@ function sum(values) {
 
 function spanTime({ events: { span } }, category) {
   let result = 0;
-  for (let i = 0; i < span.count; ++i) if (span.category[i] === category) result += span.duration[i];
+  for (let i = 0; i < span.count; ++i)
+    if (span.category[i] === category) result += span.duration[i];
   return result;
 }
 

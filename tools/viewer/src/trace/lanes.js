@@ -3,10 +3,10 @@
 
 export const KIND_NAMES = ['launch', 'copy', 'wait', 'span'];
 const MOST_LANES = 24;
-const SHIFT = 28;  // an event's reference: its kind in the upper bits, its row below
+const SHIFT = 28; // an event's reference: its kind in the upper bits, its row below
 
 export function referenceOf(kind, row) {
-  return (kind << SHIFT | row) >>> 0;
+  return ((kind << SHIFT) | row) >>> 0;
 }
 
 export function kindOf(reference) {
@@ -32,7 +32,9 @@ export function orderByStart(start, end) {
 
 /// The lane of each event, in the given order; the deepest lane takes what finds no room.
 function assignLanes(order, start, end) {
-  const lanes = new Uint8Array(order.length), ends = [], counts = [];
+  const lanes = new Uint8Array(order.length),
+    ends = [],
+    counts = [];
   for (let i = 0; i < order.length; ++i) {
     const event = order[i];
     let lane = 0;
@@ -53,11 +55,16 @@ export function makeLanes(start, end, reference) {
   const order = orderByStart(start, end);
   const { lanes, counts } = assignLanes(order, start, end);
   const made = counts.map((count) => ({
-    count: 0, start: new Float64Array(count), end: new Float64Array(count),
-    reference: new Uint32Array(count), busy: new Float64Array(count + 1),
+    count: 0,
+    start: new Float64Array(count),
+    end: new Float64Array(count),
+    reference: new Uint32Array(count),
+    busy: new Float64Array(count + 1),
   }));
   for (let i = 0; i < order.length; ++i) {
-    const event = order[i], lane = made[lanes[i]], at = lane.count++;
+    const event = order[i],
+      lane = made[lanes[i]],
+      at = lane.count++;
     lane.start[at] = start[event];
     lane.end[at] = end[event];
     lane.reference[at] = reference[event];
@@ -68,7 +75,8 @@ export function makeLanes(start, end, reference) {
 
 /// The first position whose value is greater than `value`.
 export function upperBound(values, value, from = 0, to = values.length) {
-  let low = from, high = to;
+  let low = from,
+    high = to;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (values[middle] > value) high = middle;
@@ -79,7 +87,9 @@ export function upperBound(values, value, from = 0, to = values.length) {
 
 /// Disjoint intervals, in order, that cover the same times.
 export function union(start, end) {
-  const order = orderByStart(start, end), starts = [], ends = [];
+  const order = orderByStart(start, end),
+    starts = [],
+    ends = [];
   for (const i of order) {
     const last = ends.length - 1;
     if (last >= 0 && start[i] <= ends[last]) ends[last] = Math.max(ends[last], end[i]);

@@ -1,7 +1,7 @@
 // Facts of a memory plan, and who held memory at a time.
 
-/// Places every buffer at an address: storages one behind the other, each as large as what it holds.
-/// Returns tops (address of each buffer), the size of all, and storages [{ id, top, size }].
+/// Places every buffer at an address: storages one behind the other, each as large as what it
+/// holds. Returns tops (address of each buffer), the size of all, and storages [{ id, top, size }].
 export function placeBuffers(buffers) {
   const storages = new Map();
   buffers.forEach((buffer, index) => {
@@ -12,7 +12,8 @@ export function placeBuffers(buffers) {
     storage.buffers.push(index);
     storages.set(key, storage);
   });
-  const tops = new Float64Array(buffers.length), list = [...storages.values()];
+  const tops = new Float64Array(buffers.length),
+    list = [...storages.values()];
   list.sort((a, b) => b.size - a.size);
   let top = 0;
   for (const storage of list) {
@@ -25,7 +26,8 @@ export function placeBuffers(buffers) {
 
 /// First and last step in which a buffer is alive, within the plan.
 export function livesOf(buffer, steps) {
-  const first = Math.max(0, buffer.first), last = buffer.last < 0 ? steps - 1 : Math.min(steps - 1, buffer.last);
+  const first = Math.max(0, buffer.first),
+    last = buffer.last < 0 ? steps - 1 : Math.min(steps - 1, buffer.last);
   return { first: Math.min(first, Math.max(0, steps - 1)), last: Math.max(first, last) };
 }
 
@@ -49,16 +51,23 @@ export function heldAt(memory, time) {
   const held = new Map();
   for (let i = 0; i < memory.start.length && memory.start[i] <= time; ++i) {
     if (memory.change[i] > 0) {
-      held.set(memory.buffer[i], { buffer: memory.buffer[i], bytes: memory.change[i], start: memory.start[i] });
+      held.set(memory.buffer[i], {
+        buffer: memory.buffer[i],
+        bytes: memory.change[i],
+        start: memory.start[i],
+      });
     } else held.delete(memory.buffer[i]);
   }
   return [...held.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-/// At most `most` points of a curve of steps from one time to another: of each stretch the first and
-/// the largest value.
+/// At most `most` points of a curve of steps from one time to another: of each stretch the first
+/// and the largest value.
 export function thinned(memory, curve, begin, end, most) {
-  const x = [], used = [], total = [], step = (end - begin) / most;
+  const x = [],
+    used = [],
+    total = [],
+    step = (end - begin) / most;
   for (let i = 0; i < most; ++i) {
     const from = begin + i * step;
     x.push(from);

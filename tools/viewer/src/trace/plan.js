@@ -2,19 +2,36 @@
 import { rowsById } from './graphs.js';
 
 const ITEM_BYTES = {
-  bool: 1, i8: 1, u8: 1, i16: 2, u16: 2, f16: 2, bf16: 2, i32: 4, u32: 4, f32: 4, i64: 8, u64: 8, f64: 8,
+  bool: 1,
+  i8: 1,
+  u8: 1,
+  i16: 2,
+  u16: 2,
+  f16: 2,
+  bf16: 2,
+  i32: 4,
+  u32: 4,
+  f32: 4,
+  i64: 8,
+  u64: 8,
+  f64: 8,
 };
 
 /// Bytes of a value that has this shape as text, "(2, 3)"; null where a size is not a number.
 export function bytesOf(shape, dtype) {
-  const sizes = shape.replace(/[()\s]/g, '').split(',').filter(Boolean).map(Number);
+  const sizes = shape
+    .replace(/[()\s]/g, '')
+    .split(',')
+    .filter(Boolean)
+    .map(Number);
   const elements = sizes.reduce((product, size) => product * size, 1);
   return Number.isFinite(elements) && ITEM_BYTES[dtype] ? elements * ITEM_BYTES[dtype] : null;
 }
 
 /// Edges from source to user as rows; sources that no row defines are left out.
 export function edgesOf(graph, rows) {
-  const from = [], to = [];
+  const from = [],
+    to = [];
   for (let row = 0; row < graph.count; ++row) {
     for (let e = graph.sourceStart[row]; e < graph.sourceStart[row + 1]; ++e) {
       const source = rows.get(graph.sources[e]);
@@ -32,7 +49,9 @@ const known = new WeakMap();
 /// The facts of a plan, computed once.
 export function planFacts(trace, plan) {
   if (known.has(plan)) return known.get(plan);
-  const { graph } = plan, rows = rowsById(graph), text = (column, row) => trace.strings[graph[column][row]] ?? '';
+  const { graph } = plan,
+    rows = rowsById(graph),
+    text = (column, row) => trace.strings[graph[column][row]] ?? '';
   const bufferOfRow = new Map();
   plan.buffers.forEach((buffer, index) => {
     const row = rows.get(buffer.node);
@@ -41,7 +60,11 @@ export function planFacts(trace, plan) {
   const nodesOfStep = new Int32Array(plan.steps.length);
   for (const step of graph.step) if (step >= 0 && step < nodesOfStep.length) ++nodesOfStep[step];
   const facts = {
-    rows, text, bufferOfRow, nodesOfStep, ...edgesOf(graph, rows),
+    rows,
+    text,
+    bufferOfRow,
+    nodesOfStep,
+    ...edgesOf(graph, rows),
     kernel: (step) => {
       const row = trace.kernelRows.get(plan.steps[step]?.kernel);
       return row === undefined ? null : trace.kernels[row];
@@ -49,7 +72,9 @@ export function planFacts(trace, plan) {
     stepName: (step) => facts.kernel(step)?.name ?? plan.steps[step]?.kind ?? `step ${step}`,
     bytes: (row) => {
       const index = bufferOfRow.get(row);
-      return index === undefined ? bytesOf(text('shape', row), text('dtype', row)) : plan.buffers[index].bytes;
+      return index === undefined
+        ? bytesOf(text('shape', row), text('dtype', row))
+        : plan.buffers[index].bytes;
     },
   };
   known.set(plan, facts);
@@ -59,10 +84,16 @@ export function planFacts(trace, plan) {
 /// The plan that parameters name: by plan, by kernel, else the one with the most launches or nodes.
 export function choosePlan(trace, id, kernel) {
   const { plans } = trace;
-  const wanted = plans.find((plan) => plan.id === id) ??
-    (kernel === null ? undefined : plans.find((plan) => plan.steps.some((step) => step.kernel === kernel)));
+  const wanted =
+    plans.find((plan) => plan.id === id) ??
+    (kernel === null
+      ? undefined
+      : plans.find((plan) => plan.steps.some((step) => step.kernel === kernel)));
   if (wanted) return wanted;
-  return plans.reduce((best, plan) => (!best || plan.graph.count > best.graph.count ? plan : best), null);
+  return plans.reduce(
+    (best, plan) => (!best || plan.graph.count > best.graph.count ? plan : best),
+    null,
+  );
 }
 
 export function planTitle(plan) {

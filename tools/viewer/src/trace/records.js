@@ -1,62 +1,117 @@
 // Turns the lines of a trace into definitions by id and tables of events.
 import { KINDS, Table } from './columns.js';
 import { GraphBuilder, Strings } from './graphs.js';
-import { array, integer, integers, isObject, number, numbers, objects, text, texts } from './values.js';
+import {
+  array,
+  integer,
+  integers,
+  isObject,
+  number,
+  numbers,
+  objects,
+  text,
+  texts,
+} from './values.js';
 
 export const VERSION = 1;
 const KEPT_PROBLEMS = 20;
 
 function kernelOf(line) {
   return {
-    id: integer(line.id), device: integer(line.device), name: text(line.name) || `kernel ${integer(line.id)}`,
-    source: text(line.source), disassembly: text(line.disassembly), schedule: text(line.schedule),
-    why: text(line.why), global: numbers(line.global), local: numbers(line.local),
-    flops: number(line.flops), bytes: number(line.bytes), predicted: number(line.predicted_ns),
-    compile: number(line.compile_ns), fromCache: line.from_cache === true,
-    operations: integers(line.operations), run: integer(line.run),
+    id: integer(line.id),
+    device: integer(line.device),
+    name: text(line.name) || `kernel ${integer(line.id)}`,
+    source: text(line.source),
+    disassembly: text(line.disassembly),
+    schedule: text(line.schedule),
+    why: text(line.why),
+    global: numbers(line.global),
+    local: numbers(line.local),
+    flops: number(line.flops),
+    bytes: number(line.bytes),
+    predicted: number(line.predicted_ns),
+    compile: number(line.compile_ns),
+    fromCache: line.from_cache === true,
+    operations: integers(line.operations),
+    run: integer(line.run),
     candidates: objects(line.candidates).map((candidate) => ({
-      schedule: text(candidate.schedule), predicted: number(candidate.predicted_ns),
-      measured: number(candidate.measured_ns), chosen: candidate.chosen === true,
+      schedule: text(candidate.schedule),
+      predicted: number(candidate.predicted_ns),
+      measured: number(candidate.measured_ns),
+      chosen: candidate.chosen === true,
     })),
   };
 }
 
+/// A number of bytes.
+function size(value) {
+  return Math.min(Math.max(0, number(value)), 2 ** 50);
+}
+
 function bufferOf(line) {
   return {
-    kind: text(line.kind), bytes: Math.max(0, number(line.bytes)), dtype: text(line.dtype),
-    device: integer(line.device), storage: integer(line.storage),
-    offset: Math.max(0, number(line.offset)), first: integer(line.first_step, -1),
-    last: integer(line.last_step, -1), node: integer(line.node, -1),
+    kind: text(line.kind),
+    bytes: size(line.bytes),
+    dtype: text(line.dtype),
+    device: integer(line.device),
+    storage: integer(line.storage),
+    offset: size(line.offset),
+    first: integer(line.first_step, -1),
+    last: integer(line.last_step, -1),
+    node: integer(line.node, -1),
   };
 }
 
 const PLAIN = {
   device: (line) => ({
-    id: integer(line.id), name: text(line.name), arch: text(line.arch), clock: text(line.clock),
-    hardware: text(line.hardware), clockError: number(line.clock_error_ns),
+    id: integer(line.id),
+    name: text(line.name),
+    arch: text(line.arch),
+    clock: text(line.clock),
+    hardware: text(line.hardware),
+    clockError: number(line.clock_error_ns),
     memory: number(line.memory_bytes),
   }),
   machine: (line) => ({
-    id: integer(line.device), peakGflops: Math.max(0, number(line.peak_gflops)),
-    peakGbps: Math.max(0, number(line.peak_gbps)), launch: Math.max(0, number(line.launch_ns)),
+    id: integer(line.device),
+    peakGflops: Math.max(0, number(line.peak_gflops)),
+    peakGbps: Math.max(0, number(line.peak_gbps)),
+    launch: Math.max(0, number(line.launch_ns)),
   }),
   track: (line) => ({
-    id: integer(line.id), kind: text(line.kind), device: integer(line.device), name: text(line.name),
+    id: integer(line.id),
+    kind: text(line.kind),
+    device: integer(line.device),
+    name: text(line.name),
   }),
   operation: (line) => ({
-    id: integer(line.id), name: text(line.name), file: text(line.file), line: integer(line.line),
-    function: text(line.function), stack: texts(line.stack),
+    id: integer(line.id),
+    name: text(line.name),
+    file: text(line.file),
+    line: integer(line.line),
+    function: text(line.function),
+    stack: texts(line.stack),
   }),
   kernel: kernelOf,
   rule: (line) => ({
-    id: integer(line.id), name: text(line.name), file: text(line.file), line: integer(line.line),
-    before: text(line.before), after: text(line.after), condition: text(line.condition),
+    id: integer(line.id),
+    name: text(line.name),
+    file: text(line.file),
+    line: integer(line.line),
+    before: text(line.before),
+    after: text(line.after),
+    condition: text(line.condition),
   }),
   name: (line) => ({ id: integer(line.id), text: text(line.text) }),
 };
 
 const PLURAL = {
-  device: 'devices', machine: 'machines', track: 'tracks', operation: 'operations', kernel: 'kernels', rule: 'rules',
+  device: 'devices',
+  machine: 'machines',
+  track: 'tracks',
+  operation: 'operations',
+  kernel: 'kernels',
+  rule: 'rules',
   name: 'names',
 };
 
@@ -99,6 +154,15 @@ export class TraceRecords {
       this.problem(`Line ${this.lines} is not a JSON object and was left out.`);
       return;
     }
+    try {
+      this.readObject(line);
+    } catch (error) {
+      if (error instanceof UnreadableTrace) throw error;
+      this.problem(`Line ${this.lines} cannot be understood and was left out.`);
+    }
+  }
+
+  readObject(line) {
     if (line.t === 'trace') this.readHeader(line);
     else if (line.t === 'events') this.readEvents(line);
     else if (line.t === 'plan') this.readPlan(line);
@@ -112,18 +176,32 @@ export class TraceRecords {
 
   readHeader(line) {
     if (line.version !== VERSION) {
-      throw new UnreadableTrace(`This trace has format version ${text(line.version) || 'unknown'}; ` +
-        `this page reads version ${VERSION}. Use the plugrad view of the version that wrote the trace.`);
+      throw new UnreadableTrace(
+        `This trace has format version ${text(line.version) || 'unknown'}; ` +
+          `this page reads version ${VERSION}. Use the plugrad that wrote the trace.`,
+      );
     }
     this.header = {
-      program: text(line.program), pid: integer(line.pid), startUnix: number(line.start_unix_ns),
-      rules: line.rules === true, threads: integer(line.threads), cpu: text(line.cpu),
+      program: text(line.program),
+      pid: integer(line.pid),
+      startUnix: number(line.start_unix_ns),
+      rules: line.rules === true,
+      threads: integer(line.threads),
+      cpu: text(line.cpu),
     };
   }
 
   readEnd(line) {
     this.end = {};
-    for (const key of ['launches', 'copies', 'copied_bytes', 'waits', 'rewrites', 'dropped', 'time_ns']) {
+    for (const key of [
+      'launches',
+      'copies',
+      'copied_bytes',
+      'waits',
+      'rewrites',
+      'dropped',
+      'time_ns',
+    ]) {
       this.end[key] = number(line[key]);
     }
   }
@@ -144,21 +222,32 @@ export class TraceRecords {
 
   readPlan(line) {
     const builder = new GraphBuilder(this.strings);
-    const shape = [], operation = [], step = [];
+    const shape = [],
+      operation = [],
+      step = [];
     for (const node of objects(line.nodes)) {
       builder.add(node.id, node.op, node.dtype, node.arg, node.sources);
-      shape.push(this.strings.number(array(node.shape).length ? `(${node.shape.join(', ')})` : '()'));
+      shape.push(
+        this.strings.number(
+          array(node.shape).length ? `(${node.shape.map(text).join(', ')})` : '()',
+        ),
+      );
       operation.push(integer(node.operation));
       step.push(integer(node.step, -1));
     }
     this.plans.push({
-      id: integer(line.id), run: integer(line.run),
+      id: integer(line.id),
+      run: integer(line.run),
       graph: {
-        ...builder.finish(), shape: Int32Array.from(shape), operation: Int32Array.from(operation),
+        ...builder.finish(),
+        shape: Int32Array.from(shape),
+        operation: Int32Array.from(operation),
         step: Int32Array.from(step),
       },
       steps: objects(line.steps).map((item) => ({
-        kind: text(item.kind), kernel: integer(item.kernel), buffers: integers(item.buffers),
+        kind: text(item.kind),
+        kernel: integer(item.kernel),
+        buffers: integers(item.buffers),
       })),
       buffers: objects(line.buffers).map(bufferOf),
     });
@@ -175,9 +264,16 @@ export class TraceRecords {
       for (let i = 0; i < 3; ++i) flat[at * 3 + i] = integer(item[i]);
     });
     this.stages.push({
-      id: integer(line.id), pipeline: text(line.pipeline), name: text(line.name),
-      meaning: text(line.meaning), run: integer(line.run), text: text(line.text), graph: builder.finish(), before: integers(line.before),
-      after: integers(line.after), rewrites: flat,
+      id: integer(line.id),
+      pipeline: text(line.pipeline),
+      name: text(line.name),
+      meaning: text(line.meaning),
+      run: integer(line.run),
+      text: text(line.text),
+      graph: builder.finish(),
+      before: integers(line.before),
+      after: integers(line.after),
+      rewrites: flat,
     });
   }
 
@@ -189,9 +285,20 @@ export class TraceRecords {
     const events = {};
     for (const [kind, table] of Object.entries(this.tables)) events[kind] = table.finish();
     return {
-      header: this.header ?? { program: '', pid: 0, startUnix: 0, rules: false, threads: 0, cpu: '' },
-      end: this.end, ...this.defined, plans: this.plans, stages: this.stages,
-      strings: this.strings.list, events,
+      header: this.header ?? {
+        program: '',
+        pid: 0,
+        startUnix: 0,
+        rules: false,
+        threads: 0,
+        cpu: '',
+      },
+      end: this.end,
+      ...this.defined,
+      plans: this.plans,
+      stages: this.stages,
+      strings: this.strings.list,
+      events,
     };
   }
 }

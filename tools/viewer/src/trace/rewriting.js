@@ -1,8 +1,8 @@
 // Reconstructs the graph of a stage after its first k rewrites.
 //
 // A rewrite replaces `from` by `to` wherever `from` is used, except below `to` itself: a rule may
-// wrap a node, x -> cast(x). The graph after k rewrites is what is reachable from the roots when each
-// node stands for its replacement.
+// wrap a node, x -> cast(x). The graph after k rewrites is what is reachable from the roots when
+// each node stands for its replacement.
 import { rowsById } from './graphs.js';
 
 export class Rewriting {
@@ -10,6 +10,7 @@ export class Rewriting {
     this.stage = stage;
     this.rows = rowsById(stage.graph);
     this.count = stage.rewrites.length / 3;
+    this.sourceRows = stage.graph.sources.map((id) => this.rows.get(id) ?? -1);
     this.byFrom = new Map();
     for (let i = 0; i < this.count; ++i) {
       const from = stage.rewrites[i * 3 + 1];
@@ -29,7 +30,8 @@ export class Rewriting {
   /// What stands for the node after the first k rewrites. Rewrites of the replacement happen later;
   /// a replacement that was itself rewritten before is replaced in the same way.
   resolve(id, k) {
-    let time = -1, current = id;
+    let time = -1,
+      current = id;
     const seen = new Set([id]);
     for (;;) {
       const list = this.byFrom.get(current);
@@ -46,44 +48,50 @@ export class Rewriting {
 
   /// The graph after k rewrites: roots, and for each reachable row its sources, as rows.
   after(k) {
-    const { graph } = this.stage, sources = new Map(), active = new Set();
-    const memo = new Map();
-    const standsFor = (id) => {
-      if (!memo.has(id)) memo.set(id, this.resolve(id, k));
-      return memo.get(id);
+    const { graph } = this.stage,
+      { sourceRows } = this;
+    const memo = new Int32Array(graph.count).fill(-1),
+      active = new Uint8Array(graph.count);
+    /// Below a node that is being visited, a node that it stands for stands for itself.
+    const rowOf = (row) => {
+      if (memo[row] < 0) memo[row] = this.rows.get(this.resolve(graph.ids[row], k)) ?? row;
+      return active[memo[row]] ? row : memo[row];
     };
-    /// Below a node that is being visited, a node that stands for it stands for itself.
-    const rowOf = (id) => {
-      const row = this.rows.get(standsFor(id));
-      if (row === undefined || active.has(row)) return this.rows.get(id);
-      return row;
-    };
-    const roots = [...new Set(this.stage.before.map(rowOf).filter((row) => row !== undefined))];
-    for (const root of roots) this.visit(root, graph, sources, active, rowOf);
+    const sources = new Map();
+    const ids = this.stage.before.map((id) => this.rows.get(id));
+    const roots = [...new Set(ids.filter((row) => row !== undefined).map(rowOf))];
+    for (const root of roots) this.visit(root, { sourceRows, sources, active, rowOf });
     return { roots, sources };
   }
 
   /// Depth first, without recursion.
-  visit(root, graph, sources, active, rowOf) {
+  visit(root, { sourceRows, sources, active, rowOf }) {
     if (sources.has(root)) return;
-    const open = [{ row: root, next: graph.sourceStart[root], found: [] }];
-    sources.set(root, open[0].found);
-    active.add(root);
-    while (open.length) {
-      const top = open.at(-1);
-      if (top.next === graph.sourceStart[top.row + 1]) {
-        active.delete(top.row);
-        open.pop();
+    const { sourceStart } = this.stage.graph,
+      rows = [root],
+      next = [sourceStart[root]],
+      lists = [[]];
+    sources.set(root, lists[0]);
+    active[root] = 1;
+    while (rows.length) {
+      const top = rows.length - 1;
+      if (next[top] === sourceStart[rows[top] + 1]) {
+        active[rows.pop()] = 0;
+        next.pop();
+        lists.pop();
         continue;
       }
-      const row = rowOf(graph.sources[top.next++]);
-      if (row === undefined || active.has(row)) continue;
-      top.found.push(row);
+      const source = sourceRows[next[top]++];
+      const row = source < 0 ? -1 : rowOf(source);
+      if (row < 0 || active[row]) continue;
+      lists[top].push(row);
       if (sources.has(row)) continue;
-      const made = { row, next: graph.sourceStart[row], found: [] };
-      sources.set(row, made.found);
-      active.add(row);
-      open.push(made);
+      const list = [];
+      sources.set(row, list);
+      active[row] = 1;
+      rows.push(row);
+      next.push(sourceStart[row]);
+      lists.push(list);
     }
   }
 }
@@ -91,10 +99,15 @@ export class Rewriting {
 /// Both graphs in one: rows, edges from source to user, and for each row whether the rewrite
 /// removed it ("bad"), added it ("good") or kept it (null).
 export function difference(before, after) {
-  const rows = [...new Set([...after.sources.keys(), ...before.sources.keys()])].sort((a, b) => a - b);
+  const rows = [...new Set([...after.sources.keys(), ...before.sources.keys()])].sort(
+    (a, b) => a - b,
+  );
   const index = new Map(rows.map((row, i) => [row, i]));
-  const from = [], to = [], change = rows.map((row) =>
-    (!after.sources.has(row) ? 'bad' : !before.sources.has(row) ? 'good' : null));
+  const from = [],
+    to = [],
+    change = rows.map((row) =>
+      !after.sources.has(row) ? 'bad' : !before.sources.has(row) ? 'good' : null,
+    );
   for (const row of rows) {
     for (const source of after.sources.get(row) ?? before.sources.get(row)) {
       from.push(index.get(source));
@@ -104,19 +117,22 @@ export function difference(before, after) {
   return { rows, index, from: Int32Array.from(from), to: Int32Array.from(to), change };
 }
 
-const FEW = 8;  // users of a node through which the surroundings grow; a constant has thousands
+const FEW = 8; // users of a node through which the surroundings grow; a constant has thousands
 
 /// The surroundings of the given nodes along the edges: at most `most` nodes.
 export function around(graph, starts, most) {
   const { rows, from, to, change } = graph;
-  const sources = rows.map(() => []), users = rows.map(() => []);
+  const sources = rows.map(() => []),
+    users = rows.map(() => []);
   for (let e = 0; e < from.length; ++e) {
     users[from[e]].push(to[e]);
     sources[to[e]].push(from[e]);
   }
-  const kept = [...new Set(starts)], seen = new Set(kept);
+  const kept = [...new Set(starts)],
+    seen = new Set(kept);
   for (let at = 0; at < kept.length && kept.length < most; ++at) {
-    const near = users[kept[at]].length > FEW && at >= starts.length ? [] : users[kept[at]].slice(0, FEW);
+    const near =
+      users[kept[at]].length > FEW && at >= starts.length ? [] : users[kept[at]].slice(0, FEW);
     for (const other of [...sources[kept[at]], ...near]) {
       if (!seen.has(other) && kept.length < most) {
         seen.add(other);
@@ -125,7 +141,9 @@ export function around(graph, starts, most) {
     }
   }
   kept.sort((a, b) => a - b);
-  const renamed = new Map(kept.map((old, i) => [old, i])), newFrom = [], newTo = [];
+  const renamed = new Map(kept.map((old, i) => [old, i])),
+    newFrom = [],
+    newTo = [];
   for (let e = 0; e < from.length; ++e) {
     if (renamed.has(from[e]) && renamed.has(to[e])) {
       newFrom.push(renamed.get(from[e]));
@@ -133,7 +151,10 @@ export function around(graph, starts, most) {
     }
   }
   return {
-    rows: kept.map((i) => rows[i]), index: new Map(kept.map((i, at) => [rows[i], at])),
-    from: Int32Array.from(newFrom), to: Int32Array.from(newTo), change: kept.map((i) => change[i]),
+    rows: kept.map((i) => rows[i]),
+    index: new Map(kept.map((i, at) => [rows[i], at])),
+    from: Int32Array.from(newFrom),
+    to: Int32Array.from(newTo),
+    change: kept.map((i) => change[i]),
   };
 }

@@ -4,12 +4,15 @@
 /// (GFLOP/s that the device allows at this intensity), share of the bound, and the bound's name.
 export function rates(kernel, device) {
   const time = kernel.launches > 0 ? kernel.total / kernel.launches : 0;
-  const gflops = time > 0 ? kernel.flops / time : 0, gbps = time > 0 ? kernel.bytes / time : 0;
+  const gflops = time > 0 ? kernel.flops / time : 0,
+    gbps = time > 0 ? kernel.bytes / time : 0;
   const intensity = kernel.bytes > 0 ? kernel.flops / kernel.bytes : 0;
   const compute = device?.peakGflops > 0 ? gflops / device.peakGflops : 0;
   const memory = device?.peakGbps > 0 ? gbps / device.peakGbps : 0;
-  const roof = device?.peakGflops > 0 && device?.peakGbps > 0
-    ? Math.min(device.peakGflops, intensity * device.peakGbps) : 0;
+  const roof =
+    device?.peakGflops > 0 && device?.peakGbps > 0
+      ? Math.min(device.peakGflops, intensity * device.peakGbps)
+      : 0;
   const share = Math.max(compute, memory);
   let bound = '';
   if (share > 0) bound = compute > memory ? 'compute' : 'memory';

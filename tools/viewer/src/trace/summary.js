@@ -3,8 +3,21 @@
 import { length, makeLanes, orderByStart, overlap, referenceOf, union } from './lanes.js';
 
 const EMPTY_KERNEL = {
-  device: -1, run: 0, source: '', disassembly: '', schedule: '', why: '', global: [], local: [], flops: 0,
-  bytes: 0, predicted: 0, compile: 0, fromCache: false, operations: [], candidates: [],
+  device: -1,
+  run: 0,
+  source: '',
+  disassembly: '',
+  schedule: '',
+  why: '',
+  global: [],
+  local: [],
+  flops: 0,
+  bytes: 0,
+  predicted: 0,
+  compile: 0,
+  fromCache: false,
+  operations: [],
+  candidates: [],
 };
 
 /// Tracks in the order of the trace, then those that only events name.
@@ -16,7 +29,10 @@ function allTracks(trace) {
       if (tracks.has(ids[i])) continue;
       const isThread = kind === 'wait' || kind === 'span';
       tracks.set(ids[i], {
-        id: ids[i], kind: isThread ? 'thread' : 'queue', device: 0, name: `track ${ids[i]}`,
+        id: ids[i],
+        kind: isThread ? 'thread' : 'queue',
+        device: 0,
+        name: `track ${ids[i]}`,
       });
     }
   }
@@ -38,13 +54,16 @@ function addLanes(trace) {
   const rows = new Map(tracks.map((track, row) => [track.id, row]));
   const counts = countByTrack(trace, rows, tracks.length);
   const parts = tracks.map((_, row) => ({
-    at: 0, start: new Float64Array(counts[row]), end: new Float64Array(counts[row]),
+    at: 0,
+    start: new Float64Array(counts[row]),
+    end: new Float64Array(counts[row]),
     reference: new Uint32Array(counts[row]),
   }));
   ['launch', 'copy', 'wait', 'span'].forEach((kind, number) => {
     const { track, start, duration } = trace.events[kind];
     for (let i = 0; i < track.length; ++i) {
-      const part = parts[rows.get(track[i])], at = part.at++;
+      const part = parts[rows.get(track[i])],
+        at = part.at++;
       part.start[at] = start[i];
       part.end[at] = start[i] + duration[i];
       part.reference[at] = referenceOf(number, i);
@@ -58,7 +77,8 @@ function addLanes(trace) {
 
 /// First and last time of any event.
 function addSpan(trace) {
-  let first = Infinity, last = -Infinity;
+  let first = Infinity,
+    last = -Infinity;
   for (const table of Object.values(trace.events)) {
     for (let i = 0; i < table.count; ++i) {
       const end = table.start[i] + (table.duration ? table.duration[i] : 0);
@@ -90,15 +110,19 @@ function addKernels(trace) {
     Object.assign(item, { launches: 0, total: 0, shortest: Infinity, longest: 0, delay: 0 });
   }
   for (let i = 0; i < count; ++i) {
-    const item = kernels[rowOfLaunch[i]], time = duration[i];
+    const item = kernels[rowOfLaunch[i]],
+      time = duration[i];
     ++item.launches;
     item.total += time;
     item.delay += submit[i];
     if (time < item.shortest) item.shortest = time;
     if (time > item.longest) item.longest = time;
   }
-  const begin = new Int32Array(kernels.length + 1), list = new Int32Array(count);
-  kernels.forEach((item, row) => { begin[row + 1] = begin[row] + item.launches; });
+  const begin = new Int32Array(kernels.length + 1),
+    list = new Int32Array(count);
+  kernels.forEach((item, row) => {
+    begin[row + 1] = begin[row] + item.launches;
+  });
   const next = begin.slice();
   for (let i = 0; i < count; ++i) list[next[rowOfLaunch[i]]++] = i;
   Object.assign(trace, { kernels, kernelRows: rows, rowOfLaunch, launchesOf: { begin, list } });
@@ -114,19 +138,25 @@ function addMemory(trace) {
   }
   trace.memory = [...byDevice].map(([device, events]) => {
     const pick = (name) => Float64Array.from(events, (i) => table[name][i]);
-    const start = pick('start'), order = orderByStart(start, start);
+    const start = pick('start'),
+      order = orderByStart(start, start);
     const sorted = (values) => Float64Array.from(order, (i) => values[i]);
     const used = sorted(pick('used'));
     return {
-      device, start: sorted(start), used, cached: sorted(pick('cached')),
-      change: sorted(pick('change')), buffer: sorted(pick('buffer')),
+      device,
+      start: sorted(start),
+      used,
+      cached: sorted(pick('cached')),
+      change: sorted(pick('change')),
+      buffer: sorted(pick('buffer')),
       peak: used.reduce((most, value) => Math.max(most, value), 0),
     };
   });
 }
 
 function intervals(table, tracks) {
-  const start = [], end = [];
+  const start = [],
+    end = [];
   for (let i = 0; i < table.count; ++i) {
     if (!tracks.has(table.track[i])) continue;
     start.push(table.start[i]);
@@ -140,13 +170,20 @@ function addUse(trace) {
   const { copy } = trace.events;
   const ids = new Set(trace.tracks.filter((track) => track.kind !== 'thread').map((t) => t.device));
   trace.use = [...ids].map((device) => {
-    const tracks = new Set(trace.tracks.filter((t) => t.kind !== 'thread' && t.device === device)
-      .map((track) => track.id));
-    const kernels = intervals(trace.events.launch, tracks), copies = intervals(copy, tracks);
+    const tracks = new Set(
+      trace.tracks
+        .filter((t) => t.kind !== 'thread' && t.device === device)
+        .map((track) => track.id),
+    );
+    const kernels = intervals(trace.events.launch, tracks),
+      copies = intervals(copy, tracks);
     let bytes = 0;
     for (let i = 0; i < copy.count; ++i) if (tracks.has(copy.track[i])) bytes += copy.bytes[i];
     return {
-      device, kernelTime: length(kernels), copyTime: length(copies), copyBytes: bytes,
+      device,
+      kernelTime: length(kernels),
+      copyTime: length(copies),
+      copyBytes: bytes,
       bothTime: overlap(kernels, copies),
     };
   });

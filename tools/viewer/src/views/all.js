@@ -7,4 +7,12 @@ import { rewritesView } from './rewrites.js';
 import { schedulesView } from './schedules.js';
 import { timelineView } from './timeline.js';
 
-export const VIEWS = [timelineView, kernelsView, rewritesView, graphView, memoryView, schedulesView, compareView];
+export const VIEWS = [
+  timelineView,
+  kernelsView,
+  rewritesView,
+  graphView,
+  memoryView,
+  schedulesView,
+  compareView,
+];

@@ -1,4 +1,5 @@
-// (c) The rewriting: each stage of both pipelines as a graph, step by step, with the rule that fired.
+// (c) The rewriting: each stage of both pipelines as a graph, step by step, with the rule that
+// fired.
 import { colourOf } from '../colour.js';
 import { button, code, facts, fill, h, link } from '../dom.js';
 import { count, place, plural } from '../format.js';
@@ -7,7 +8,8 @@ import { integerOf } from '../state.js';
 import { around, difference, Rewriting } from '../trace/rewriting.js';
 import { SortedTable } from './table.js';
 
-const WHOLE = 300, AROUND = 120;  // nodes: shown whole at first; shown around a change
+const WHOLE = 300,
+  AROUND = 120; // nodes: shown whole at first; shown around a change
 
 class Rewrites {
   constructor(element, context) {
@@ -16,60 +18,115 @@ class Rewrites {
     this.stage = null;
     this.opened = new WeakMap();
     if (this.trace.stages.length === 0) {
-      emptyGraph(element, 'The trace has no rewrites. Record them with PLUGRAD_TRACE_RULES=1 beside PLUGRAD_TRACE=file.');
+      emptyGraph(
+        element,
+        'The trace has no rewrites. PLUGRAD_TRACE_RULES=1 beside PLUGRAD_TRACE=file records them.',
+      );
     } else this.build(element);
   }
 
   build(element) {
     this.runs = this.listRuns();
-    this.runSelect = h('select', { 'aria-label': 'Compilation', onchange: () => this.openRun(this.runSelect.selectedIndex) },
-      this.runs.slice(0, 2000).map((run) => h('option', {}, run.title)));
+    this.runSelect = h(
+      'select',
+      { 'aria-label': 'Compilation', onchange: () => this.openRun(this.runSelect.selectedIndex) },
+      this.runs.slice(0, 2000).map((run) => h('option', {}, run.title)),
+    );
     this.stageList = h('ol', { class: 'stages' });
-    this.slider = h('input', { type: 'range', min: 0, max: 0, value: 0, step: 1, 'aria-label': 'Rewrites done',
-      oninput: () => this.go(Number(this.slider.value)) });
+    this.slider = h('input', {
+      type: 'range',
+      min: 0,
+      max: 0,
+      value: 0,
+      step: 1,
+      'aria-label': 'Rewrites done',
+      oninput: () => this.go(Number(this.slider.value)),
+    });
     this.position = h('output', { class: 'muted' });
     this.rebuilt = h('input', { type: 'checkbox', onchange: () => this.changeSteps() });
-    this.extent = h('select', { 'aria-label': 'Extent', onchange: () => this.drawGraph() },
-      ['Around the change', 'Whole graph'].map((text) => h('option', {}, text)));
+    this.extent = h(
+      'select',
+      { 'aria-label': 'Extent', onchange: () => this.drawGraph() },
+      ['Around the change', 'Whole graph'].map((text) => h('option', {}, text)),
+    );
     this.canvas = new GraphCanvas({
       label: 'Graph of the stage; the left and right arrow keys go through the rewrites.',
       choose: (node) => this.chooseNode(node),
     });
     this.canvas.onArrow = (key) => key === 'ArrowLeft' || key === 'ArrowRight';
-    this.detail = h('aside', { class: 'detail', 'aria-label': 'The rewrite', 'aria-live': 'polite' });
+    this.detail = h('aside', {
+      class: 'detail',
+      'aria-label': 'The rewrite',
+      'aria-live': 'polite',
+    });
     this.nodeText = h('div', { class: 'node-text' });
     this.rules = this.makeTable();
-    fill(element,
-      h('div', { class: 'tools' }, this.runSelect, h('span', { class: 'grow' }), this.extent, graphButtons(this.canvas, button)),
+    fill(
+      element,
+      h(
+        'div',
+        { class: 'tools' },
+        this.runSelect,
+        h('span', { class: 'grow' }),
+        this.extent,
+        graphButtons(this.canvas, button),
+      ),
       this.stageList,
-      h('div', { class: 'tools' },
+      h(
+        'div',
+        { class: 'tools' },
         button('Start', () => this.go(0)),
-        button('Back', () => this.go(this.at - 1)), button('Forward', () => this.go(this.at + 1)),
-        this.slider, this.position, h('label', {}, this.rebuilt, ' also rebuilt nodes')),
-      h('div', { class: 'columns' }, h('div', { class: 'wide' }, this.canvas.element, this.nodeText), this.detail),
-      h('h3', {}, 'Rules of this stage'), this.rules.element);
+        button('Back', () => this.go(this.at - 1)),
+        button('Forward', () => this.go(this.at + 1)),
+        this.slider,
+        this.position,
+        h('label', {}, this.rebuilt, ' also rebuilt nodes'),
+      ),
+      h(
+        'div',
+        { class: 'columns' },
+        h('div', { class: 'wide' }, this.canvas.element, this.nodeText),
+        this.detail,
+      ),
+      h('h3', {}, 'Rules of this stage'),
+      this.rules.element,
+    );
   }
 
   listRuns() {
-    const runs = new Map(), names = new Map();
+    const runs = new Map(),
+      names = new Map();
     for (const plan of this.trace.plans) names.set(plan.run, `plan ${plan.id}`);
     for (const kernel of this.trace.kernels) names.set(kernel.run, kernel.name);
+    const nameOf = (run) => (run !== 0 && names.get(run)) || `run ${run}`;
     for (const stage of this.trace.stages) {
       if (!runs.has(stage.run)) runs.set(stage.run, []);
       runs.get(stage.run).push(stage);
     }
     return [...runs.values()].map((stages) => ({
       stages,
-      title: `${stages[0].pipeline}: ${(stages[0].run !== 0 && names.get(stages[0].run)) || `run ${stages[0].run}`}, ` +
-        plural(stages.reduce((sum, stage) => sum + stage.rewrites.length / 3, 0), 'rewrite'),
+      title:
+        `${stages[0].pipeline}: ${nameOf(stages[0].run)}, ` +
+        plural(
+          stages.reduce((sum, stage) => sum + stage.rewrites.length / 3, 0),
+          'rewrite',
+        ),
     }));
   }
 
   makeTable() {
     return new SortedTable({
-      label: 'Rules of this stage', word: 'rule', sort: 1, columns: [
-        { title: 'Rule', text: true, value: (r) => r.name,
-          cell: (r) => button(r.name, () => this.nextOf(r.id), { 'aria-label': `Next use of ${r.name}` }) },
+      label: 'Rules of this stage',
+      word: 'rule',
+      sort: 1,
+      columns: [
+        {
+          title: 'Rule',
+          text: true,
+          value: (r) => r.name,
+          cell: (r) =>
+            button(r.name, () => this.nextOf(r.id), { 'aria-label': `Next use of ${r.name}` }),
+        },
         { title: 'Uses', value: (r) => r.uses, cell: (r) => count(r.uses) },
         { title: 'File', text: true, value: (r) => r.place },
         { title: 'Before', text: true, value: (r) => r.before },
@@ -90,31 +147,70 @@ class Rewrites {
     this.rewriting = this.opened.get(stage);
     this.run = this.runs.findIndex((run) => run.stages.includes(stage));
     this.runSelect.selectedIndex = this.run;
-    fill(this.stageList, this.runs[this.run].stages.map((item) => h('li', {},
-      link(`${item.name} (${count(item.rewrites.length / 3)})`, this.context.href('rewrites', { stage: item.id }),
-        { 'aria-current': item === stage ? 'true' : null, title: item.meaning }))));
+    fill(
+      this.stageList,
+      this.runs[this.run].stages.map((item) =>
+        h(
+          'li',
+          {},
+          link(
+            `${item.name} (${count(item.rewrites.length / 3)})`,
+            this.context.href('rewrites', { stage: item.id }),
+            { 'aria-current': item === stage ? 'true' : null, title: item.meaning },
+          ),
+        ),
+      ),
+    );
     const uses = new Map();
     for (const index of this.rewriting.fired) {
       const { rule } = this.rewriting.rewrite(index);
       uses.set(rule, (uses.get(rule) ?? 0) + 1);
     }
-    this.rules.setRows([...uses].map(([id, number]) => {
-      const rule = this.ruleOf(id);
-      return { id, uses: number, name: rule.name, place: place(rule.file, rule.line), before: rule.before, after: rule.after };
-    }));
+    this.rules.setRows(
+      [...uses].map(([id, number]) => {
+        const rule = this.ruleOf(id);
+        return {
+          id,
+          uses: number,
+          name: rule.name,
+          place: place(rule.file, rule.line),
+          before: rule.before,
+          after: rule.after,
+        };
+      }),
+    );
     this.extent.selectedIndex = stage.graph.count <= WHOLE ? 1 : 0;
     this.changeSteps();
   }
 
   ruleOf(id) {
-    if (id === 0) return { name: 'rebuilt with new sources', file: '', line: 0, before: '', after: '', condition: '' };
-    return this.trace.rules.get(id) ?? { name: `rule ${id}`, file: '', line: 0, before: '', after: '', condition: '' };
+    if (id === 0)
+      return {
+        name: 'rebuilt with new sources',
+        file: '',
+        line: 0,
+        before: '',
+        after: '',
+        condition: '',
+      };
+    return (
+      this.trace.rules.get(id) ?? {
+        name: `rule ${id}`,
+        file: '',
+        line: 0,
+        before: '',
+        after: '',
+        condition: '',
+      }
+    );
   }
 
   /// The positions to step through: after each rule, or after each rewrite.
   changeSteps() {
     const { rewriting } = this;
-    this.steps = this.rebuilt.checked ? Array.from({ length: rewriting.count }, (_, i) => i) : rewriting.fired;
+    this.steps = this.rebuilt.checked
+      ? Array.from({ length: rewriting.count }, (_, i) => i)
+      : rewriting.fired;
     this.slider.max = this.steps.length;
     this.at = -1;
     this.go(0);
@@ -140,11 +236,14 @@ class Rewrites {
   }
 
   nodeName(id, depth = 0) {
-    const { graph } = this.stage, row = this.rewriting.rows.get(id), text = (column) => this.trace.strings[graph[column][row]];
+    const { graph } = this.stage,
+      row = this.rewriting.rows.get(id),
+      text = (column) => this.trace.strings[graph[column][row]];
     if (row === undefined) return `%${id}`;
     const own = [text('op'), text('dtype') && `.${text('dtype')}`].filter(Boolean).join('');
     const parts = text('arg') ? [text('arg')] : [];
-    const begin = graph.sourceStart[row], end = graph.sourceStart[row + 1];
+    const begin = graph.sourceStart[row],
+      end = graph.sourceStart[row + 1];
     for (let e = begin; e < Math.min(end, begin + 6); ++e) {
       parts.push(depth > 0 ? this.nodeName(graph.sources[e], depth - 1) : `%${graph.sources[e]}`);
     }
@@ -156,40 +255,80 @@ class Rewrites {
     const { stage } = this;
     const links = h('p', { class: 'links' }, this.kernelLinks());
     if (this.at === 0) {
-      fill(this.detail, h('h3', {}, stage.name), h('p', {}, stage.meaning), links,
-        h('p', { class: 'muted' }, this.steps.length > 0 ? 'Before the first rewrite. → goes forward.' : 'This stage rewrote nothing.'));
+      fill(
+        this.detail,
+        h('h3', {}, stage.name),
+        h('p', {}, stage.meaning),
+        links,
+        h(
+          'p',
+          { class: 'muted' },
+          this.steps.length > 0
+            ? 'Before the first rewrite. → goes forward.'
+            : 'This stage rewrote nothing.',
+        ),
+      );
       return;
     }
-    const { rule, from, to } = this.rewriting.rewrite(this.steps[this.at - 1]), known = this.ruleOf(rule);
-    fill(this.detail,
+    const { rule, from, to } = this.rewriting.rewrite(this.steps[this.at - 1]),
+      known = this.ruleOf(rule);
+    fill(
+      this.detail,
       h('h3', { class: 'name' }, known.name),
-      facts([['file', place(known.file, known.line)], ['if', known.condition], ['stage', stage.name]]),
+      facts([
+        ['file', place(known.file, known.line)],
+        ['if', known.condition],
+        ['stage', stage.name],
+      ]),
       (known.before || known.after) && [
-        h('h4', {}, 'Pattern'), code(`${known.before}\n→ ${known.after || 'a function gives the result'}`, 'Pattern of the rule')],
-      h('h4', {}, h('span', { class: 'slower' }, 'Before'), ` %${from}`), code(this.nodeName(from, 2), 'Before'),
-      h('h4', {}, h('span', { class: 'faster' }, 'After'), ` %${to}`), code(this.nodeName(to, 2), 'After'), links);
+        h('h4', {}, 'Pattern'),
+        code(
+          `${known.before}\n→ ${known.after || 'a function gives the result'}`,
+          'Pattern of the rule',
+        ),
+      ],
+      h('h4', {}, h('span', { class: 'slower' }, 'Before'), ` %${from}`),
+      code(this.nodeName(from, 2), 'Before'),
+      h('h4', {}, h('span', { class: 'faster' }, 'After'), ` %${to}`),
+      code(this.nodeName(to, 2), 'After'),
+      links,
+    );
   }
 
   kernelLinks() {
-    const { href } = this.context, { run } = this.stage;
+    const { href } = this.context,
+      { run } = this.stage;
     const kernel = run !== 0 && this.trace.kernels.find((item) => item.run === run);
     const plan = run !== 0 && this.trace.plans.find((item) => item.run === run);
-    return [kernel && link(`Kernel ${kernel.name}`, href('kernels', { kernel: kernel.id })),
-      plan && link('Tensor graph', href('graph', { plan: plan.id }))];
+    return [
+      kernel && link(`Kernel ${kernel.name}`, href('kernels', { kernel: kernel.id })),
+      plan && link('Tensor graph', href('graph', { plan: plan.id })),
+    ];
   }
 
   /// The graph at this position; what the last rewrite removed and added is marked.
   drawGraph() {
-    const { rewriting } = this, done = this.at === 0 ? 0 : this.steps[this.at - 1] + 1;
-    const after = rewriting.after(done), before = done > 0 ? rewriting.after(done - 1) : after;
-    let shown = difference(before, after), focus = null;
+    const { rewriting } = this,
+      done = this.at === 0 ? 0 : this.steps[this.at - 1] + 1;
+    const after = rewriting.after(done),
+      before = done > 0 ? rewriting.after(done - 1) : after;
+    let shown = difference(before, after),
+      focus = null;
     if (done > 0) {
       const { from, to } = rewriting.rewrite(done - 1);
-      const rows = [to, from].map((id) => shown.index.get(rewriting.rows.get(id))).filter((i) => i !== undefined);
-      if (this.extent.selectedIndex === 0) shown = around(shown, rows.length ? rows : [shown.rows.length - 1], AROUND);
+      const rows = [to, from]
+        .map((id) => shown.index.get(rewriting.rows.get(id)))
+        .filter((i) => i !== undefined);
+      if (this.extent.selectedIndex === 0)
+        shown = around(shown, rows.length ? rows : [shown.rows.length - 1], AROUND);
       shown.ends = { from: rewriting.rows.get(from), to: rewriting.rows.get(to) };
       focus = shown.index.get(shown.ends.to) ?? null;
-    } else if (this.extent.selectedIndex === 0) shown = around(shown, after.roots.map((row) => shown.index.get(row)), AROUND);
+    } else if (this.extent.selectedIndex === 0)
+      shown = around(
+        shown,
+        after.roots.map((row) => shown.index.get(row)),
+        AROUND,
+      );
     this.shown = shown;
     this.total = after.sources.size;
     this.chooseNode(null);
@@ -197,38 +336,57 @@ class Rewrites {
   }
 
   drawable({ rows, from, to, change, ends }) {
-    const { graph } = this.stage, text = (column, i) => this.trace.strings[graph[column][rows[i]]];
+    const { graph } = this.stage,
+      text = (column, i) => this.trace.strings[graph[column][rows[i]]];
     return {
-      count: rows.length, from, to,
+      count: rows.length,
+      from,
+      to,
       label: (i) => [text('op', i), text('arg', i)].filter(Boolean).join(' '),
       detail: (i) => (text('dtype', i) ? `${text('dtype', i)} %${graph.ids[rows[i]]}` : ''),
       colour: (i) => colourOf(graph.op[rows[i]]),
-      mark: (i) => (ends && rows[i] === ends.to ? 'good' : ends && rows[i] === ends.from ? 'bad' : change[i]),
+      mark: (i) =>
+        ends && rows[i] === ends.to ? 'good' : ends && rows[i] === ends.from ? 'bad' : change[i],
     };
   }
 
   chooseNode(node) {
+    const id = this.stage.graph.ids[this.shown.rows[node]];
     this.canvas.select(node);
-    fill(this.nodeText, h('p', { class: 'muted' }, node === null
-      ? `${plural(this.total, 'node')} in the graph now, ${count(this.shown.rows.length)} shown with what was removed.`
-      : `%${this.stage.graph.ids[this.shown.rows[node]]} ${this.nodeName(this.stage.graph.ids[this.shown.rows[node]], 1)}`));
+    fill(
+      this.nodeText,
+      h(
+        'p',
+        { class: 'muted' },
+        node === null
+          ? `${plural(this.total, 'node')} in the graph now, ` +
+              `${count(this.shown.rows.length)} shown with what was removed.`
+          : `%${id} ${this.nodeName(id, 1)}`,
+      ),
+    );
   }
 
   show(parameters) {
     if (this.trace.stages.length === 0) return;
-    const id = integerOf(parameters, 'stage'), kernel = integerOf(parameters, 'kernel');
+    const id = integerOf(parameters, 'stage'),
+      kernel = integerOf(parameters, 'kernel');
     const run = this.trace.kernels.find((item) => item.id === kernel)?.run ?? 0;
     const ofKernel = run === 0 ? [] : this.trace.stages.filter((stage) => stage.run === run);
-    const stage = this.trace.stages.find((item) => item.id === id) ??
-      ofKernel.find((item) => item.rewrites.length > 0) ?? ofKernel[0] ?? this.stage ??
-      this.trace.stages.find((item) => item.rewrites.length > 0) ?? this.trace.stages[0];
+    const stage =
+      this.trace.stages.find((item) => item.id === id) ??
+      ofKernel.find((item) => item.rewrites.length > 0) ??
+      ofKernel[0] ??
+      this.stage ??
+      this.trace.stages.find((item) => item.rewrites.length > 0) ??
+      this.trace.stages[0];
     if (stage !== this.stage) this.openStage(stage);
     const step = integerOf(parameters, 'step');
     if (step !== null) this.go(step);
   }
 
   otherStage(direction) {
-    const { stages } = this.runs[this.run], next = stages[stages.indexOf(this.stage) + direction];
+    const { stages } = this.runs[this.run],
+      next = stages[stages.indexOf(this.stage) + direction];
     if (next) this.context.go('rewrites', { stage: next.id });
   }
 
@@ -239,10 +397,14 @@ class Rewrites {
   onKey({ key }) {
     if (!this.stage) return false;
     const actions = {
-      ArrowRight: () => this.go(this.at + 1), ArrowLeft: () => this.go(this.at - 1),
-      PageDown: () => this.go(this.at + 100), PageUp: () => this.go(this.at - 100),
-      Home: () => this.go(0), End: () => this.go(this.steps.length),
-      '[': () => this.otherStage(-1), ']': () => this.otherStage(1),
+      ArrowRight: () => this.go(this.at + 1),
+      ArrowLeft: () => this.go(this.at - 1),
+      PageDown: () => this.go(this.at + 100),
+      PageUp: () => this.go(this.at - 100),
+      Home: () => this.go(0),
+      End: () => this.go(this.steps.length),
+      '[': () => this.otherStage(-1),
+      ']': () => this.otherStage(1),
     };
     if (!Object.hasOwn(actions, key)) return false;
     actions[key]();
@@ -251,5 +413,7 @@ class Rewrites {
 }
 
 export const rewritesView = {
-  id: 'rewrites', title: 'Rewrites', mount: (element, context) => new Rewrites(element, context),
+  id: 'rewrites',
+  title: 'Rewrites',
+  mount: (element, context) => new Rewrites(element, context),
 };

@@ -5,7 +5,8 @@ let made = 0;
 
 /// Tabs [title, () => content]; those without a title are left out.
 export function tabs(label, items) {
-  const kept = items.filter(Boolean), prefix = `tabs-${++made}`;
+  const kept = items.filter(Boolean),
+    prefix = `tabs-${++made}`;
   const panel = h('div', { role: 'tabpanel', id: `${prefix}-panel`, tabindex: 0 });
   const choose = (index, focus) => {
     list.forEach((tab, i) => {
@@ -16,9 +17,13 @@ export function tabs(label, items) {
     fill(panel, kept[index][1]());
     if (focus) list[index].focus();
   };
-  const list = kept.map(([title], index) => button(title, () => choose(index, false), {
-    role: 'tab', id: `${prefix}-${index}`, 'aria-controls': `${prefix}-panel`,
-  }));
+  const list = kept.map(([title], index) =>
+    button(title, () => choose(index, false), {
+      role: 'tab',
+      id: `${prefix}-${index}`,
+      'aria-controls': `${prefix}-panel`,
+    }),
+  );
   const onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!move) return;
@@ -27,8 +32,12 @@ export function tabs(label, items) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const element = h('div', { class: 'tabs' },
-    h('div', { role: 'tablist', 'aria-label': label, onkeydown }, list), panel);
+  const element = h(
+    'div',
+    { class: 'tabs' },
+    h('div', { role: 'tablist', 'aria-label': label, onkeydown }, list),
+    panel,
+  );
   choose(0, false);
   return element;
 }

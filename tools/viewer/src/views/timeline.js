@@ -8,7 +8,8 @@ import { prepareCanvas, watchPointers } from '../timeline/input.js';
 import { countMatches, EventNames, findMatch, makeRows } from '../timeline/rows.js';
 import { kindOf, rowOf, upperBound } from '../trace/lanes.js';
 
-const LEFT = 8, SHORTEST = 20;  // pixels; the shortest visible stretch in ns
+const LEFT = 8,
+  SHORTEST = 20; // pixels; the shortest visible stretch in ns
 
 class Timeline {
   constructor(element, context) {
@@ -29,30 +30,58 @@ class Timeline {
 
   build(element) {
     this.search = h('input', {
-      type: 'search', placeholder: 'Search kernels, operations, files, spans (/)',
-      'aria-label': 'Search the timeline', oninput: afterPause(() => this.find(), 120),
+      type: 'search',
+      placeholder: 'Search kernels, operations, files, spans (/)',
+      'aria-label': 'Search the timeline',
+      oninput: afterPause(() => this.find(), 120),
       onkeydown: (event) => event.key === 'Enter' && this.step(event.shiftKey ? -1 : 1),
     });
     this.found = h('output', { class: 'muted', 'aria-live': 'polite' });
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
-    this.space = h('div', { class: 'space', style: { height: `${this.height + AXIS}px` } }, this.canvas);
-    this.scroller = h('div', {
-      class: 'canvas timeline-canvas', tabindex: 0, role: 'application',
-      'aria-label': 'Timeline; keys are in the help. What is selected is told beside it.',
-      onscroll: () => this.draw(),
-    }, this.space);
-    this.detail = h('aside', { class: 'detail', 'aria-label': 'Selected event', 'aria-live': 'polite' },
-      h('p', { class: 'muted' }, 'Choose an event: click it, or press n.'));
+    this.space = h(
+      'div',
+      { class: 'space', style: { height: `${this.height + AXIS}px` } },
+      this.canvas,
+    );
+    this.scroller = h(
+      'div',
+      {
+        class: 'canvas timeline-canvas',
+        tabindex: 0,
+        role: 'application',
+        'aria-label': 'Timeline; keys are in the help. What is selected is told beside it.',
+        onscroll: () => this.draw(),
+      },
+      this.space,
+    );
+    this.detail = h(
+      'aside',
+      { class: 'detail', 'aria-label': 'Selected event', 'aria-live': 'polite' },
+      h('p', { class: 'muted' }, 'Choose an event: click it, or press n.'),
+    );
     this.window = h('section', { class: 'window', 'aria-label': 'Kernels in the visible time' });
-    fill(element,
-      h('div', { class: 'tools' }, this.search,
-        button('Previous', () => this.step(-1)), button('Next', () => this.step(1)), this.found,
+    fill(
+      element,
+      h(
+        'div',
+        { class: 'tools' },
+        this.search,
+        button('Previous', () => this.step(-1)),
+        button('Next', () => this.step(1)),
+        this.found,
         h('span', { class: 'grow' }),
         button('−', () => this.zoom(1 / 1.6), { 'aria-label': 'Zoom out' }),
         button('+', () => this.zoom(1.6), { 'aria-label': 'Zoom in' }),
-        button('All', () => this.fit(), { 'aria-label': 'Show all of the trace' })),
+        button('All', () => this.fit(), { 'aria-label': 'Show all of the trace' }),
+      ),
       h('p', { class: 'use' }, this.useText()),
-      h('div', { class: 'columns' }, h('div', { class: 'wide' }, this.scroller, this.window), this.detail));
+      h(
+        'div',
+        { class: 'columns' },
+        h('div', { class: 'wide' }, this.scroller, this.window),
+        this.detail,
+      ),
+    );
     watchPointers(this.scroller, {
       pan: (dx, dy) => {
         this.move(-dx / this.scale());
@@ -66,13 +95,20 @@ class Timeline {
 
   useText() {
     const { trace } = this;
-    return trace.use.filter((use) => use.kernelTime > 0 || use.copyTime > 0).map((use) => {
-      const name = trace.devices.get(use.device)?.name ?? `device ${use.device}`;
-      const clock = trace.devices.get(use.device)?.clock === 'host' ? ', times of the host' : '';
-      return h('span', {}, `${name}: busy ${percent(use.kernelTime / (trace.last - trace.first))} ` +
-        `(kernels ${duration(use.kernelTime)}); copies ${bytes(use.copyBytes)} in ${duration(use.copyTime)}, ` +
-        `of which ${duration(use.bothTime)} beside kernels${clock}. `);
-    });
+    return trace.use
+      .filter((use) => use.kernelTime > 0 || use.copyTime > 0)
+      .map((use) => {
+        const name = trace.devices.get(use.device)?.name ?? `device ${use.device}`;
+        const clock = trace.devices.get(use.device)?.clock === 'host' ? ', times of the host' : '';
+        return h(
+          'span',
+          {},
+          `${name}: busy ${percent(use.kernelTime / (trace.last - trace.first))} ` +
+            `(kernels ${duration(use.kernelTime)}); ` +
+            `copies ${bytes(use.copyBytes)} in ${duration(use.copyTime)}, ` +
+            `of which ${duration(use.bothTime)} beside kernels${clock}. `,
+        );
+      });
   }
 
   width() {
@@ -85,13 +121,25 @@ class Timeline {
 
   drawNow() {
     if (this.scroller.clientWidth === 0) return;
-    const height = this.scroller.clientHeight, width = this.scroller.clientWidth;
+    const height = this.scroller.clientHeight,
+      width = this.scroller.clientWidth;
     const context = prepareCanvas(this.canvas, width, height);
     const begun = performance.now();
-    this.drawn = drawTimeline(context, this.rows, {
-      begin: this.begin, scale: this.scale(), left: LEFT, width: this.width(), height,
-      first: this.trace.first, scroll: this.scroller.scrollTop,
-    }, this.names, this.selected);
+    this.drawn = drawTimeline(
+      context,
+      this.rows,
+      {
+        begin: this.begin,
+        scale: this.scale(),
+        left: LEFT,
+        width: this.width(),
+        height,
+        first: this.trace.first,
+        scroll: this.scroller.scrollTop,
+      },
+      this.names,
+      this.selected,
+    );
     this.drawTime = performance.now() - begun;
     this.sumWindow();
   }
@@ -121,8 +169,10 @@ class Timeline {
     const at = y - AXIS + this.scroller.scrollTop;
     const row = this.rows.find((item) => at >= item.top && at < item.top + item.height);
     if (!row || row.type !== 'lane' || y < AXIS) return null;
-    const time = this.begin + (x - LEFT) / this.scale(), slack = 3 / this.scale();
-    const { lane } = row, next = upperBound(lane.start, time);
+    const time = this.begin + (x - LEFT) / this.scale(),
+      slack = 3 / this.scale();
+    const { lane } = row,
+      next = upperBound(lane.start, time);
     let best = null;
     for (let i = Math.max(0, next - 1); i <= Math.min(next, lane.count - 1); ++i) {
       const away = Math.max(lane.start[i] - time, time - lane.end[i], 0);
@@ -134,14 +184,20 @@ class Timeline {
   hover(x, y) {
     const hit = this.hit(x, y);
     this.scroller.style.cursor = hit ? 'pointer' : 'grab';
-    this.scroller.title = hit ? `${this.names.name(hit.lane.reference[hit.at])}, ` +
-      duration(hit.lane.end[hit.at] - hit.lane.start[hit.at]) : '';
+    this.scroller.title = hit
+      ? `${this.names.name(hit.lane.reference[hit.at])}, ` +
+        duration(hit.lane.end[hit.at] - hit.lane.start[hit.at])
+      : '';
   }
 
   select(hit, keepRange = true) {
     this.selected = hit && this.completed(hit);
-    fill(this.detail, hit ? eventDetail(this.context, this.names, this.selected)
-      : h('p', { class: 'muted' }, 'Nothing is selected.'));
+    fill(
+      this.detail,
+      hit
+        ? eventDetail(this.context, this.names, this.selected)
+        : h('p', { class: 'muted' }, 'Nothing is selected.'),
+    );
     if (hit) {
       if (!keepRange) this.bringIntoView();
       const reference = hit.lane.reference[hit.at];
@@ -151,19 +207,24 @@ class Timeline {
   }
 
   completed(hit) {
-    const start = hit.lane.start[hit.at], reference = hit.lane.reference[hit.at];
+    const start = hit.lane.start[hit.at],
+      reference = hit.lane.reference[hit.at];
     const submit = kindOf(reference) === 0 ? this.trace.events.launch.submit[rowOf(reference)] : 0;
     return { ...hit, start, end: hit.lane.end[hit.at], submitted: start - submit };
   }
 
   bringIntoView() {
-    const { start, end, row } = this.selected, span = this.end - this.begin;
+    const { start, end, row } = this.selected,
+      span = this.end - this.begin;
     if (start < this.begin || end > this.end || (end - start) * this.scale() < 3) {
       const wanted = Math.min(span, Math.max((end - start) * 20, SHORTEST));
       this.setRange((start + end) / 2 - wanted / 2, (start + end) / 2 + wanted / 2);
     }
     const visible = this.scroller.clientHeight - AXIS;
-    if (row.top < this.scroller.scrollTop || row.top + row.height > this.scroller.scrollTop + visible) {
+    if (
+      row.top < this.scroller.scrollTop ||
+      row.top + row.height > this.scroller.scrollTop + visible
+    ) {
       this.scroller.scrollTop = row.top - visible / 2;
     }
   }
@@ -221,14 +282,49 @@ class Timeline {
       }
     }
     const rows = [...sums].sort((a, b) => b[1].time - a[1].time).slice(0, 8);
-    fill(this.window, h('h3', {}, `Visible: ${duration(this.end - this.begin)} from ` +
-      duration(this.begin - this.trace.first)),
-      rows.length > 0 && h('table', {},
-        h('thead', {}, h('tr', {}, ['Kernel', 'Launches', 'Time'].map((text) => h('th', { scope: 'col' }, text)))),
-        h('tbody', {}, rows.map(([row, sum]) => h('tr', {},
-          h('th', { scope: 'row' }, link(this.trace.kernels[row].name,
-            this.context.href('kernels', { kernel: this.trace.kernels[row].id }))),
-          h('td', {}, count(sum.launches)), h('td', {}, duration(sum.time)))))));
+    fill(
+      this.window,
+      h(
+        'h3',
+        {},
+        `Visible: ${duration(this.end - this.begin)} from ` +
+          duration(this.begin - this.trace.first),
+      ),
+      rows.length > 0 &&
+        h(
+          'table',
+          {},
+          h(
+            'thead',
+            {},
+            h(
+              'tr',
+              {},
+              ['Kernel', 'Launches', 'Time'].map((text) => h('th', { scope: 'col' }, text)),
+            ),
+          ),
+          h(
+            'tbody',
+            {},
+            rows.map(([row, sum]) =>
+              h(
+                'tr',
+                {},
+                h(
+                  'th',
+                  { scope: 'row' },
+                  link(
+                    this.trace.kernels[row].name,
+                    this.context.href('kernels', { kernel: this.trace.kernels[row].id }),
+                  ),
+                ),
+                h('td', {}, count(sum.launches)),
+                h('td', {}, duration(sum.time)),
+              ),
+            ),
+          ),
+        ),
+    );
   }
 
   show(parameters) {
@@ -245,7 +341,8 @@ class Timeline {
     const { selected } = this;
     if (selected && selected.lane.reference[selected.at] === launch) return;
     for (const row of this.rows) {
-      const at = row.track?.kind === 'thread' || !row.lane ? -1 : row.lane.reference.indexOf(launch);
+      const at =
+        row.track?.kind === 'thread' || !row.lane ? -1 : row.lane.reference.indexOf(launch);
       if (at >= 0) {
         requestAnimationFrame(() => this.select({ row, lane: row.lane, at }, false));
         return;
@@ -261,14 +358,29 @@ class Timeline {
   onKey({ key }) {
     const part = (this.end - this.begin) / 6;
     const actions = {
-      '+': () => this.zoom(1.6), '=': () => this.zoom(1.6), w: () => this.zoom(1.6),
-      '-': () => this.zoom(1 / 1.6), s: () => this.zoom(1 / 1.6),
-      ArrowLeft: () => this.move(-part), a: () => this.move(-part),
-      ArrowRight: () => this.move(part), d: () => this.move(part),
-      ArrowUp: () => { this.scroller.scrollTop -= 40; }, ArrowDown: () => { this.scroller.scrollTop += 40; },
-      0: () => this.fit(), n: () => this.step(1), p: () => this.step(-1),
-      '.': () => this.neighbour(1), ',': () => this.neighbour(-1),
-      '/': () => this.search.focus(), z: () => this.zoomToSelected(), Enter: () => this.open(),
+      '+': () => this.zoom(1.6),
+      '=': () => this.zoom(1.6),
+      w: () => this.zoom(1.6),
+      '-': () => this.zoom(1 / 1.6),
+      s: () => this.zoom(1 / 1.6),
+      ArrowLeft: () => this.move(-part),
+      a: () => this.move(-part),
+      ArrowRight: () => this.move(part),
+      d: () => this.move(part),
+      ArrowUp: () => {
+        this.scroller.scrollTop -= 40;
+      },
+      ArrowDown: () => {
+        this.scroller.scrollTop += 40;
+      },
+      0: () => this.fit(),
+      n: () => this.step(1),
+      p: () => this.step(-1),
+      '.': () => this.neighbour(1),
+      ',': () => this.neighbour(-1),
+      '/': () => this.search.focus(),
+      z: () => this.zoomToSelected(),
+      Enter: () => this.open(),
     };
     const action = Object.hasOwn(actions, key) ? actions[key] : null;
     const focused = document.activeElement === this.scroller;
@@ -279,7 +391,8 @@ class Timeline {
 
   zoomToSelected() {
     if (!this.selected) return;
-    const { start, end } = this.selected, span = Math.max(end - start, SHORTEST);
+    const { start, end } = this.selected,
+      span = Math.max(end - start, SHORTEST);
     this.setRange(start - span / 4, end + span / 4);
   }
 
@@ -291,5 +404,7 @@ class Timeline {
 }
 
 export const timelineView = {
-  id: 'timeline', title: 'Timeline', mount: (element, context) => new Timeline(element, context),
+  id: 'timeline',
+  title: 'Timeline',
+  mount: (element, context) => new Timeline(element, context),
 };

@@ -8,7 +8,8 @@ function buffersOf(value, found = new Set(), depth = 0) {
   if (ArrayBuffer.isView(value)) found.add(value.buffer);
   else if (value && typeof value === 'object' && depth < 8) {
     const items = value instanceof Map ? value.values() : Object.values(value);
-    for (const item of items) if (item && typeof item === 'object') buffersOf(item, found, depth + 1);
+    for (const item of items)
+      if (item && typeof item === 'object') buffersOf(item, found, depth + 1);
   }
   return found;
 }
@@ -26,7 +27,8 @@ const TASKS = {
 };
 
 self.onmessage = async ({ data }) => {
-  const answer = (message, transfer = []) => self.postMessage({ id: data.id, ...message }, transfer);
+  const answer = (message, transfer = []) =>
+    self.postMessage({ id: data.id, ...message }, transfer);
   try {
     const result = await TASKS[data.task](data, (progress) => answer({ progress }));
     answer({ result }, [...buffersOf(result)]);

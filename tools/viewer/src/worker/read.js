@@ -2,7 +2,7 @@
 import { TraceRecords, UnreadableTrace } from '../trace/records.js';
 import { summarise } from '../trace/summary.js';
 
-const PIECE = 1 << 20;  // characters of base64 at a time; a multiple of 4
+const PIECE = 1 << 20; // characters of base64 at a time; a multiple of 4
 
 function decoded(piece) {
   const binary = atob(piece);
@@ -71,8 +71,10 @@ export async function readTrace(base64, progress) {
   } catch (error) {
     if (error instanceof UnreadableTrace) throw error;
     if (records.lines === 0) {
-      throw new UnreadableTrace('The data in this page is not a compressed trace. ' +
-        'Make the page again with plugrad view.');
+      throw new UnreadableTrace(
+        'The data in this page is not a compressed trace. ' +
+          'Make the page again with plugrad view.',
+      );
     }
     records.problem('The compressed data is damaged; what follows the damage is missing.');
   }
