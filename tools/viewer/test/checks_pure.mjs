@@ -80,6 +80,33 @@ export const pureChecks = {
     }
   },
 
+  'rewriting: a graph that the stage made itself is found by its last user'() {
+    const stage = {
+      t: 'stage',
+      id: 1,
+      run: 1,
+      nodes: [
+        [1, 'sink', '', '', []],
+        [2, 'const', 'i32', '1', []],
+        [3, 'mul', 'i32', '', [2, 2]],
+        [4, 'sink', '', '', [3]],
+        [5, 'sink', '', '', [2]],
+      ],
+      before: [1],
+      after: [5],
+      rewrites: [
+        [1, 3, 2],
+        [0, 4, 5],
+      ],
+    };
+    const rewriting = new Rewriting(traceOf([JSON.stringify(stage)]).stages[0]);
+    const ids = ({ sources }) => [...sources.keys()].map((row) => stage.nodes[row][0]);
+    assert.deepEqual(ids(rewriting.after(0)), [1]);
+    assert.deepEqual(ids(rewriting.after(0, 0)), [4, 3, 2]);
+    assert.deepEqual(ids(rewriting.after(2)), [5, 2]);
+    assert.ok(rewriting.isComplete());
+  },
+
   'rewriting: a cycle of rewrites and of nodes ends'() {
     const stage = {
       t: 'stage',

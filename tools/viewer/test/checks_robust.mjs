@@ -30,7 +30,7 @@ function useAll(lines) {
   for (const stage of trace.stages) {
     const rewriting = new Rewriting(stage);
     for (let k = 1; k <= rewriting.count; ++k)
-      difference(rewriting.after(k - 1), rewriting.after(k));
+      difference(rewriting.after(k - 1, k - 1), rewriting.after(k));
   }
   matchKernels(trace, trace);
   totalsOf(trace);

@@ -152,7 +152,7 @@ export class MemoryPlan {
         context.fillStyle = '#101418';
         const text = `${this.name(i)} ${bytes(this.plan.buffers[i].bytes)}`;
         context.fillText(
-          shorten(text, Math.floor((wide - 8) / 6)),
+          shorten(text, Math.floor((wide - 8) / 6.8)),
           Math.max(x, 0) + 4,
           y + tall / 2,
         );

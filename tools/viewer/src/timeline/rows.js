@@ -13,7 +13,8 @@ function deviceName(trace, id) {
 
 function headingOf(trace, track) {
   if (track.kind === 'thread') return track.name || `thread ${track.id}`;
-  return `${deviceName(trace, track.device)} ${track.name || track.kind}`;
+  const device = deviceName(trace, track.device);
+  return track.name.includes(device) ? track.name : `${device} ${track.name || track.kind}`;
 }
 
 /// Rows from top to bottom: queues and transfers, memory, threads. Each has top and height.

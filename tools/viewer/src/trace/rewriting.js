@@ -5,6 +5,21 @@
 // each node stands for its replacement.
 import { rowsById } from './graphs.js';
 
+/// The users of each row: list[start[row]] to list[start[row + 1] - 1].
+function neighboursOf({ count, sourceStart }, sourceRows) {
+  const start = new Int32Array(count + 1);
+  for (const source of sourceRows) if (source >= 0) ++start[source + 1];
+  for (let i = 0; i < count; ++i) start[i + 1] += start[i];
+  const list = new Int32Array(start[count]),
+    next = start.slice();
+  for (let row = 0; row < count; ++row) {
+    for (let e = sourceStart[row]; e < sourceStart[row + 1]; ++e) {
+      if (sourceRows[e] >= 0) list[next[sourceRows[e]]++] = row;
+    }
+  }
+  return { start, list };
+}
+
 export class Rewriting {
   constructor(stage) {
     this.stage = stage;
@@ -20,6 +35,7 @@ export class Rewriting {
     /// The rewrites of rules; the others only rebuild the users of a changed node.
     this.fired = [];
     for (let i = 0; i < this.count; ++i) if (stage.rewrites[i * 3] !== 0) this.fired.push(i);
+    this.findInnerGraph();
   }
 
   rewrite(index) {
@@ -46,8 +62,9 @@ export class Rewriting {
     }
   }
 
-  /// The graph after k rewrites: roots, and for each reachable row its sources, as rows.
-  after(k) {
+  /// The graph after k rewrites: roots, and for each reachable row its sources, as rows. It grows
+  /// from the roots of the graph that the rewrite `at` belongs to, and from `more` ids.
+  after(k, at = k - 1, more = []) {
     const { graph } = this.stage,
       { sourceRows } = this;
     const memo = new Int32Array(graph.count).fill(-1),
@@ -58,10 +75,103 @@ export class Rewriting {
       return active[memo[row]] ? row : memo[row];
     };
     const sources = new Map();
-    const ids = this.stage.before.map((id) => this.rows.get(id));
-    const roots = [...new Set(ids.filter((row) => row !== undefined).map(rowOf))];
+    const roots = [...new Set([...this.rootsAt(at), ...this.rowsOf(more)].map(rowOf))];
     for (const root of roots) this.visit(root, { sourceRows, sources, active, rowOf });
     return { roots, sources };
+  }
+
+  rowsOf(ids) {
+    return [...ids].map((id) => this.rows.get(id)).filter((row) => row !== undefined);
+  }
+
+  rootsAt(rewrite) {
+    return this.isInner(rewrite) ? this.innerRoots : this.rowsOf(this.stage.before);
+  }
+
+  /// Whether a rewrite belongs to a graph that the stage made itself.
+  isInner(rewrite) {
+    return rewrite >= 0 && this.inner[rewrite] === 1;
+  }
+
+  /// A stage may make a graph of its own before it rewrites. Its roots are not in the trace; they
+  /// are the last users, among the rewritten nodes, of nodes that no known root reaches.
+  findInnerGraph() {
+    const { graph, rewrites, before } = this.stage;
+    this.inner = new Uint8Array(this.count);
+    this.innerRoots = [];
+    const owner = new Uint8Array(graph.count); // 1: the graph before, 2: the stage's own
+    this.claim(owner, this.rowsOf(before), 1);
+    const users = neighboursOf(graph, this.sourceRows);
+    for (let i = 0; i < this.count; ++i) {
+      const from = this.rows.get(rewrites[i * 3 + 1]);
+      if (from === undefined) continue;
+      if (owner[from] === 0) {
+        const root = this.topUser(from, i, users, owner);
+        this.innerRoots.push(root);
+        this.claim(owner, [root], 2);
+      }
+      this.inner[i] = owner[from] === 2 ? 1 : 0;
+      this.claim(owner, this.rowsOf([rewrites[i * 3 + 2]]), owner[from]);
+    }
+  }
+
+  /// Follows users that are rewritten later, and next, up to one that has none.
+  topUser(row, time, users, owner) {
+    for (;;) {
+      let best = null;
+      for (let e = users.start[row]; e < users.start[row + 1]; ++e) {
+        const user = users.list[e];
+        const next = this.byFrom.get(this.stage.graph.ids[user])?.find((index) => index > time);
+        if (owner[user] === 0 && next !== undefined && (!best || next < best.next)) {
+          best = { user, next };
+        }
+      }
+      if (!best) return row;
+      row = best.user;
+      time = best.next;
+    }
+  }
+
+  /// Marks what the rows reach and nobody owns.
+  claim(owner, rows, who) {
+    const { sourceStart } = this.stage.graph,
+      open = rows.filter((row) => owner[row] === 0);
+    for (const row of open) owner[row] = who;
+    while (open.length) {
+      const row = open.pop();
+      for (let e = sourceStart[row]; e < sourceStart[row + 1]; ++e) {
+        const source = this.sourceRows[e];
+        if (source < 0 || owner[source] !== 0) continue;
+        owner[source] = who;
+        open.push(source);
+      }
+    }
+  }
+
+  /// The graph that the stage gave: its rewrites, and what it did besides.
+  result() {
+    const { graph, after } = this.stage,
+      { sourceRows } = this;
+    const sources = new Map(),
+      roots = this.rowsOf(after);
+    const context = {
+      sourceRows,
+      sources,
+      active: new Uint8Array(graph.count),
+      rowOf: (row) => row,
+    };
+    for (const root of roots) this.visit(root, context);
+    return { roots, sources };
+  }
+
+  /// Whether the rewrites lead to the graph after the stage.
+  isComplete() {
+    const { after, graph } = this.stage;
+    const roots = this.rootsAt(this.count - 1).map((row) =>
+      this.resolve(graph.ids[row], this.count),
+    );
+    const found = new Set(roots);
+    return found.size === new Set(after).size && after.every((id) => found.has(id));
   }
 
   /// Depth first, without recursion.

@@ -51,7 +51,7 @@ class Kernels {
       ),
       h(
         'div',
-        { class: 'columns even' },
+        { class: 'columns table-and-plot' },
         this.table.element,
         h('figure', {}, this.plotBox, h('figcaption', { class: 'muted' }, this.plotLabel())),
       ),

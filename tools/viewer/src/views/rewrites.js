@@ -211,17 +211,19 @@ class Rewrites {
     this.steps = this.rebuilt.checked
       ? Array.from({ length: rewriting.count }, (_, i) => i)
       : rewriting.fired;
-    this.slider.max = this.steps.length;
+    /// One position more where the stage did what no rule says.
+    this.last = this.steps.length + (rewriting.isComplete() ? 0 : 1);
+    this.slider.max = this.last;
     this.at = -1;
     this.go(0);
   }
 
   go(at) {
-    const next = Math.min(Math.max(at, 0), this.steps.length);
+    const next = Math.min(Math.max(at, 0), this.last);
     if (next === this.at) return;
     this.at = next;
     this.slider.value = next;
-    this.position.textContent = `${count(next)} of ${count(this.steps.length)}`;
+    this.position.textContent = `${count(next)} of ${count(this.last)}`;
     this.context.keep('rewrites', { stage: this.stage.id, step: next || null });
     this.showRewrite();
     this.drawGraph();
@@ -270,6 +272,17 @@ class Rewrites {
       );
       return;
     }
+    if (this.at > this.steps.length) {
+      fill(
+        this.detail,
+        h('h3', {}, `After ${stage.name}`),
+        h('p', {}, stage.meaning),
+        h('p', { class: 'muted' }, 'This part of the stage is no rewrite rule.'),
+        links,
+        stage.text && [h('h4', {}, 'IR after the stage'), code(stage.text, 'IR after the stage')],
+      );
+      return;
+    }
     const { rule, from, to } = this.rewriting.rewrite(this.steps[this.at - 1]),
       known = this.ruleOf(rule);
     fill(
@@ -308,31 +321,40 @@ class Rewrites {
 
   /// The graph at this position; what the last rewrite removed and added is marked.
   drawGraph() {
-    const { rewriting } = this,
-      done = this.at === 0 ? 0 : this.steps[this.at - 1] + 1;
-    const after = rewriting.after(done),
-      before = done > 0 ? rewriting.after(done - 1) : after;
-    let shown = difference(before, after),
-      focus = null;
-    if (done > 0) {
-      const { from, to } = rewriting.rewrite(done - 1);
-      const rows = [to, from]
-        .map((id) => shown.index.get(rewriting.rows.get(id)))
-        .filter((i) => i !== undefined);
-      if (this.extent.selectedIndex === 0)
-        shown = around(shown, rows.length ? rows : [shown.rows.length - 1], AROUND);
-      shown.ends = { from: rewriting.rows.get(from), to: rewriting.rows.get(to) };
-      focus = shown.index.get(shown.ends.to) ?? null;
-    } else if (this.extent.selectedIndex === 0)
-      shown = around(
-        shown,
-        after.roots.map((row) => shown.index.get(row)),
-        AROUND,
-      );
-    this.shown = shown;
-    this.total = after.sources.size;
+    const { shown, ends, now } = this.graphHere();
+    const index = (id) => shown.index.get(this.rewriting.rows.get(id));
+    const near = ends
+      ? [index(ends.to), index(ends.from)].filter((i) => i !== undefined)
+      : now.roots.map((row) => shown.index.get(row));
+    const part = this.extent.selectedIndex === 0 ? around(shown, near, AROUND) : shown;
+    const row = (id) => this.rewriting.rows.get(id);
+    part.ends = ends && { from: row(ends.from), to: row(ends.to) };
+    this.shown = part;
+    this.total = now.sources.size;
     this.chooseNode(null);
-    return this.canvas.setGraph(this.drawable(shown), focus);
+    return this.canvas.setGraph(
+      this.drawable(part),
+      part.ends ? (part.index.get(part.ends.to) ?? null) : null,
+    );
+  }
+
+  /// The graph at this position with what the last rewrite removed; its ends; the graph alone.
+  graphHere() {
+    const { rewriting, at, steps } = this;
+    if (at === 0 || at > steps.length) {
+      const before = rewriting.after(at === 0 ? 0 : rewriting.count);
+      const now = at === 0 ? before : rewriting.result();
+      return { shown: difference(before, now), ends: null, now };
+    }
+    const done = steps[at - 1] + 1,
+      ends = rewriting.rewrite(done - 1);
+    let before = rewriting.after(done - 1, done - 1),
+      now = rewriting.after(done);
+    if (!before.sources.has(rewriting.rows.get(ends.from))) {
+      before = rewriting.after(done - 1, done - 1, [ends.from]);
+      now = rewriting.after(done, done - 1, [ends.to]);
+    }
+    return { shown: difference(before, now), ends, now };
   }
 
   drawable({ rows, from, to, change, ends }) {
@@ -402,7 +424,7 @@ class Rewrites {
       PageDown: () => this.go(this.at + 100),
       PageUp: () => this.go(this.at - 100),
       Home: () => this.go(0),
-      End: () => this.go(this.steps.length),
+      End: () => this.go(this.last),
       '[': () => this.otherStage(-1),
       ']': () => this.otherStage(1),
     };
