@@ -1,0 +1,101 @@
+// Facts of a plan that its views share: rows of nodes, what each node is stored in, work by step.
+import { rowsById } from './graphs.js';
+
+const ITEM_BYTES = {
+  bool: 1,
+  i8: 1,
+  u8: 1,
+  i16: 2,
+  u16: 2,
+  f16: 2,
+  bf16: 2,
+  i32: 4,
+  u32: 4,
+  f32: 4,
+  i64: 8,
+  u64: 8,
+  f64: 8,
+};
+
+/// Bytes of a value that has this shape as text, "(2, 3)"; null where a size is not a number.
+export function bytesOf(shape, dtype) {
+  const sizes = shape
+    .replace(/[()\s]/g, '')
+    .split(',')
+    .filter(Boolean)
+    .map(Number);
+  const elements = sizes.reduce((product, size) => product * size, 1);
+  return Number.isFinite(elements) && ITEM_BYTES[dtype] ? elements * ITEM_BYTES[dtype] : null;
+}
+
+/// Edges from source to user as rows; sources that no row defines are left out.
+export function edgesOf(graph, rows) {
+  const from = [],
+    to = [];
+  for (let row = 0; row < graph.count; ++row) {
+    for (let e = graph.sourceStart[row]; e < graph.sourceStart[row + 1]; ++e) {
+      const source = rows.get(graph.sources[e]);
+      if (source !== undefined && source !== row) {
+        from.push(source);
+        to.push(row);
+      }
+    }
+  }
+  return { from: Int32Array.from(from), to: Int32Array.from(to) };
+}
+
+const known = new WeakMap();
+
+/// The facts of a plan, computed once.
+export function planFacts(trace, plan) {
+  if (known.has(plan)) return known.get(plan);
+  const { graph } = plan,
+    rows = rowsById(graph),
+    text = (column, row) => trace.strings[graph[column][row]] ?? '';
+  const bufferOfRow = new Map();
+  plan.buffers.forEach((buffer, index) => {
+    const row = rows.get(buffer.node);
+    if (row !== undefined && !bufferOfRow.has(row)) bufferOfRow.set(row, index);
+  });
+  const nodesOfStep = new Int32Array(plan.steps.length);
+  for (const step of graph.step) if (step >= 0 && step < nodesOfStep.length) ++nodesOfStep[step];
+  const facts = {
+    rows,
+    text,
+    bufferOfRow,
+    nodesOfStep,
+    ...edgesOf(graph, rows),
+    kernel: (step) => {
+      const row = trace.kernelRows.get(plan.steps[step]?.kernel);
+      return row === undefined ? null : trace.kernels[row];
+    },
+    stepName: (step) => facts.kernel(step)?.name ?? plan.steps[step]?.kind ?? `step ${step}`,
+    bytes: (row) => {
+      const index = bufferOfRow.get(row);
+      return index === undefined
+        ? bytesOf(text('shape', row), text('dtype', row))
+        : plan.buffers[index].bytes;
+    },
+  };
+  known.set(plan, facts);
+  return facts;
+}
+
+/// The plan that parameters name: by plan, by kernel, else the one with the most launches or nodes.
+export function choosePlan(trace, id, kernel) {
+  const { plans } = trace;
+  const wanted =
+    plans.find((plan) => plan.id === id) ??
+    (kernel === null
+      ? undefined
+      : plans.find((plan) => plan.steps.some((step) => step.kernel === kernel)));
+  if (wanted) return wanted;
+  return plans.reduce(
+    (best, plan) => (!best || plan.graph.count > best.graph.count ? plan : best),
+    null,
+  );
+}
+
+export function planTitle(plan) {
+  return `plan ${plan.id}: ${plan.graph.count} nodes, ${plan.steps.length} steps`;
+}

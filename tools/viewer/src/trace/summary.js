@@ -1,0 +1,210 @@
+// Adds to a trace what every view asks for: lanes of the tracks, sums of the kernels, memory and
+// use of the devices.
+import { length, makeLanes, orderByStart, overlap, referenceOf, union } from './lanes.js';
+
+const EMPTY_KERNEL = {
+  device: -1,
+  run: 0,
+  source: '',
+  disassembly: '',
+  schedule: '',
+  why: '',
+  global: [],
+  local: [],
+  flops: 0,
+  bytes: 0,
+  predicted: 0,
+  compile: 0,
+  fromCache: false,
+  operations: [],
+  candidates: [],
+};
+
+/// Tracks in the order of the trace, then those that only events name.
+function allTracks(trace) {
+  const tracks = new Map(trace.tracks);
+  for (const kind of ['launch', 'copy', 'wait', 'span']) {
+    const ids = trace.events[kind].track;
+    for (let i = 0; i < ids.length; ++i) {
+      if (tracks.has(ids[i])) continue;
+      const isThread = kind === 'wait' || kind === 'span';
+      tracks.set(ids[i], {
+        id: ids[i],
+        kind: isThread ? 'thread' : 'queue',
+        device: 0,
+        name: `track ${ids[i]}`,
+      });
+    }
+  }
+  return [...tracks.values()];
+}
+
+/// How many events of any kind each track has.
+function countByTrack(trace, rows, size) {
+  const counts = new Uint32Array(size);
+  for (const kind of ['launch', 'copy', 'wait', 'span']) {
+    const ids = trace.events[kind].track;
+    for (let i = 0; i < ids.length; ++i) ++counts[rows.get(ids[i])];
+  }
+  return counts;
+}
+
+function addLanes(trace) {
+  const tracks = allTracks(trace);
+  const rows = new Map(tracks.map((track, row) => [track.id, row]));
+  const counts = countByTrack(trace, rows, tracks.length);
+  const parts = tracks.map((_, row) => ({
+    at: 0,
+    start: new Float64Array(counts[row]),
+    end: new Float64Array(counts[row]),
+    reference: new Uint32Array(counts[row]),
+  }));
+  ['launch', 'copy', 'wait', 'span'].forEach((kind, number) => {
+    const { track, start, duration } = trace.events[kind];
+    for (let i = 0; i < track.length; ++i) {
+      const part = parts[rows.get(track[i])],
+        at = part.at++;
+      part.start[at] = start[i];
+      part.end[at] = start[i] + duration[i];
+      part.reference[at] = referenceOf(number, i);
+    }
+  });
+  trace.tracks = tracks.map((track, row) => {
+    const { start, end, reference } = parts[row];
+    return { ...track, count: counts[row], lanes: makeLanes(start, end, reference) };
+  });
+}
+
+/// First and last time of any event.
+function addSpan(trace) {
+  let first = Infinity,
+    last = -Infinity;
+  for (const table of Object.values(trace.events)) {
+    for (let i = 0; i < table.count; ++i) {
+      const end = table.start[i] + (table.duration ? table.duration[i] : 0);
+      if (table.start[i] < first) first = table.start[i];
+      if (end > last) last = end;
+    }
+  }
+  trace.first = first <= last ? first : 0;
+  trace.last = first <= last ? Math.max(last, first + 1) : 1;
+}
+
+/// Kernels as rows with the sums of their launches; launchesOf.list holds each kernel's launches.
+function addKernels(trace) {
+  const { kernel, duration, submit, count } = trace.events.launch;
+  const kernels = [...trace.kernels.values()];
+  const rows = new Map(kernels.map((item, row) => [item.id, row]));
+  const rowOfLaunch = new Int32Array(count);
+  for (let i = 0; i < count; ++i) {
+    let row = rows.get(kernel[i]);
+    if (row === undefined) {
+      row = kernels.push({ ...EMPTY_KERNEL, id: kernel[i], name: `kernel ${kernel[i]}` }) - 1;
+      rows.set(kernel[i], row);
+    }
+    rowOfLaunch[i] = row;
+  }
+  const rewritten = new Set(trace.stages.map((stage) => stage.run));
+  for (const item of kernels) {
+    item.stagesRecorded = item.run !== 0 && rewritten.has(item.run);
+    Object.assign(item, { launches: 0, total: 0, shortest: Infinity, longest: 0, delay: 0 });
+  }
+  for (let i = 0; i < count; ++i) {
+    const item = kernels[rowOfLaunch[i]],
+      time = duration[i];
+    ++item.launches;
+    item.total += time;
+    item.delay += submit[i];
+    if (time < item.shortest) item.shortest = time;
+    if (time > item.longest) item.longest = time;
+  }
+  const begin = new Int32Array(kernels.length + 1),
+    list = new Int32Array(count);
+  kernels.forEach((item, row) => {
+    begin[row + 1] = begin[row] + item.launches;
+  });
+  const next = begin.slice();
+  for (let i = 0; i < count; ++i) list[next[rowOfLaunch[i]]++] = i;
+  Object.assign(trace, { kernels, kernelRows: rows, rowOfLaunch, launchesOf: { begin, list } });
+}
+
+/// Memory over time of each device, in order of time.
+function addMemory(trace) {
+  const table = trace.events.memory;
+  const byDevice = new Map();
+  for (let i = 0; i < table.count; ++i) {
+    if (!byDevice.has(table.device[i])) byDevice.set(table.device[i], []);
+    byDevice.get(table.device[i]).push(i);
+  }
+  trace.memory = [...byDevice].map(([device, events]) => {
+    const pick = (name) => Float64Array.from(events, (i) => table[name][i]);
+    const start = pick('start'),
+      order = orderByStart(start, start);
+    const sorted = (values) => Float64Array.from(order, (i) => values[i]);
+    const used = sorted(pick('used'));
+    return {
+      device,
+      start: sorted(start),
+      used,
+      cached: sorted(pick('cached')),
+      change: sorted(pick('change')),
+      buffer: sorted(pick('buffer')),
+      peak: used.reduce((most, value) => Math.max(most, value), 0),
+    };
+  });
+}
+
+function intervals(table, tracks) {
+  const start = [],
+    end = [];
+  for (let i = 0; i < table.count; ++i) {
+    if (!tracks.has(table.track[i])) continue;
+    start.push(table.start[i]);
+    end.push(table.start[i] + table.duration[i]);
+  }
+  return union(Float64Array.from(start), Float64Array.from(end));
+}
+
+/// For each device: time with a kernel, with a copy, with both, and bytes copied.
+function addUse(trace) {
+  const { copy } = trace.events;
+  const ids = new Set(trace.tracks.filter((track) => track.kind !== 'thread').map((t) => t.device));
+  trace.use = [...ids].map((device) => {
+    const tracks = new Set(
+      trace.tracks
+        .filter((t) => t.kind !== 'thread' && t.device === device)
+        .map((track) => track.id),
+    );
+    const kernels = intervals(trace.events.launch, tracks),
+      copies = intervals(copy, tracks);
+    let bytes = 0;
+    for (let i = 0; i < copy.count; ++i) if (tracks.has(copy.track[i])) bytes += copy.bytes[i];
+    return {
+      device,
+      kernelTime: length(kernels),
+      copyTime: length(copies),
+      copyBytes: bytes,
+      bothTime: overlap(kernels, copies),
+    };
+  });
+}
+
+/// What the machine descriptions say of the devices.
+function addPeaks(trace) {
+  for (const device of trace.devices.values()) {
+    const machine = trace.machines.get(device.id);
+    device.peakGflops = machine?.peakGflops ?? 0;
+    device.peakGbps = machine?.peakGbps ?? 0;
+  }
+}
+
+/// The trace, with tracks and kernels as lists.
+export function summarise(trace) {
+  addPeaks(trace);
+  addLanes(trace);
+  addSpan(trace);
+  addKernels(trace);
+  addMemory(trace);
+  addUse(trace);
+  return trace;
+}
