@@ -49,17 +49,25 @@ int32_t own_number(int32_t whole, const std::vector<uint32_t>& map, bool is_mapp
   return at == map.end() ? -1 : static_cast<int32_t>(at - map.begin());
 }
 
-// The operations of the values that each step computes.
+// The operations of the values that each step computes; those of reductions, which take most time,
+// first.
 std::vector<std::vector<uint32_t>> operations_of_steps(const ReadyPlan& ready) {
   std::vector<std::vector<uint32_t>> found(ready.plan.steps.size());
   const PlanTrace& trace = ready.trace;
-  for (size_t i = 0; trace.graph && i < trace.operations.size(); ++i) {
-    const int32_t step = own_number(trace.graph->values[i].step, trace.steps, trace.is_part);
-    if (step < 0 || trace.operations[i] == 0) continue;
-    auto& of_step = found[static_cast<size_t>(step)];
-    if (std::ranges::find(of_step, trace.operations[i]) == of_step.end())
-      of_step.push_back(trace.operations[i]);
-  }
+  if (!trace.graph) return found;
+  const auto add_if = [&](bool is_reduction) {
+    for (size_t i = 0; i < trace.operations.size(); ++i) {
+      const Value& value = trace.graph->values[i];
+      const int32_t step = own_number(value.step, trace.steps, trace.is_part);
+      if (step < 0 || trace.operations[i] == 0) continue;
+      if ((trace.graph->graph[value.id].op == Op::Reduce) != is_reduction) continue;
+      auto& of_step = found[static_cast<size_t>(step)];
+      if (std::ranges::find(of_step, trace.operations[i]) == of_step.end())
+        of_step.push_back(trace.operations[i]);
+    }
+  };
+  add_if(true);
+  add_if(false);
   return found;
 }
 

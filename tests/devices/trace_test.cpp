@@ -1,0 +1,252 @@
+// Traces of programs on real devices agree with what the engine counts and the drivers measure.
+#include "base/trace/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "engine/session.h"
+#include "plugrad/functional.h"
+#include "plugrad/jit.h"
+#include "plugrad/nn.h"
+#include "plugrad/source_scope.h"
+#include "plugrad/tensor.h"
+#include "runtime/device/device_state.h"
+#include "unit/base/temporary_directory.h"
+
+using namespace plugrad;
+using nlohmann::json;
+
+namespace {
+
+using Lines = std::map<std::string, std::vector<json>>;
+
+Lines lines_of(const std::string& path) {
+  std::string text;
+  char piece[4096];
+  const gzFile file = gzopen(path.c_str(), "rb");
+  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, piece + got);
+  gzclose(file);
+  Lines lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    json line = json::parse(text.substr(begin, end - begin));
+    lines[line["t"]].push_back(std::move(line));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// Events of a kind as rows; times absolute.
+std::vector<json> events(const Lines& lines, const std::string& kind) {
+  std::vector<json> rows;
+  const auto blocks = lines.find("events");
+  if (blocks == lines.end()) return rows;
+  for (const json& block : blocks->second) {
+    if (block["kind"] != kind) continue;
+    int64_t start = 0;
+    for (size_t i = 0; i < block["count"]; ++i) {
+      json row;
+      for (const auto& [name, column] : block["columns"].items()) row[name] = column[i];
+      start += row["start"].get<int64_t>();
+      row["start"] = start;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+// A process has one trace, so each program runs in a process. It returns what it counted.
+struct Traced {
+  Lines lines;
+  json counted;
+};
+Traced trace_of(const std::function<json()>& program, bool rules = false) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(100);
+    change_settings([&](Settings& s) {
+      s.trace_path = path;
+      s.trace_rules = rules;
+      s.tune = false;
+    });
+    std::ofstream(directory / "counted") << program().dump();
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  std::ifstream counted(directory / "counted");
+  return {lines_of(path), json::parse(counted, nullptr, false)};
+}
+
+// A small network's training steps on the device, the last of them replayed.
+json train(const std::string& device) {
+  Tensor x = Tensor::rand({32, 20}, DType::F32, device).realize();
+  Tensor w = Tensor::rand({20, 10}, DType::F32, device).realize();
+  w.requires_grad_();
+  auto step = jit([&](const Tensor& batch) {
+    const SourceScope place("net.py", 7, "forward");
+    const Tensor loss = (matmul(batch, w).relu() + 1).log().mean();
+    return loss;
+  });
+  for (int i = 0; i < 4; ++i) step(x).to_vector<float>();
+  const engine::Statistics counted = engine::Session::current().statistics();
+  return {{"launches", counted.kernels_launched}, {"plans", counted.plans_made}};
+}
+
+class Trace : public testing::TestWithParam<std::string> {};
+
+}  // namespace
+
+TEST_P(Trace, HasEachLaunchThatTheEngineCounts) {
+  const Traced traced = trace_of([] { return train(GetParam()); });
+  const std::vector<json> launches = events(traced.lines, "launch");
+  EXPECT_EQ(launches.size(), traced.counted["launches"].get<size_t>());
+  const json& end = traced.lines.at("end")[0];
+  EXPECT_EQ(end["launches"], traced.counted["launches"]);
+  EXPECT_EQ(end["dropped"], 0);
+  std::set<int64_t> kernels, plans, operations;
+  for (const json& kernel : traced.lines.at("kernel")) {
+    kernels.insert(kernel["id"].get<int64_t>());
+    for (const json& operation : kernel["operations"]) operations.insert(operation.get<int64_t>());
+  }
+  for (const json& plan : traced.lines.at("plan")) plans.insert(plan["id"].get<int64_t>());
+  for (const json& launch : launches) {
+    EXPECT_TRUE(kernels.contains(launch["kernel"].get<int64_t>()));
+    EXPECT_TRUE(plans.contains(launch["plan"].get<int64_t>()));
+    EXPECT_GE(launch["step"], 0);
+  }
+  // The place and the derivative of the operations that kernels compute.
+  std::set<std::string> named;
+  for (const json& operation : traced.lines.at("operation"))
+    if (operation["file"] == "net.py" && operations.contains(operation["id"].get<int64_t>()))
+      named.insert(operation["name"]);
+  EXPECT_THAT(named, testing::IsSupersetOf({"log", "mul"}));
+}
+
+TEST_P(Trace, CopiesHaveTheBytesOfTheProgram) {
+  const Traced traced = trace_of([] {
+    const std::vector<float> values(3000, 1.5f);
+    Tensor x = Tensor::from(values, {3000}, GetParam());
+    Tensor y = (x + 1).realize();
+    y.to_vector<float>();
+    return json{{"in", 12'000}, {"out", 12'000}};
+  });
+  std::map<int, int64_t> bytes;
+  for (const json& copy : events(traced.lines, "copy"))
+    bytes[copy["direction"].get<int>()] += copy["bytes"].get<int64_t>();
+  EXPECT_EQ(bytes[static_cast<int>(trace::Direction::In)], traced.counted["in"]);
+  EXPECT_EQ(bytes[static_cast<int>(trace::Direction::Out)], traced.counted["out"]);
+}
+
+TEST_P(Trace, RewritesOfStagesAreThoseCounted) {
+  const Traced traced = trace_of([] { return train(GetParam()); }, true);
+  uint64_t rewrites = 0;
+  for (const json& stage : traced.lines.at("stage")) {
+    std::set<int64_t> nodes;
+    for (const json& node : stage["nodes"]) {
+      for (const json& source : node[4]) EXPECT_TRUE(nodes.contains(source.get<int64_t>()));
+      nodes.insert(node[0].get<int64_t>());
+    }
+    for (const json& rewrite : stage["rewrites"]) {
+      rewrites += rewrite[0] != 0;
+      EXPECT_TRUE(nodes.contains(rewrite[1].get<int64_t>()));
+      EXPECT_TRUE(nodes.contains(rewrite[2].get<int64_t>()));
+    }
+    for (const json& root : stage["after"]) EXPECT_TRUE(nodes.contains(root.get<int64_t>()));
+  }
+  EXPECT_GT(rewrites, 100u);
+  EXPECT_EQ(traced.lines.at("end")[0]["rewrites"], rewrites);
+  for (const json& kernel : traced.lines.at("kernel")) EXPECT_NE(kernel["run"], 0);
+}
+
+TEST_P(Trace, MemoryGoesUpAndDownByItsChanges) {
+  const Traced traced = trace_of([] { return train(GetParam()); });
+  int64_t used = 0;
+  for (const json& event : events(traced.lines, "memory")) {
+    used += event["change"].get<int64_t>();
+    EXPECT_EQ(event["used"], used);
+  }
+}
+
+// A kernel of some 100 ms and, on a second queue, copies of other values from the host.
+TEST(TraceOfQueues, CopiesBesideAKernelOverlapIt) {
+  const Traced traced = trace_of([]() -> json {
+    const std::string device = "OPENCL";
+    Tensor a = Tensor::full({1024, 1024}, 0.001f, DType::F32, device).contiguous().realize();
+    Tensor b = matmul(a, a).realize();
+    const std::vector<float> values(1 << 20, 1.0f);
+    for (int i = 0; i < 4; ++i) b = matmul(b, a).realize();
+    std::vector<Tensor> sums;
+    for (int i = 0; i < 4; ++i)
+      sums.push_back(Tensor::from(values, {1 << 20}, device).sum().realize());
+    for (Tensor& sum : sums) sum.to_vector<float>();
+    return json::object();
+  });
+  const auto clock = traced.lines.at("device")[0];
+  EXPECT_EQ(clock["clock"], "device");
+  const std::vector<json> launches = events(traced.lines, "launch");
+  int64_t overlap_ns = 0;
+  for (const json& copy : events(traced.lines, "copy"))
+    for (const json& launch : launches) {
+      if (copy["track"] == launch["track"]) continue;
+      const int64_t begin = std::max(copy["start"].get<int64_t>(), launch["start"].get<int64_t>());
+      const int64_t end =
+          std::min(copy["start"].get<int64_t>() + copy["duration"].get<int64_t>(),
+                   launch["start"].get<int64_t>() + launch["duration"].get<int64_t>());
+      overlap_ns += std::max<int64_t>(0, end - begin);
+    }
+  EXPECT_GT(overlap_ns, 0);
+  // In-order work never overlaps itself.
+  int64_t last_end = 0;
+  for (const json& launch : launches) {
+    EXPECT_GE(launch["start"].get<int64_t>(), last_end);
+    last_end = launch["start"].get<int64_t>() + launch["duration"].get<int64_t>();
+  }
+}
+
+// The time of a long launch as the driver measures it, and as the trace has it.
+TEST(TraceOfQueues, TimesAreThoseOfTheDriver) {
+  const Traced traced = trace_of([]() -> json {
+    const std::string device = "OPENCL";
+    Tensor a = Tensor::full({1024, 1024}, 0.001f, DType::F32, device).contiguous().realize();
+    change_settings([](Settings& s) { s.debug = 2; });  // each launch asks the driver for its time
+    static std::string log;
+    set_log_sink([](std::string_view text, void*) { log += text; }, nullptr);
+    for (int i = 0; i < 3; ++i) matmul(a, a + static_cast<float>(i)).realize();
+    json times = json::array();
+    for (size_t at = log.find(" tm "); at != log.npos; at = log.find(" tm ", at + 1))
+      times.push_back(std::stod(log.substr(at + 4)) * 1000);
+    return times;
+  });
+  const std::vector<json> launches = events(traced.lines, "launch");
+  const size_t count = traced.counted.size();
+  ASSERT_GT(count, 0u);
+  ASSERT_LE(count, launches.size());
+  size_t compared = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double driver_ns = traced.counted[i];
+    if (driver_ns < 2e6) continue;
+    ++compared;
+    EXPECT_NEAR(launches[launches.size() - count + i]["duration"].get<double>(), driver_ns,
+                0.05 * driver_ns);
+  }
+  EXPECT_GE(compared, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Trace, testing::Values("CPU", "REFERENCE"),
+                         [](const auto& info) { return info.param; });
