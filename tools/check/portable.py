@@ -7,7 +7,7 @@ import tree
 
 MACHINE_PATH = re.compile(r"(^|[^A-Za-z0-9_.$}])/(work|home|root|Users|mnt|farm)/\w")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
-BINARY = {".png", ".gz", ".safetensors", ".bin"}
+BINARY = {".png", ".webp", ".gz", ".safetensors", ".bin"}
 
 
 def breaches_of(path):

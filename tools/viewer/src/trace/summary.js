@@ -128,6 +128,17 @@ function addKernels(trace) {
   Object.assign(trace, { kernels, kernelRows: rows, rowOfLaunch, launchesOf: { begin, list } });
 }
 
+/// Launches measure the chosen candidate of a kernel where the search did not.
+function measureChosen(trace) {
+  for (const kernel of trace.kernels) {
+    const chosen = kernel.candidates.find((candidate) => candidate.chosen);
+    if (chosen && chosen.measured <= 0 && kernel.launches > 0) {
+      chosen.measured = kernel.total / kernel.launches;
+      chosen.byLaunches = true;
+    }
+  }
+}
+
 /// Memory over time of each device, in order of time.
 function addMemory(trace) {
   const table = trace.events.memory;
@@ -204,6 +215,7 @@ export function summarise(trace) {
   addLanes(trace);
   addSpan(trace);
   addKernels(trace);
+  measureChosen(trace);
   addMemory(trace);
   addUse(trace);
   return trace;

@@ -27,6 +27,10 @@ export function choiceOf(kernel) {
   };
 }
 
+function meanOf({ kernel }) {
+  return kernel.launches > 0 ? kernel.total / kernel.launches : 0;
+}
+
 class Schedules {
   constructor(element, context) {
     this.context = context;
@@ -61,6 +65,17 @@ class Schedules {
           cell: (r) => link(r.kernel.name, this.context.href('schedules', { kernel: r.kernel.id })),
         },
         { title: 'Time', value: (r) => r.kernel.total, cell: (r) => duration(r.kernel.total) },
+        {
+          title: 'Predicted',
+          value: (r) => r.kernel.predicted,
+          cell: (r) => (r.kernel.predicted > 0 ? duration(r.kernel.predicted) : '–'),
+        },
+        { title: 'Mean', value: meanOf, cell: (r) => duration(meanOf(r)) },
+        {
+          title: 'Mean / predicted',
+          value: (r) => (r.kernel.predicted > 0 ? meanOf(r) / r.kernel.predicted : 0),
+          cell: (r) => ratio(r.kernel.predicted > 0 ? meanOf(r) / r.kernel.predicted : 0),
+        },
         {
           title: 'Candidates',
           value: (r) => r.kernel.candidates.length,
@@ -103,7 +118,8 @@ class Schedules {
           title: 'Schedule',
           text: true,
           value: (r) => r.schedule,
-          cell: (r) => `${r.schedule || 'no step'}${r.chosen ? ' (chosen)' : ''}`,
+          cell: (r) =>
+            `${r.schedule || 'no step'}${r.chosen ? (r.byLaunches ? ' (chosen, measured by its launches)' : ' (chosen)') : ''}`,
         },
         {
           title: 'Predicted',
