@@ -135,7 +135,8 @@ void Registry::shut_down() {
   run_before_devices_end();
   std::lock_guard lock(state_->mutex);
   state_->ended = true;
-  for (auto& entry : state_->entries) entry->shut_down();
+  for (auto& entry : state_->entries) entry->shut_down_devices();
+  for (auto& entry : state_->entries) entry->shut_down_plugin();
 }
 
 }  // namespace plugrad::runtime

@@ -36,7 +36,11 @@ const std::vector<LayerKind>& kinds() {
       {"faults",
        {"alloc", "compile", "load", "launch", "copy", "synchronize", "lost"},
        faults_value_error,
-       make_faults_layer}};
+       make_faults_layer},
+      {"compare",
+       {"with", "stop", "share", "shrink", "folder"},
+       compare_value_error,
+       make_compare_layer}};
   return all;
 }
 
@@ -66,6 +70,11 @@ class Parser {
                      fmt::format("{}{} {}", advice, known_as, fmt::join(known, ", ")));
   }
 
+  bool is_device_number(std::size_t begin, std::size_t end) const {
+    const std::size_t stop = std::min(text_.find(':', begin), end);
+    return stop > begin && part(begin, stop).find_first_not_of("0123456789") == text_.npos;
+  }
+
   void layer(std::size_t begin, std::size_t end) {
     const std::size_t name_end = std::min(text_.find(':', begin), end);
     const std::string_view name = part(begin, name_end);
@@ -77,9 +86,11 @@ class Parser {
           name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", name);
       refuse(begin, name_end, what, known, "the layers are");
     }
-    out_.push_back({std::string(name), "", {}});
+    out_.push_back({std::string(name), "", {}, nullptr});
     for (std::size_t at = name_end; at < end;) {
-      const std::size_t stop = std::min(text_.find(':', at + 1), end);
+      std::size_t stop = std::min(text_.find(':', at + 1), end);
+      while (stop < end && is_device_number(stop + 1, end))  // with=CPU:1
+        stop = std::min(text_.find(':', stop + 1), end);
       key_and_value(*kind, at + 1, stop);
       at = stop;
     }

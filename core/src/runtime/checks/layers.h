@@ -1,9 +1,10 @@
 // Parses PLUGRAD_LAYERS and wraps devices in layers when they are opened.
 //   list  := layer (',' layer)*          the first is nearest to the host
-//   layer := name (':' key '=' value)*   validate, redzone, faults
+//   layer := name (':' key '=' value)*   validate, redzone, faults, compare
 // docs/debugging-a-plugin.md describes the layers.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -15,10 +16,17 @@
 
 namespace plugrad::runtime {
 
+class Device;
+
+/// Opens a second handle of a device, without layers, for a layer that runs kernels itself. Errors:
+/// those of Registry::find_device, and of opening.
+using OpenBeside = std::function<std::unique_ptr<Device>(const std::string& selection)>;
+
 struct LayerChoice {
   std::string name;
   std::string device;                         // key "device" of any layer; empty: all devices
   std::map<std::string, std::string> values;  // the layer's own keys
+  OpenBeside open_beside;                     // the registry's; null: no other device can be used
 };
 using LayerList = std::vector<LayerChoice>;
 
@@ -52,13 +60,17 @@ std::unique_ptr<Layer> make_validate_layer(const DeviceTables& inner, const Laye
                                            const std::string& device_name);
 std::unique_ptr<Layer> make_redzone_layer(const DeviceTables& inner, const LayerChoice& choice,
                                           const std::string& device_name);
+/// Errors: User if the device would be compared with itself.
+std::unique_ptr<Layer> make_compare_layer(const DeviceTables& inner, const LayerChoice& choice,
+                                          const std::string& device_name);
 /// The outermost layer, with PLUGRAD_DEVICE_TIMEOUT.
 std::unique_ptr<Layer> make_time_limit_layer(const DeviceTables& inner, double seconds,
                                              const std::string& device_name);
 std::unique_ptr<Layer> make_faults_layer(const DeviceTables& inner, const LayerChoice& choice,
                                          const std::string& device_name);
 
-/// Empty, or the error in the value of a key of the faults layer.
+/// Empty, or the error in the value of a key of the faults or compare layer.
 std::string faults_value_error(std::string_view key, std::string_view value);
+std::string compare_value_error(std::string_view key, std::string_view value);
 
 }  // namespace plugrad::runtime

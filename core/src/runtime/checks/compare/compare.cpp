@@ -1,0 +1,327 @@
+// Runs every launch on a second device from the same inputs and compares the memory afterwards. The
+// program continues with its own device's results.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "plugrad/error.h"
+#include "runtime/checks/compare/differences.h"
+#include "runtime/checks/compare/memory_ranges.h"
+#include "runtime/checks/compare/report.h"
+#include "runtime/checks/compare/rounding.h"
+#include "runtime/checks/compare/time_share.h"
+#include "runtime/checks/layers.h"
+#include "runtime/device/device.h"
+#include "runtime/discovery/selection.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr const char* kReference = "REFERENCE";
+// Bytes behind a buffer that are compared too, where they belong to no other argument: a write
+// shortly behind the end lands there.
+constexpr uint64_t kBytesBehind = 64;
+
+struct Known {
+  KernelLines lines;
+  uint64_t hash = 0;
+  std::vector<double> errors;  // allowed_errors()
+  Device* other = nullptr;     // null until its first comparison
+  std::shared_ptr<Kernel> other_kernel;
+  std::string why_not;  // why it cannot be compared
+  bool is_reported = false;
+  CheckTimes times;
+};
+
+class Compare final : public Layer {
+ public:
+  Compare(const DeviceTables& inner, CompareOptions options, const LayerChoice& choice,
+          const std::string& device_name)
+      : Layer("compare", device_name, inner),
+        options_(std::move(options)),
+        open_beside_(choice.open_beside),
+        other_(open_beside_(options_.with)),
+        caps_(caps_of(inner)),
+        share_(options_.share) {
+    if (other_->name() == device_name)
+      fail(ErrorKind::User,
+           "[layers] compare would compare {} with itself; name another device in with=, or "
+           "restrict the layer to another one by device=",
+           device_name);
+  }
+
+  bool wants_every_launch() const override { return true; }
+  void closing() override {
+    summarise();
+    const std::lock_guard lock(mutex_);
+    kernels_.clear();
+    reference_.reset();
+    other_.reset();
+  }
+
+  pgr_status alloc(const pgr_alloc_desc* desc, pgr_buffer** out, pgr_error* error) override {
+    const pgr_status status = Layer::alloc(desc, out, error);
+    if (status == PGR_STATUS_OK) ranges_.add(*out, desc->size_bytes);
+    return status;
+  }
+  void free(pgr_buffer* buffer) override {
+    ranges_.remove(buffer);
+    Layer::free(buffer);
+  }
+  pgr_status sub_buffer(pgr_buffer* parent, uint64_t offset, uint64_t size, pgr_buffer** out,
+                        pgr_error* error) override {
+    const pgr_status status = Layer::sub_buffer(parent, offset, size, out, error);
+    if (status == PGR_STATUS_OK) ranges_.add_part(*out, parent, offset, size);
+    return status;
+  }
+  pgr_status kernel(pgr_program* program, const pgr_string* name, pgr_kernel** out,
+                    pgr_error* error) override;
+  void unload(pgr_program* program) override;
+  pgr_status launch(pgr_queue* queue, pgr_kernel* kernel, const pgr_launch_desc* desc,
+                    uint64_t* out_time_ns, pgr_error* error) override;
+
+ private:
+  std::shared_ptr<Known> known(pgr_kernel* kernel);
+  bool prepare(Known& kernel);
+  bool make_on(Known& kernel, Device& device);
+  std::string arrange(const Known& kernel, const pgr_launch_desc& desc, LaunchData& data,
+                      std::vector<MemoryRange>& ranges) const;
+  pgr_status read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
+                  pgr_error* error);
+  std::optional<Difference> compare(Known& kernel, const LaunchData& data, const HostMemory& got);
+  std::optional<Difference> compare_rounded(Known& kernel, const LaunchData& data,
+                                            const HostMemory& got, const HostMemory& expected,
+                                            Tolerance tolerance);
+  void judge(Known& kernel, const LaunchData& data, const HostMemory& got, std::string& found);
+  Tolerance tolerance_of(const Known& kernel) const;
+  void skip(Known& kernel, const std::string& why);
+  void summarise();
+
+  const CompareOptions options_;
+  const OpenBeside open_beside_;
+  std::unique_ptr<Device> other_, reference_;
+  const pgr_device_caps caps_;
+  MemoryRanges ranges_;
+  std::mutex mutex_;  // of all below; one launch is compared at a time
+  std::map<pgr_kernel*, std::shared_ptr<Known>> kernels_;
+  std::map<pgr_program*, std::vector<pgr_kernel*>> kernels_of_;
+  std::set<uint64_t> reported_, skipped_;
+  TimeShare share_;
+  uint64_t launches_ = 0, compared_ = 0;
+};
+
+pgr_status Compare::kernel(pgr_program* program, const pgr_string* name, pgr_kernel** out,
+                           pgr_error* error) {
+  const pgr_status status = Layer::kernel(program, name, out, error);
+  if (status != PGR_STATUS_OK) return status;
+  auto made = std::make_shared<Known>();
+  const std::span<const std::byte> ir = KernelIrScope::current();
+  if (auto lines = read_kernel_lines(ir))
+    made->lines = std::move(*lines);
+  else
+    made->why_not = "it was made of source text";
+  if (made->lines.name.empty()) made->lines.name = std::string(view(*name));
+  made->hash = hash64(ir);
+  const std::lock_guard lock(mutex_);
+  kernels_[*out] = std::move(made);
+  kernels_of_[program].push_back(*out);
+  return status;
+}
+
+void Compare::unload(pgr_program* program) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (pgr_kernel* kernel : kernels_of_[program]) kernels_.erase(kernel);
+    kernels_of_.erase(program);
+  }
+  Layer::unload(program);
+}
+
+std::shared_ptr<Known> Compare::known(pgr_kernel* kernel) {
+  const auto at = kernels_.find(kernel);
+  return at == kernels_.end() ? nullptr : at->second;
+}
+
+void Compare::skip(Known& kernel, const std::string& why) {
+  kernel.why_not = why;
+  if (skipped_.insert(kernel.hash).second)
+    log_line(LogLevel::Warning, fmt::format("compare: {}: {} is not compared: {}", device_name_,
+                                            kernel.lines.name, why));
+}
+
+bool Compare::make_on(Known& kernel, Device& device) {
+  try {
+    kernel.other_kernel = device.compile(kernel.lines.encode(), kernel.lines.name);
+  } catch (const Error&) {
+    return false;
+  }
+  kernel.other = &device;
+  kernel.errors = allowed_errors(kernel.lines, caps_, device.caps());
+  return true;
+}
+
+// Compiles the kernel for the other device, or for REFERENCE, which executes every kernel.
+bool Compare::prepare(Known& kernel) {
+  if (kernel.other) return true;
+  if (!kernel.why_not.empty()) return skip(kernel, kernel.why_not), false;
+  const bool is_reference = other_->plugin_name() == kReference;
+  std::string lacks;
+  if (is_reference && !kernel.lines.has_op(PGR_OP_WMMA)) {
+    if (make_on(kernel, *other_)) return true;
+    lacks = "its kernel IR";
+  } else {
+    lacks = lacking(kernel.lines, other_->caps(), caps_);
+    if (lacks.empty() && make_on(kernel, *other_)) return true;
+  }
+  if (is_reference) return skip(kernel, fmt::format("{} lacks {}", other_->name(), lacks)), false;
+  if (!reference_) reference_ = open_beside_(kReference);
+  if (make_on(kernel, *reference_)) return true;
+  return skip(kernel, fmt::format("{} and REFERENCE lack {}", other_->name(), lacks)), false;
+}
+
+// Names the memory of each buffer; equal buffers once. Returns why that is not possible.
+std::string Compare::arrange(const Known& kernel, const pgr_launch_desc& desc, LaunchData& data,
+                             std::vector<MemoryRange>& ranges) const {
+  if (LaunchData::buffer_params(kernel.lines).size() != desc.buffer_count)
+    return "it is launched with another number of buffers than its kernel IR has";
+  for (uint32_t i = 0; i < desc.buffer_count; ++i) {
+    const auto range = ranges_.of(desc.buffers[i]);
+    if (!range) return "it is launched with a buffer of unknown size";
+    const auto same = std::ranges::find(ranges, *range);
+    data.region_of.push_back(static_cast<std::size_t>(same - ranges.begin()));
+    if (same != ranges.end()) continue;
+    for (const MemoryRange& other : ranges)
+      if (other.overlaps(*range)) return "its buffers overlap in part";
+    ranges.push_back(*range);
+  }
+  const std::vector<MemoryRange> exact = ranges;
+  for (MemoryRange& range : ranges) {
+    uint64_t end = std::min(range.end() + kBytesBehind, range.root_size);
+    for (const MemoryRange& other : exact)
+      if (other.root == range.root && other.offset >= range.end())
+        end = std::min(end, other.offset);
+    range.size = end - range.offset;
+  }
+  data.scalars.assign(desc.scalars, desc.scalars + desc.scalar_count);
+  std::copy_n(desc.group_count, 3, data.group_count.begin());
+  std::copy_n(desc.local_size, 3, data.local_size.begin());
+  return "";
+}
+
+pgr_status Compare::read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
+                         pgr_error* error) {
+  out.clear();
+  for (const MemoryRange& range : ranges) {
+    out.emplace_back(range.size);
+    if (range.size == 0) continue;
+    const pgr_status status =
+        Layer::copy_out(queue, out.back().data(), range.root, range.offset, range.size, error);
+    if (status != PGR_STATUS_OK) return status;
+  }
+  return PGR_STATUS_OK;
+}
+
+Tolerance Compare::tolerance_of(const Known& kernel) const {
+  Tolerance out;
+  const auto any_float_max = [](const KernelLines::Line& line) {
+    return line.op == PGR_OP_MAX && line.dtype >= PGR_DTYPE_F16;
+  };
+  out.any_zero = std::ranges::any_of(kernel.lines.lines, any_float_max);
+  out.flushes = caps_.denormals != PGR_DENORMALS_PRESERVE ||
+                kernel.other->caps().denormals != PGR_DENORMALS_PRESERVE;
+  return out;
+}
+
+std::optional<Difference> Compare::compare_rounded(Known& kernel, const LaunchData& data,
+                                                   const HostMemory& got,
+                                                   const HostMemory& expected,
+                                                   Tolerance tolerance) {
+  std::vector<HostMemory> variants;
+  for (uint32_t i = 0; i < kRoundingVariants; ++i)
+    variants.push_back(
+        run_on(*kernel.other, with_errors(kernel.lines, kernel.errors, i), data, false));
+  tolerance.is_rounded = tolerance.any_zero = true;
+  return first_difference(kernel.lines, data, got, expected, variants, tolerance);
+}
+
+std::optional<Difference> Compare::compare(Known& kernel, const LaunchData& data,
+                                           const HostMemory& got) {
+  const HostMemory expected = run_on(*kernel.other, *kernel.other_kernel, data);
+  const Tolerance tolerance = tolerance_of(kernel);
+  const auto found = first_difference(kernel.lines, data, got, expected, {}, tolerance);
+  const bool is_exact = std::ranges::all_of(kernel.errors, [](double ulps) { return ulps == 0; });
+  if (!found || is_exact) return found;
+  return compare_rounded(kernel, data, got, expected, tolerance);
+}
+
+void Compare::judge(Known& kernel, const LaunchData& data, const HostMemory& got,
+                    std::string& found) {
+  try {
+    const auto difference = compare(kernel, data, got);
+    ++compared_;
+    if (!difference) return;
+    kernel.is_reported = true;
+    reported_.insert(kernel.hash);
+    const Finding finding{kernel.lines, data, *difference, device_name_, kernel.other->name()};
+    const auto differs = [&](const KernelLines&, const LaunchData&) { return false; };
+    (void)differs;
+    found = describe(finding);
+  } catch (const Error& e) {
+    skip(kernel, e.what());
+  }
+}
+
+pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launch_desc* desc,
+                           uint64_t* out_time_ns, pgr_error* error) {
+  const std::lock_guard lock(mutex_);
+  ++launches_;
+  const std::shared_ptr<Known> kernel = known(handle);
+  LaunchData data;
+  std::vector<MemoryRange> ranges;
+  bool is_checked = kernel && !kernel->is_reported && !reported_.contains(kernel->hash) &&
+                    share_.has_time_for(kernel->times) && prepare(*kernel);
+  if (is_checked)
+    if (const std::string why = arrange(*kernel, *desc, data, ranges); !why.empty()) {
+      skip(*kernel, why);
+      is_checked = false;
+    }
+  if (!is_checked) return Layer::launch(queue, handle, desc, out_time_ns, error);
+  const std::uint64_t start = monotonic_ns();
+  pgr_status status = read(queue, ranges, data.regions, error);
+  if (status != PGR_STATUS_OK) return status;
+  const std::uint64_t launched = monotonic_ns();
+  status = Layer::launch(queue, handle, desc, out_time_ns, error);
+  if (status != PGR_STATUS_OK) return status;
+  const std::uint64_t returned = monotonic_ns();
+  HostMemory got;
+  status = read(queue, ranges, got, error);
+  if (status != PGR_STATUS_OK) return status;
+  std::string found;
+  judge(*kernel, data, got, found);
+  share_.spent(kernel->times, (launched - start) + (monotonic_ns() - returned));
+  if (found.empty()) return status;
+  if (!options_.stop) return report(found), status;
+  return report(error, PGR_STATUS_INTERNAL, found);
+}
+
+void Compare::summarise() {
+  const std::lock_guard lock(mutex_);
+  log_line(LogLevel::Info,
+           fmt::format("compare: {}: {} of {} launches were compared with {}, {} kernels differ",
+                       device_name_, compared_, launches_, other_ ? other_->name() : "nothing",
+                       reported_.size()));
+}
+
+}  // namespace
+
+std::unique_ptr<Layer> make_compare_layer(const DeviceTables& inner, const LayerChoice& choice,
+                                          const std::string& device_name) {
+  return std::make_unique<Compare>(inner, compare_options(choice), choice, device_name);
+}
+
+}  // namespace plugrad::runtime
