@@ -2,7 +2,6 @@
 // program continues with its own device's results.
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "base/check.h"
@@ -10,10 +9,9 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "plugrad/error.h"
-#include "runtime/checks/compare/differences.h"
+#include "runtime/checks/compare/judge.h"
 #include "runtime/checks/compare/memory_ranges.h"
 #include "runtime/checks/compare/report.h"
-#include "runtime/checks/compare/rounding.h"
 #include "runtime/checks/compare/time_share.h"
 #include "runtime/checks/layers.h"
 #include "runtime/device/device.h"
@@ -26,15 +24,14 @@ constexpr const char* kReference = "REFERENCE";
 // Bytes behind a buffer that are compared too, where they belong to no other argument: a write
 // shortly behind the end lands there.
 constexpr uint64_t kBytesBehind = 64;
+constexpr std::size_t kMostShrunk = 5;  // kernels reduced in one program: each takes seconds
 
 struct Known {
   KernelLines lines;
   uint64_t hash = 0;
-  std::vector<double> errors;  // allowed_errors()
   Device* other = nullptr;     // null until its first comparison
   std::shared_ptr<Kernel> other_kernel;
   std::string why_not;  // why it cannot be compared
-  bool is_reported = false;
   CheckTimes times;
 };
 
@@ -60,6 +57,7 @@ class Compare final : public Layer {
     summarise();
     const std::lock_guard lock(mutex_);
     kernels_.clear();
+    own_.reset();
     reference_.reset();
     other_.reset();
   }
@@ -93,18 +91,15 @@ class Compare final : public Layer {
                       std::vector<MemoryRange>& ranges) const;
   pgr_status read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
                   pgr_error* error);
-  std::optional<Difference> compare(Known& kernel, const LaunchData& data, const HostMemory& got);
-  std::optional<Difference> compare_rounded(Known& kernel, const LaunchData& data,
-                                            const HostMemory& got, const HostMemory& expected,
-                                            Tolerance tolerance);
-  void judge(Known& kernel, const LaunchData& data, const HostMemory& got, std::string& found);
-  Tolerance tolerance_of(const Known& kernel) const;
+  void judge_launch(Known& kernel, const LaunchData& data, HostMemory got, std::string& found);
+  std::string explain(const Finding& finding, Device& other);
   void skip(Known& kernel, const std::string& why);
   void summarise();
 
   const CompareOptions options_;
   const OpenBeside open_beside_;
-  std::unique_ptr<Device> other_, reference_;
+  // `own`: a second handle of the device, for smaller kernels.
+  std::unique_ptr<Device> other_, reference_, own_;
   const pgr_device_caps caps_;
   MemoryRanges ranges_;
   std::mutex mutex_;  // of all below; one launch is compared at a time
@@ -161,7 +156,6 @@ bool Compare::make_on(Known& kernel, Device& device) {
     return false;
   }
   kernel.other = &device;
-  kernel.errors = allowed_errors(kernel.lines, caps_, device.caps());
   return true;
 }
 
@@ -226,54 +220,36 @@ pgr_status Compare::read(pgr_queue* queue, const std::vector<MemoryRange>& range
   return PGR_STATUS_OK;
 }
 
-Tolerance Compare::tolerance_of(const Known& kernel) const {
-  Tolerance out;
-  const auto any_float_max = [](const KernelLines::Line& line) {
-    return line.op == PGR_OP_MAX && line.dtype >= PGR_DTYPE_F16;
-  };
-  out.any_zero = std::ranges::any_of(kernel.lines.lines, any_float_max);
-  out.flushes = caps_.denormals != PGR_DENORMALS_PRESERVE ||
-                kernel.other->caps().denormals != PGR_DENORMALS_PRESERVE;
-  return out;
-}
-
-std::optional<Difference> Compare::compare_rounded(Known& kernel, const LaunchData& data,
-                                                   const HostMemory& got,
-                                                   const HostMemory& expected,
-                                                   Tolerance tolerance) {
-  std::vector<HostMemory> variants;
-  for (uint32_t i = 0; i < kRoundingVariants; ++i)
-    variants.push_back(
-        run_on(*kernel.other, with_errors(kernel.lines, kernel.errors, i), data, false));
-  tolerance.is_rounded = tolerance.any_zero = true;
-  return first_difference(kernel.lines, data, got, expected, variants, tolerance);
-}
-
-std::optional<Difference> Compare::compare(Known& kernel, const LaunchData& data,
-                                           const HostMemory& got) {
-  const HostMemory expected = run_on(*kernel.other, *kernel.other_kernel, data);
-  const Tolerance tolerance = tolerance_of(kernel);
-  const auto found = first_difference(kernel.lines, data, got, expected, {}, tolerance);
-  const bool is_exact = std::ranges::all_of(kernel.errors, [](double ulps) { return ulps == 0; });
-  if (!found || is_exact) return found;
-  return compare_rounded(kernel, data, got, expected, tolerance);
-}
-
-void Compare::judge(Known& kernel, const LaunchData& data, const HostMemory& got,
-                    std::string& found) {
+void Compare::judge_launch(Known& kernel, const LaunchData& data, HostMemory got,
+                           std::string& found) {
   try {
-    const auto difference = compare(kernel, data, got);
+    const HostMemory expected = run_on(*kernel.other, *kernel.other_kernel, data);
+    const auto difference = judge(kernel.lines, data, caps_, *kernel.other, got, expected);
     ++compared_;
     if (!difference) return;
-    kernel.is_reported = true;
     reported_.insert(kernel.hash);
-    const Finding finding{kernel.lines, data, *difference, device_name_, kernel.other->name()};
-    const auto differs = [&](const KernelLines&, const LaunchData&) { return false; };
-    (void)differs;
-    found = describe(finding);
+    const Finding finding{kernel.lines, data, *difference, device_name_, kernel.other->name(),
+                          std::move(got)};
+    found = describe(finding) + explain(finding, *kernel.other);
   } catch (const Error& e) {
     skip(kernel, e.what());
   }
+}
+
+// The smallest kernel, and the files for repeating the launch.
+std::string Compare::explain(const Finding& finding, Device& other) {
+  std::string out;
+  if (const std::string path = write_replay(finding, options_.folder); !path.empty())
+    out += fmt::format("\n  the whole launch: plugrad replay {} --device {} --compare {}", path,
+                       finding.device, finding.other);
+  if (options_.shrink_seconds == 0 || reported_.size() > kMostShrunk) return out;
+  try {
+    if (!own_) own_ = open_beside_(device_name_);
+    out += describe_smallest(finding, *own_, other, options_);
+  } catch (const Error& e) {
+    out += fmt::format("\n  it is not reduced: {}", e.what());
+  }
+  return out;
 }
 
 pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launch_desc* desc,
@@ -283,7 +259,7 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   const std::shared_ptr<Known> kernel = known(handle);
   LaunchData data;
   std::vector<MemoryRange> ranges;
-  bool is_checked = kernel && !kernel->is_reported && !reported_.contains(kernel->hash) &&
+  bool is_checked = kernel && !reported_.contains(kernel->hash) &&
                     share_.has_time_for(kernel->times) && prepare(*kernel);
   if (is_checked)
     if (const std::string why = arrange(*kernel, *desc, data, ranges); !why.empty()) {
@@ -302,7 +278,7 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   status = read(queue, ranges, got, error);
   if (status != PGR_STATUS_OK) return status;
   std::string found;
-  judge(*kernel, data, got, found);
+  judge_launch(*kernel, data, std::move(got), found);
   share_.spent(kernel->times, (launched - start) + (monotonic_ns() - returned));
   if (found.empty()) return status;
   if (!options_.stop) return report(found), status;

@@ -20,12 +20,24 @@ CompareOptions compare_options(const LayerChoice& choice);
 struct Finding {
   const KernelLines& kernel;
   const LaunchData& data;
-  const Difference& difference;
-  const std::string& device;
-  const std::string& other;
+  Difference difference;
+  std::string device, other;  // "ACME:0", "REFERENCE:0"
+  HostMemory got;             // after the launch on `device`
 };
 
-/// Kernel, device, buffer, index, values, ulp, and the values that were read.
+/// Kernel, device, buffer, index, values, ulp, and the values before the launch.
 std::string describe(const Finding& finding);
+
+/// Writes the launch as a recording. Returns its path; empty if it cannot be written.
+std::string write_replay(const Finding& finding, const std::string& folder);
+
+/// The smallest kernel that still differs on `own`, a second handle of the device: its operations,
+/// its lines, its values and how to repeat it alone.
+std::string describe_smallest(const Finding& finding, Device& own, Device& other,
+                              const CompareOptions& options);
+
+/// A token for `plugrad conformance --replay` that runs the kernel on random inputs; empty for a
+/// kernel that is too long for a command line.
+std::string conformance_token(const KernelLines& kernel);
 
 }  // namespace plugrad::runtime

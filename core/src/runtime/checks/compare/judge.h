@@ -1,0 +1,16 @@
+// Whether a kernel's results on one device agree with those of another.
+#pragma once
+
+#include <optional>
+
+#include "runtime/checks/compare/differences.h"
+
+namespace plugrad::runtime {
+
+/// The first element of `got`, which a device with `caps` computed, beyond its bound from
+/// `expected`, which `other` computed from the same `data`. Errors: those of running the kernel.
+std::optional<Difference> judge(const KernelLines& kernel, const LaunchData& data,
+                                const pgr_device_caps& caps, Device& other, const HostMemory& got,
+                                const HostMemory& expected);
+
+}  // namespace plugrad::runtime
