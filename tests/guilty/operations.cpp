@@ -36,18 +36,28 @@ std::vector<Tensor> run_ir(std::vector<std::byte> block, const std::string& name
   return UserKernel{.name = name, .ir = std::move(block)}(inputs, {output});
 }
 
-// out[g0 * 5 + g1] = in[g0 * 5 + g1] * 2 on 3 x 5 groups.
+// out[g0 * 5 + g1] = g0 + in[0] on 5 x 5 groups.
 Tensor two_axes() {
   sdk::IrBuilder b("two_axes");
-  b.set_groups(3, 5);
-  const auto out = b.buffer(PGR_DTYPE_F32, 15, PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS);
-  const auto in = b.buffer(PGR_DTYPE_F32, 15, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
-  const auto five = b.constant_int(PGR_DTYPE_I32, 5);
-  const auto row = b.alu(PGR_OP_MUL, {b.group_id(0), five});
-  const auto at = b.alu(PGR_OP_ADD, {row, b.group_id(1)});
-  const auto x = b.load(in, at);
-  b.store(out, at, b.alu(PGR_OP_ADD, {x, x}));
-  return run_ir(b.finish(), "two_axes", {ramp(15)}, {{15}, DType::F32})[0];
+  b.set_groups(5, 5);
+  const auto out = b.buffer(PGR_DTYPE_I32, 25, PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS);
+  const auto in = b.buffer(PGR_DTYPE_I32, 1, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
+  const auto five = b.constant_int(PGR_DTYPE_I32, 5), zero = b.constant_int(PGR_DTYPE_I32, 0);
+  const auto row = b.group_id(0);
+  const auto at = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {row, five}), b.group_id(1)});
+  b.store(out, at, b.alu(PGR_OP_ADD, {row, b.load(in, zero)}));
+  return run_ir(b.finish(), "two_axes", {ints({7})}, {{25}, DType::I32})[0];
+}
+
+// out[g] = in[g] + 1 on 4099 groups.
+Tensor many_groups() {
+  sdk::IrBuilder b("many_groups");
+  b.set_groups(4099);
+  const auto out = b.buffer(PGR_DTYPE_F32, 4099, PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS);
+  const auto in = b.buffer(PGR_DTYPE_F32, 4099, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
+  const auto i = b.group_id(0);
+  b.store(out, i, b.alu(PGR_OP_ADD, {b.load(in, i), b.constant_float(PGR_DTYPE_F32, 1)}));
+  return run_ir(b.finish(), "many_groups", {ramp(4099)}, {{4099}, DType::F32})[0];
 }
 
 // Reverses 32 values through local memory.
@@ -119,6 +129,16 @@ const std::map<std::string, Program>& programs() {
       {"large", [] { return std::vector{ramp(4099) + 1.0}; }},
       {"subtract",
        [] { return std::vector{ramp(64) - floats(std::vector<float>(64, 0.7f)) * 3.0}; }},
+      {"many_groups", [] { return std::vector{many_groups()}; }},
+      {"offsets",
+       [] {
+         const Tensor a = ramp(400).realize(), b = (ramp(400) * 0.5).realize();
+         std::vector<Tensor> out;
+         for (int64_t i = 0; i < 24; ++i)
+           out.push_back(a.shrink({{3 * i, 3 * i + 64}}) + b.shrink({{7 * i, 7 * i + 64}}));
+         Tensor::realize(out);
+         return out;
+       }},
       {"two_axes", [] { return std::vector{two_axes()}; }},
       {"mirror", [] { return std::vector{mirror()}; }},
       {"asynchronous", [] { return std::vector{asynchronous()}; }},
@@ -167,7 +187,7 @@ int main(int count, char** arguments) {
   const auto at = count == 2 ? programs().find(arguments[1]) : programs().end();
   if (at == programs().end()) return std::fprintf(stderr, "usage: operations NAME\n"), 2;
   try {
-    for (const Tensor& result : at->second()) (void)result.cast(DType::F32).to_vector<float>();
+    for (const Tensor& result : at->second()) result.realize();
     plugrad::shutdown();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -92,7 +92,7 @@ class Compare final : public Layer {
   pgr_status read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
                   pgr_error* error);
   void judge_launch(Known& kernel, const LaunchData& data, HostMemory got, std::string& found);
-  std::string explain(const Finding& finding, Device& other);
+  void explain(const Finding& finding, Device& other);
   void skip(Known& kernel, const std::string& why);
   void summarise();
 
@@ -230,26 +230,26 @@ void Compare::judge_launch(Known& kernel, const LaunchData& data, HostMemory got
     reported_.insert(kernel.hash);
     const Finding finding{kernel.lines, data, *difference, device_name_, kernel.other->name(),
                           std::move(got)};
-    found = describe(finding) + explain(finding, *kernel.other);
+    found = describe(finding);
+    report(found);  // before smaller kernels are tried: one of them may crash the device
+    explain(finding, *kernel.other);
   } catch (const Error& e) {
     skip(kernel, e.what());
   }
 }
 
-// The smallest kernel, and the files for repeating the launch.
-std::string Compare::explain(const Finding& finding, Device& other) {
-  std::string out;
+// Reports the smallest kernel, and the files for repeating the launch.
+void Compare::explain(const Finding& finding, Device& other) {
   if (const std::string path = write_replay(finding, options_.folder); !path.empty())
-    out += fmt::format("\n  the whole launch: plugrad replay {} --device {} --compare {}", path,
-                       finding.device, finding.other);
-  if (options_.shrink_seconds == 0 || reported_.size() > kMostShrunk) return out;
+    report(fmt::format("kernel {}: the whole launch: plugrad replay {} --device {} --compare {}",
+                       finding.kernel.name, path, finding.device, finding.other));
+  if (options_.shrink_seconds == 0 || reported_.size() > kMostShrunk) return;
   try {
     if (!own_) own_ = open_beside_(device_name_);
-    out += describe_smallest(finding, *own_, other, options_);
+    report(describe_smallest(finding, *own_, other, options_));
   } catch (const Error& e) {
-    out += fmt::format("\n  it is not reduced: {}", e.what());
+    report(fmt::format("kernel {} is not reduced: {}", finding.kernel.name, e.what()));
   }
-  return out;
 }
 
 pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launch_desc* desc,
@@ -280,9 +280,8 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   std::string found;
   judge_launch(*kernel, data, std::move(got), found);
   share_.spent(kernel->times, (launched - start) + (monotonic_ns() - returned));
-  if (found.empty()) return status;
-  if (!options_.stop) return report(found), status;
-  return report(error, PGR_STATUS_INTERNAL, found);
+  if (found.empty() || !options_.stop) return status;
+  return set_error(error, PGR_STATUS_INTERNAL, "compare: " + found);
 }
 
 void Compare::summarise() {

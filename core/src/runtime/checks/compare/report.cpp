@@ -179,14 +179,17 @@ std::string describe_smallest(const Finding& f, Device& own, Device& other,
     }
   };
   if (!differs(f.kernel, f.data))
-    return "\n  the kernel alone, on a second handle of the device, does not differ: the difference "
-           "depends on the program (its other kernels, its timing)";
+    return fmt::format(
+        "kernel {}: alone, on a second handle of the device, it does not differ: the difference "
+        "depends on the program (its other kernels, its timing)",
+        f.kernel.name);
   const auto limit = std::chrono::duration<double>(options.shrink_seconds);
   const SmallKernel small = shrink_kernel(
       f.kernel, f.data, differs,
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
   const Finding smaller{small.lines, small.data, *last, f.device, f.other, got};
-  std::string out = fmt::format("\n  operation: {}", operations_text(small.lines));
+  std::string out = fmt::format("kernel {}: operation: {}", f.kernel.name,
+                                operations_text(small.lines));
   out += fmt::format("\n  the smallest kernel that still differs has {} of {} lines{}:\n{}",
                      small.lines.lines.size(), f.kernel.lines.size(),
                      small.is_complete ? "" : " (the time for smaller ones was up)",

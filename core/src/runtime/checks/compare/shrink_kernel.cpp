@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "runtime/checks/compare/values.h"
+#include "runtime/checks/live_objects.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -214,14 +215,15 @@ class Shrinker {
     const std::vector<uint32_t> values = values_before(store);
     std::size_t low = 0, high = values.size();  // the first that differs, if that is monotone
     bool any = false;
-    KernelLines best;
+    SmallKernel best;
     while (low < high && in_time()) {
       const std::size_t middle = (low + high) / 2;
-      KernelLines candidate = now_.lines;
-      candidate.lines[store].sources[2] = values[middle];
-      candidate.remove_unused();
+      SmallKernel candidate = now_;
+      store_value(candidate, store, values[middle]);
+      candidate.lines.remove_unused();
       ++tried_;
-      if (is_new(candidate) && reads_what_is_written(now_.lines, candidate) && differs_(candidate, now_.data)) {
+      if (is_new(candidate.lines) && reads_what_is_written(now_.lines, candidate.lines) &&
+          differs_(candidate.lines, candidate.data)) {
         best = std::move(candidate);
         any = true;
         high = middle;
@@ -229,10 +231,35 @@ class Shrinker {
         low = middle + 1;
       }
     }
-    if (any) now_.lines = std::move(best);
+    if (any) now_ = std::move(best);
     return any;
   }
-  // Visible values of the stored type on which the stored value depends.
+  // Stores another value; its dtype becomes that of the buffer.
+  static void store_value(SmallKernel& kernel, uint32_t store, uint32_t value) {
+    KernelLines& lines = kernel.lines;
+    const uint32_t pointer = lines.lines[store].sources[0], dtype = lines.lines[value].dtype;
+    lines.lines[store].sources[2] = value;
+    if (lines.lines[pointer].dtype == dtype) return;
+    pgr_ir_param& param = lines.params[lines.lines[pointer].arg];
+    lines.lines[pointer].dtype = param.dtype = dtype;
+    const std::vector<uint32_t> params = LaunchData::buffer_params(lines);
+    const auto argument = std::ranges::find(params, lines.lines[pointer].arg) - params.begin();
+    auto& region = kernel.data.regions[kernel.data.region_of[static_cast<std::size_t>(argument)]];
+    region.resize(std::max<std::size_t>(region.size(), param.elem_count * dtype_bytes(dtype)));
+  }
+  // Whether no other line and no other argument uses the buffer of a store.
+  bool has_own_buffer(uint32_t store) const {
+    const uint32_t pointer = now_.lines.lines[store].sources[0];
+    const std::vector<uint32_t> params = LaunchData::buffer_params(now_.lines);
+    const auto argument = std::ranges::find(params, now_.lines.lines[pointer].arg) - params.begin();
+    const auto& regions = now_.data.region_of;
+    const std::size_t region = regions[static_cast<std::size_t>(argument)];
+    return std::ranges::count(regions, region) == 1 &&
+           std::ranges::count_if(now_.lines.lines, [&](const Line& line) {
+             return std::ranges::find(line.sources, pointer) != line.sources.end();
+           }) == 1;
+  }
+  // Visible values on which the stored value depends, of its type where the buffer has other uses.
   std::vector<uint32_t> values_before(uint32_t store) const {
     const auto& all = now_.lines.lines;
     const uint32_t stored = all[store].sources[2];
@@ -244,10 +271,11 @@ class Shrinker {
     for (uint32_t i = 0; i < store; ++i)
       if (now_.lines.opens(i) && now_.lines.closer(i) < store)
         std::fill(hidden.begin() + i, hidden.begin() + now_.lines.closer(i), true);
+    const bool any_dtype = has_own_buffer(store);
     std::vector<uint32_t> out;
     for (uint32_t i = 0; i < stored; ++i)
       if (needed[i] && !hidden[i] && !now_.lines.is_pointer(i) && all[i].op != PGR_OP_CONST &&
-          all[i].dtype == all[stored].dtype && all[i].lanes == all[stored].lanes)
+          all[i].op != PGR_OP_PARAM && (any_dtype || all[i].dtype == all[stored].dtype) && all[i].lanes == all[stored].lanes)
         out.push_back(i);
     return out;
   }
