@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kReference = "REFERENCE";
 // Bytes behind a buffer that are compared too, where they belong to no other argument: a write
-// shortly behind the end lands there.
+// shortly behind the end lands there. Allocations are larger by as much.
 constexpr uint64_t kBytesBehind = 64;
 constexpr std::size_t kMostShrunk = 5;  // kernels reduced in one program: each takes seconds
 
@@ -63,8 +63,12 @@ class Compare final : public Layer {
   }
 
   pgr_status alloc(const pgr_alloc_desc* desc, pgr_buffer** out, pgr_error* error) override {
-    const pgr_status status = Layer::alloc(desc, out, error);
-    if (status == PGR_STATUS_OK) ranges_.add(*out, desc->size_bytes);
+    pgr_alloc_desc larger = *desc;
+    const bool has_room = caps_.max_buffer_bytes == 0 ||
+                          desc->size_bytes <= caps_.max_buffer_bytes - kBytesBehind;
+    if (has_room) larger.size_bytes += kBytesBehind;
+    const pgr_status status = Layer::alloc(&larger, out, error);
+    if (status == PGR_STATUS_OK) ranges_.add(*out, desc->size_bytes, larger.size_bytes);
     return status;
   }
   void free(pgr_buffer* buffer) override {

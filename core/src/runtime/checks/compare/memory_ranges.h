@@ -25,9 +25,9 @@ struct MemoryRange {
 /// Thread-safe.
 class MemoryRanges {
  public:
-  void add(pgr_buffer* buffer, uint64_t size) {
+  void add(pgr_buffer* buffer, uint64_t size, uint64_t allocated) {
     const std::lock_guard lock(mutex_);
-    ranges_[buffer] = {buffer, 0, size, size};
+    ranges_[buffer] = {buffer, 0, size, allocated};
   }
   void add_part(pgr_buffer* part, pgr_buffer* parent, uint64_t offset, uint64_t size) {
     const std::lock_guard lock(mutex_);
