@@ -61,6 +61,8 @@ int run_man(const Arguments& arguments);
 Syntax man_syntax();
 int run_new_plugin(const Arguments& arguments);
 Syntax new_plugin_syntax();
+int run_replay(const Arguments& arguments);
+Syntax replay_syntax();
 int run_train(const Arguments& arguments);
 Syntax train_syntax();
 int run_tune(const Arguments& arguments);

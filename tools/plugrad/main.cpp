@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"first-kernel", nullptr, run_first_kernel, nullptr},
     {"man", "print the manual page", run_man, man_syntax},
     {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
+    {"replay", "repeat the recording of a program on any device", run_replay, replay_syntax},
     {"train", "train a network", run_train, train_syntax},
     {"tune", "show, export or import what searches (BEAM) found", run_tune, tune_syntax},
 };

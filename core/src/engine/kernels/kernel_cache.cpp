@@ -12,6 +12,8 @@
 #include "base/trace.h"
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
+#include "ir/text/printer.h"
+#include "runtime/checks/layers.h"
 #include "tuning/calibration/machines.h"
 #include "tuning/ir_params.h"
 #include "tuning/kernel_schedule.h"
@@ -99,6 +101,10 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
     ready->codegen_ns = monotonic_ns() - start_ns;
   }
   ready->param_count = tuning::params_in(ready->code.ir).buffer_count;
+  const std::function<std::string()> ast_text = [&request] {
+    return print(request.ast->graph, request.ast->sink, Numbering::FromZero);
+  };
+  const runtime::KernelAstScope ast_scope(ast_text);
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = contracts(request, options),
                                            .source = known ? known->source : std::string_view()});

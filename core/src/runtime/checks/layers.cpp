@@ -40,7 +40,8 @@ const std::vector<LayerKind>& kinds() {
       {"compare",
        {"with", "stop", "share", "shrink", "folder"},
        compare_value_error,
-       make_compare_layer}};
+       make_compare_layer},
+      {"record", {"file", "mebibytes"}, record_value_error, make_record_layer}};
   return all;
 }
 
@@ -86,7 +87,7 @@ class Parser {
           name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", name);
       refuse(begin, name_end, what, known, "the layers are");
     }
-    out_.push_back({std::string(name), "", {}, nullptr});
+    out_.push_back({std::string(name), "", {}, nullptr, std::make_shared<std::atomic<uint32_t>>(0)});
     for (std::size_t at = name_end; at < end;) {
       std::size_t stop = std::min(text_.find(':', at + 1), end);
       while (stop < end && is_device_number(stop + 1, end))  // with=CPU:1
@@ -98,6 +99,9 @@ class Parser {
       refuse_selection(text_, begin, end - begin,
                        fmt::format("faults without a call to fail in {}", source_),
                        "it takes alloc=3, launch=1 and the like");
+    if (out_.back().name == "record" && !out_.back().values.contains("file"))
+      refuse_selection(text_, begin, end - begin, fmt::format("record without a file in {}", source_),
+                       "it takes file=PATH");
   }
 
   void key_and_value(const LayerKind& kind, std::size_t begin, std::size_t end) {
@@ -126,6 +130,7 @@ class Parser {
 };
 
 thread_local std::span<const std::byte> ir_of_thread;
+thread_local const std::function<std::string()>* ast_of_thread = nullptr;
 
 }  // namespace
 
@@ -155,6 +160,15 @@ KernelIrScope::~KernelIrScope() {
 }
 std::span<const std::byte> KernelIrScope::current() {
   return ir_of_thread;
+}
+
+KernelAstScope::KernelAstScope(const std::function<std::string()>& text)
+    : outer_(std::exchange(ast_of_thread, &text)) {}
+KernelAstScope::~KernelAstScope() {
+  ast_of_thread = outer_;
+}
+std::string KernelAstScope::current() {
+  return ast_of_thread ? (*ast_of_thread)() : "";
 }
 
 }  // namespace plugrad::runtime

@@ -1,9 +1,10 @@
 // Parses PLUGRAD_LAYERS and wraps devices in layers when they are opened.
 //   list  := layer (',' layer)*          the first is nearest to the host
-//   layer := name (':' key '=' value)*   validate, redzone, faults, compare
+//   layer := name (':' key '=' value)*   validate, redzone, faults, compare, record
 // docs/debugging-a-plugin.md describes the layers.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +28,7 @@ struct LayerChoice {
   std::string device;                         // key "device" of any layer; empty: all devices
   std::map<std::string, std::string> values;  // the layer's own keys
   OpenBeside open_beside;                     // the registry's; null: no other device can be used
+  std::shared_ptr<std::atomic<uint32_t>> devices = {};  // the number of those that it wraps
 };
 using LayerList = std::vector<LayerChoice>;
 
@@ -55,6 +57,19 @@ class KernelIrScope {
   std::span<const std::byte> outer_;
 };
 
+/// The AST from which this thread currently makes a kernel, as text.
+class KernelAstScope {
+ public:
+  explicit KernelAstScope(const std::function<std::string()>& text);
+  ~KernelAstScope();
+  KernelAstScope(const KernelAstScope&) = delete;
+  KernelAstScope& operator=(const KernelAstScope&) = delete;
+  static std::string current();  // empty outside a scope
+
+ private:
+  const std::function<std::string()>* outer_;
+};
+
 // The layers, one file each.
 std::unique_ptr<Layer> make_validate_layer(const DeviceTables& inner, const LayerChoice& choice,
                                            const std::string& device_name);
@@ -63,14 +78,18 @@ std::unique_ptr<Layer> make_redzone_layer(const DeviceTables& inner, const Layer
 /// Errors: User if the device would be compared with itself.
 std::unique_ptr<Layer> make_compare_layer(const DeviceTables& inner, const LayerChoice& choice,
                                           const std::string& device_name);
+/// Errors: User if the file cannot be written.
+std::unique_ptr<Layer> make_record_layer(const DeviceTables& inner, const LayerChoice& choice,
+                                         const std::string& device_name);
 /// The outermost layer, with PLUGRAD_DEVICE_TIMEOUT.
 std::unique_ptr<Layer> make_time_limit_layer(const DeviceTables& inner, double seconds,
                                              const std::string& device_name);
 std::unique_ptr<Layer> make_faults_layer(const DeviceTables& inner, const LayerChoice& choice,
                                          const std::string& device_name);
 
-/// Empty, or the error in the value of a key of the faults or compare layer.
+/// Empty, or the error in the value of a key of the faults, compare or record layer.
 std::string faults_value_error(std::string_view key, std::string_view value);
 std::string compare_value_error(std::string_view key, std::string_view value);
+std::string record_value_error(std::string_view key, std::string_view value);
 
 }  // namespace plugrad::runtime

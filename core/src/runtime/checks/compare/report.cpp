@@ -119,25 +119,25 @@ std::string write_replay(const Finding& f, const std::string& given) {
   const std::string path =
       fmt::format("{}/{}-{:016x}.rec", folder, f.kernel.name, hash128(ir).low);
   try {
-    RecordingWriter out(path, f.device, "");
-    const bool contract = (f.kernel.flags & PGR_IR_FLAG_CONTRACT) != 0;
-    out.write({{"call", "kernel"}, {"kernel", 0}, {"name", f.kernel.name}, {"contract", contract}},
-              ir);
+    RecordingWriter out(path, f.device);
+    out.write({{"call", "kernel"}, {"kernel", 1}, {"name", f.kernel.name}, {"ast", ""}}, ir);
     for (std::size_t i = 0; i < f.data.regions.size(); ++i) {
       const auto& region = f.data.regions[i];
-      out.write({{"call", "alloc"}, {"buffer", i}, {"bytes", region.size()}});
-      out.write({{"call", "copy_in"}, {"buffer", i}, {"offset", 0}, {"bytes", region.size()}},
+      out.write({{"call", "alloc"}, {"buffer", i + 1}, {"bytes", region.size()}});
+      out.write({{"call", "copy_in"}, {"buffer", i + 1}, {"offset", 0}, {"bytes", region.size()}},
                 region);
     }
+    std::vector<std::size_t> buffers = f.data.region_of;
+    for (std::size_t& buffer : buffers) ++buffer;
     out.write({{"call", "launch"},
-               {"kernel", 0},
-               {"buffers", f.data.region_of},
+               {"kernel", 1},
+               {"buffers", buffers},
                {"scalars", f.data.scalars},
                {"groups", f.data.group_count},
                {"local", f.data.local_size}});
     for (std::size_t i = 0; i < f.got.size(); ++i)
       out.write({{"call", "copy_out"},
-                 {"buffer", i},
+                 {"buffer", i + 1},
                  {"offset", 0},
                  {"bytes", f.got[i].size()},
                  {"hash", hash128(f.got[i]).hex()}},

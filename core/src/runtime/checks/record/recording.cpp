@@ -35,14 +35,13 @@ void RecordingWriter::Close::operator()(void* file) const {
   std::fclose(file_of(file));
 }
 
-RecordingWriter::RecordingWriter(const std::string& path, const std::string& device,
-                                 const std::string& arch)
+RecordingWriter::RecordingWriter(const std::string& path, const std::string& device)
     : path_(path), file_(std::fopen(path.c_str(), "wbe")) {
   if (!file_)
     fail(ErrorKind::User, "[record] cannot write {}: {}", path, std::strerror(errno));
   std::fwrite(kMagic, 1, sizeof kMagic - 1, file_of(file_.get()));
   std::fwrite(kVersion, 1, sizeof kVersion - 1, file_of(file_.get()));
-  write({{"call", "open"}, {"device", device}, {"arch", arch}});
+  write({{"call", "open"}, {"device", device}});
 }
 
 RecordingWriter::~RecordingWriter() {

@@ -23,7 +23,7 @@ namespace plugrad::runtime {
 class RecordingWriter {
  public:
   /// Errors: User if the file cannot be written.
-  RecordingWriter(const std::string& path, const std::string& device, const std::string& arch);
+  RecordingWriter(const std::string& path, const std::string& device);
   ~RecordingWriter();  // writes the end
   RecordingWriter(const RecordingWriter&) = delete;
   RecordingWriter& operator=(const RecordingWriter&) = delete;
