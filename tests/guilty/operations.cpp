@@ -136,7 +136,9 @@ const std::map<std::string, Program>& programs() {
          const Tensor weights = (ramp(4096) * 0.001).reshape({64, 64}).realize();
          Tensor h = ramp(64);
          for (int64_t i = 0; i < 9; ++i)
-           h = matmul(weights, (h + a.shrink({{3 * i, 3 * i + 64}}) + b.shrink({{i * i, i * i + 64}})).relu());
+           h = matmul(
+               weights,
+               (h + a.shrink({{3 * i, 3 * i + 64}}) + b.shrink({{i * i, i * i + 64}})).relu());
          return std::vector{h};
        }},
       {"two_axes", [] { return std::vector{two_axes()}; }},

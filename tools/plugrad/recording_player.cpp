@@ -107,8 +107,9 @@ void RecordingPlayer::launch(const RecordedCall& call) {
       dtypes_[one] = found->second.lines.params[params[buffers.size()]].dtype;
     buffers.push_back(at->second.get());
   }
-  require(buffers.size() == params.size(), "[replay] call {}: {} buffers for kernel {}, which has {}",
-          calls_, buffers.size(), found->second.name, params.size());
+  require(buffers.size() == params.size(),
+          "[replay] call {}: {} buffers for kernel {}, which has {}", calls_, buffers.size(),
+          found->second.name, params.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const pgr_ir_param& param = found->second.lines.params[params[i]];
     require(buffers[i]->size_bytes() / std::max<uint64_t>(1, runtime::dtype_bytes(param.dtype)) >=
@@ -135,7 +136,8 @@ void RecordingPlayer::read(const RecordedCall& call) {
   from.require_range(offset, size);
   std::vector<std::byte> now(size);
   from.copy_out(now.data(), size, offset);
-  PlayedRead read{calls_, number(call, "buffer"), size, text(call, "hash"), hash128(now).hex(), false, ""};
+  PlayedRead read{
+      calls_, number(call, "buffer"), size, text(call, "hash"), hash128(now).hex(), false, ""};
   read.is_equal = read.hash == read.recorded_hash;
   if (!read.is_equal && call.data.size() == size) {
     const auto known = dtypes_.find(read.buffer);
@@ -149,12 +151,12 @@ void RecordingPlayer::read(const RecordedCall& call) {
       most = std::max(most, runtime::ulps_between(dtype, a, b));
     }
     if (differing > 0)
-      read.first_difference = fmt::format(
-          "{} of {} elements differ, by at most {} {}; [{}] is {}, it was {}", differing, count,
-          most == UINT64_MAX ? "NaN, not" : fmt::to_string(most),
-          runtime::is_float(dtype) ? "ulp" : "units", first,
-          runtime::value_text(dtype, runtime::bits_at(now, dtype, first)),
-          runtime::value_text(dtype, runtime::bits_at(call.data, dtype, first)));
+      read.first_difference =
+          fmt::format("{} of {} elements differ, by at most {} {}; [{}] is {}, it was {}",
+                      differing, count, most == UINT64_MAX ? "NaN, not" : fmt::to_string(most),
+                      runtime::is_float(dtype) ? "ulp" : "units", first,
+                      runtime::value_text(dtype, runtime::bits_at(now, dtype, first)),
+                      runtime::value_text(dtype, runtime::bits_at(call.data, dtype, first)));
   }
   reads_.push_back(std::move(read));
 }
@@ -163,8 +165,8 @@ void RecordingPlayer::play(const RecordedCall& call) {
   ++calls_;
   const std::string name = text(call, "call");
   if (name == "alloc") {
-    buffers_[number(call, "buffer")] =
-        device_.allocate(number(call, "bytes"), static_cast<uint32_t>(call.facts.value("flags", 0)));
+    buffers_[number(call, "buffer")] = device_.allocate(
+        number(call, "bytes"), static_cast<uint32_t>(call.facts.value("flags", 0)));
   } else if (name == "free") {
     buffers_.erase(number(call, "buffer"));
   } else if (name == "part") {

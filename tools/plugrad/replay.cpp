@@ -36,12 +36,9 @@ nlohmann::ordered_json document(const std::string& file, runtime::Device& device
                      {"hash", read.hash},
                      {"equal", read.is_equal},
                      {"difference", read.first_difference}});
-  return {{"file", file},
-          {"device", device.name()},
-          {"cut_off", is_cut_off},
-          {"launches", player.launches()},
-          {"reads", reads},
-          {"moved_to_reference", player.moved()},
+  return {{"file", file},          {"device", device.name()},
+          {"cut_off", is_cut_off}, {"launches", player.launches()},
+          {"reads", reads},        {"moved_to_reference", player.moved()},
           {"findings", findings}};
 }
 
@@ -88,8 +85,8 @@ int run_replay(const Arguments& arguments) {
   if (!other.empty())
     change_settings([&](Settings& s) {
       const std::string only = device_name.empty() ? "" : ":device=" + plugin_of(device_name);
-      s.layers = fmt::format("{}{}compare:with={}{}", s.layers, s.layers.empty() ? "" : ",", other,
-                             only);
+      s.layers =
+          fmt::format("{}{}compare:with={}{}", s.layers, s.layers.empty() ? "" : ",", other, only);
     });
   runtime::RecordingReader reader(words[0]);
   choose_device(device_name);

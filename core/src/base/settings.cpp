@@ -168,6 +168,8 @@ constexpr SettingRow kRows[] = {
      read_cpu_target},
     {"PLUGRAD_LAYERS", "checking layers around plugins",
      read_text<&Settings::layers>},
+    {"PLUGRAD_VALIDATE", "1: compare a sample of kernels with REFERENCE, within 10% of the time",
+     read_bool<&Settings::validate>},
     {"PLUGRAD_DEVICE_TIMEOUT", "seconds after which a call of a device is given up and the device lost; 0: never",
      read_device_timeout},
     {"NO_COLOR", "present: no colour in output",

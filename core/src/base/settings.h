@@ -44,6 +44,7 @@ struct Settings {
   std::string trust_plugins;    // PLUGRAD_TRUST_PLUGINS: even if world-writable
   std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
   std::string layers;           // PLUGRAD_LAYERS
+  bool validate = false;        // PLUGRAD_VALIDATE
   std::string cpu_target;       // PLUGRAD_CPU_TARGET: option isa of the CPU's plugin; empty: native
   double device_timeout = 0;    // PLUGRAD_DEVICE_TIMEOUT: seconds of one call; 0 is no limit
   bool color = true;            // NO_COLOR present: false

@@ -19,6 +19,7 @@ RegistryOptions options_from_settings() {
   options.visible_devices = s.visible_devices;
   options.environment = environment_variable;
   options.layers = s.layers;
+  options.validate = s.validate;
   if (!s.cpu_target.empty()) options.default_options["CPU"] = {{"isa", s.cpu_target}};
   return options;
 }

@@ -14,6 +14,7 @@ void Registry::State::search() {
   if (!options.visible_devices.empty())
     visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");
   layers = parse_layers(options.layers);
+  if (options.validate) layers.push_back(validation_layer());
   for (LayerChoice& layer : layers)
     layer.open_beside = [this](const std::string& name) { return open_beside(name); };
   for (LoadRecord& record : discover_plugins(options.places)) add(std::move(record));

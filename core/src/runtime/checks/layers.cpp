@@ -87,7 +87,8 @@ class Parser {
           name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", name);
       refuse(begin, name_end, what, known, "the layers are");
     }
-    out_.push_back({std::string(name), "", {}, nullptr, std::make_shared<std::atomic<uint32_t>>(0)});
+    out_.push_back(
+        {std::string(name), "", {}, false, nullptr, std::make_shared<std::atomic<uint32_t>>(0)});
     for (std::size_t at = name_end; at < end;) {
       std::size_t stop = std::min(text_.find(':', at + 1), end);
       while (stop < end && is_device_number(stop + 1, end))  // with=CPU:1
@@ -100,8 +101,8 @@ class Parser {
                        fmt::format("faults without a call to fail in {}", source_),
                        "it takes alloc=3, launch=1 and the like");
     if (out_.back().name == "record" && !out_.back().values.contains("file"))
-      refuse_selection(text_, begin, end - begin, fmt::format("record without a file in {}", source_),
-                       "it takes file=PATH");
+      refuse_selection(text_, begin, end - begin,
+                       fmt::format("record without a file in {}", source_), "it takes file=PATH");
   }
 
   void key_and_value(const LayerKind& kind, std::size_t begin, std::size_t end) {
@@ -139,11 +140,20 @@ LayerList parse_layers(std::string_view text, std::string_view source) {
   return Parser(text, source).parse();
 }
 
+LayerChoice validation_layer() {
+  LayerChoice out;
+  out.name = "compare";
+  out.values = {{"with", "REFERENCE"}, {"share", "8"}, {"shrink", "0"}};
+  out.is_implied = true;
+  return out;
+}
+
 LayerStack wrap(DeviceTables& tables, const LayerList& list, const std::string& plugin_name,
                 const std::string& device_name) {
   LayerStack stack;
   for (auto choice = list.rbegin(); choice != list.rend(); ++choice) {
     if (!choice->device.empty() && choice->device != plugin_name) continue;
+    if (choice->is_implied && choice->values.at("with") == plugin_name) continue;
     for (const LayerKind& kind : kinds()) {
       if (choice->name != kind.name) continue;
       stack.push_back(kind.make(tables, *choice, device_name));

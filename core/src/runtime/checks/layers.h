@@ -27,7 +27,8 @@ struct LayerChoice {
   std::string name;
   std::string device;                         // key "device" of any layer; empty: all devices
   std::map<std::string, std::string> values;  // the layer's own keys
-  OpenBeside open_beside;                     // the registry's; null: no other device can be used
+  bool is_implied = false;  // by PLUGRAD_VALIDATE: skips its own comparison device
+  OpenBeside open_beside;   // the registry's; null: no other device can be used
   std::shared_ptr<std::atomic<uint32_t>> devices = {};  // the number of those that it wraps
 };
 using LayerList = std::vector<LayerChoice>;
@@ -35,6 +36,10 @@ using LayerList = std::vector<LayerChoice>;
 /// Errors: User, with the text, a caret line below the mistake, the nearest name and the valid
 /// names.
 LayerList parse_layers(std::string_view text, std::string_view source = "PLUGRAD_LAYERS");
+
+/// The layer of PLUGRAD_VALIDATE: compares a sample of launches with REFERENCE. 8 %: the limit of
+/// 10 % includes what the layer costs where it checks nothing.
+LayerChoice validation_layer();
 
 using LayerStack = std::vector<std::unique_ptr<Layer>>;  // from the plugin outwards
 

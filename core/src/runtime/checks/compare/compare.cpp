@@ -2,6 +2,7 @@
 // program continues with its own device's results.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "plugrad/error.h"
 #include "runtime/checks/compare/judge.h"
 #include "runtime/checks/compare/memory_ranges.h"
+#include "runtime/checks/compare/recorded_graphs.h"
 #include "runtime/checks/compare/report.h"
 #include "runtime/checks/compare/time_share.h"
 #include "runtime/checks/layers.h"
@@ -29,7 +31,7 @@ constexpr std::size_t kMostShrunk = 5;  // kernels reduced in one program: each 
 struct Known {
   KernelLines lines;
   uint64_t hash = 0;
-  Device* other = nullptr;     // null until its first comparison
+  Device* other = nullptr;  // null until its first comparison
   std::shared_ptr<Kernel> other_kernel;
   std::string why_not;  // why it cannot be compared
   CheckTimes times;
@@ -52,7 +54,8 @@ class Compare final : public Layer {
            device_name);
   }
 
-  bool wants_every_launch() const override { return true; }
+  // With a limit of time, graphs are replayed as such, apart from the replays that are checked.
+  bool wants_every_launch() const override { return !share_.is_limited(); }
   void closing() override {
     summarise();
     const std::lock_guard lock(mutex_);
@@ -64,8 +67,8 @@ class Compare final : public Layer {
 
   pgr_status alloc(const pgr_alloc_desc* desc, pgr_buffer** out, pgr_error* error) override {
     pgr_alloc_desc larger = *desc;
-    const bool has_room = caps_.max_buffer_bytes == 0 ||
-                          desc->size_bytes <= caps_.max_buffer_bytes - kBytesBehind;
+    const bool has_room =
+        caps_.max_buffer_bytes == 0 || desc->size_bytes <= caps_.max_buffer_bytes - kBytesBehind;
     if (has_room) larger.size_bytes += kBytesBehind;
     const pgr_status status = Layer::alloc(&larger, out, error);
     if (status == PGR_STATUS_OK) ranges_.add(*out, desc->size_bytes, larger.size_bytes);
@@ -84,6 +87,27 @@ class Compare final : public Layer {
   pgr_status kernel(pgr_program* program, const pgr_string* name, pgr_kernel** out,
                     pgr_error* error) override;
   void unload(pgr_program* program) override;
+  pgr_status graph_build(const pgr_graph_node* nodes, uint32_t count, uint32_t stride,
+                         pgr_graph** out, pgr_error* error) override {
+    const pgr_status status = Layer::graph_build(nodes, count, stride, out, error);
+    if (status == PGR_STATUS_OK) graphs_.add(*out, nodes, count, stride);
+    return status;
+  }
+  pgr_status patch_buffer(pgr_graph* graph, uint32_t node, uint32_t slot, pgr_buffer* buffer,
+                          pgr_error* error) override {
+    graphs_.patch_buffer(graph, node, slot, buffer);
+    return Layer::patch_buffer(graph, node, slot, buffer, error);
+  }
+  pgr_status patch_scalar(pgr_graph* graph, uint32_t node, uint32_t slot, uint64_t bits,
+                          pgr_error* error) override {
+    graphs_.patch_scalar(graph, node, slot, bits);
+    return Layer::patch_scalar(graph, node, slot, bits, error);
+  }
+  pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) override;
+  void graph_destroy(pgr_graph* graph) override {
+    graphs_.remove(graph);
+    Layer::graph_destroy(graph);
+  }
   pgr_status launch(pgr_queue* queue, pgr_kernel* kernel, const pgr_launch_desc* desc,
                     uint64_t* out_time_ns, pgr_error* error) override;
 
@@ -96,6 +120,13 @@ class Compare final : public Layer {
   pgr_status read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
                   pgr_error* error);
   void judge_launch(Known& kernel, const LaunchData& data, HostMemory got, std::string& found);
+  void judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
+                  std::string& found);
+  void found_difference(Known& kernel, const LaunchData& data, HostMemory got,
+                        const Difference& difference, std::string& found);
+  std::optional<uint64_t> groups_to_check(Known& kernel, const pgr_launch_desc& desc,
+                                          const LaunchData& data,
+                                          const std::vector<MemoryRange>& ranges) const;
   void explain(const Finding& finding, Device& other);
   void skip(Known& kernel, const std::string& why);
   void summarise();
@@ -106,6 +137,7 @@ class Compare final : public Layer {
   std::unique_ptr<Device> other_, reference_, own_;
   const pgr_device_caps caps_;
   MemoryRanges ranges_;
+  RecordedGraphs graphs_;
   std::mutex mutex_;  // of all below; one launch is compared at a time
   std::map<pgr_kernel*, std::shared_ptr<Known>> kernels_;
   std::map<pgr_program*, std::vector<pgr_kernel*>> kernels_of_;
@@ -224,22 +256,94 @@ pgr_status Compare::read(pgr_queue* queue, const std::vector<MemoryRange>& range
   return PGR_STATUS_OK;
 }
 
+void Compare::found_difference(Known& kernel, const LaunchData& data, HostMemory got,
+                               const Difference& difference, std::string& found) {
+  reported_.insert(kernel.hash);
+  const Finding finding{kernel.lines,         data,          difference, device_name_,
+                        kernel.other->name(), std::move(got)};
+  found = describe(finding);
+  report(found);  // before smaller kernels are tried: one of them may crash the device
+  explain(finding, *kernel.other);
+}
+
 void Compare::judge_launch(Known& kernel, const LaunchData& data, HostMemory got,
                            std::string& found) {
   try {
     const HostMemory expected = run_on(*kernel.other, *kernel.other_kernel, data);
     const auto difference = judge(kernel.lines, data, caps_, *kernel.other, got, expected);
     ++compared_;
-    if (!difference) return;
-    reported_.insert(kernel.hash);
-    const Finding finding{kernel.lines, data, *difference, device_name_, kernel.other->name(),
-                          std::move(got)};
-    found = describe(finding);
-    report(found);  // before smaller kernels are tried: one of them may crash the device
-    explain(finding, *kernel.other);
+    if (difference) found_difference(kernel, data, std::move(got), *difference, found);
   } catch (const Error& e) {
     skip(kernel, e.what());
   }
+}
+
+// Runs some groups of the longest axis on the other device, others with each check. What they do
+// not write must not count: memory that is only written starts as the device left it.
+void Compare::judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
+                         std::string& found) {
+  const HostMemory before = data.regions;
+  const std::vector<uint32_t> params = LaunchData::buffer_params(kernel.lines);
+  std::vector<bool> is_read(data.regions.size());
+  for (std::size_t i = 0; i < params.size(); ++i)
+    if (kernel.lines.params[params[i]].flags & PGR_PARAM_READ) is_read[data.region_of[i]] = true;
+  for (std::size_t i = 0; i < data.regions.size(); ++i)
+    if (!is_read[i]) data.regions[i] = got[i];
+  const auto longest = std::ranges::max_element(data.group_count);
+  const auto axis = static_cast<std::size_t>(longest - data.group_count.begin());
+  const uint64_t last = *longest - groups;
+  const uint64_t first = last == 0 ? 0 : kernel.times.checks * 0x9e3779b97f4a7c15u % (last + 1);
+  KernelLines part = kernel.lines;
+  part.keep_groups(axis, first, groups);
+  const uint64_t all_groups = std::exchange(*longest, groups);
+  try {
+    const HostMemory expected = run_on(*kernel.other, part, data, false);
+    const auto difference = judge(part, data, caps_, *kernel.other, got, expected, true);
+    ++compared_;
+    if (!difference) return;
+    data.group_count[axis] = all_groups;
+    data.regions = before;
+    found_difference(kernel, data, std::move(got), *difference, found);
+  } catch (const Error& e) {
+    skip(kernel, e.what());
+  }
+}
+
+// Nothing: there is no time for a check. Otherwise the groups of the longest axis to run.
+std::optional<uint64_t> Compare::groups_to_check(Known& kernel, const pgr_launch_desc& desc,
+                                                 const LaunchData& data,
+                                                 const std::vector<MemoryRange>& ranges) const {
+  const uint64_t all = *std::ranges::max_element(data.group_count);
+  if (!share_.is_limited()) return all;
+  double bytes = 0;
+  for (const MemoryRange& range : ranges) bytes += 3 * static_cast<double>(range.size);
+  const double lines = executed_lines(kernel.lines, data.group_count);
+  const double left = share_.available_ns() - share_.expected_ns(0, bytes);
+  const double wanted = share_.expected_ns(lines, 0);
+  if (left <= 0 || desc.buffer_count == 0) return std::nullopt;
+  if (wanted <= left) return all;
+  const auto affordable = static_cast<uint64_t>(static_cast<double>(all) * left / wanted);
+  const bool is_divisible = all > 1 && !kernel.lines.has_op(PGR_OP_ATOMIC_ADD);
+  return is_divisible && affordable > 0 ? std::optional(affordable) : std::nullopt;
+}
+
+// A replay that is checked runs as launches.
+pgr_status Compare::replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) {
+  bool has_time = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_time = share_.available_ns() > 0;
+  }
+  const auto nodes = has_time ? graphs_.of(graph) : nullptr;
+  if (!nodes) return Layer::replay(queue, graph, error);
+  for (const pgr_graph_node& node : nodes->nodes) {
+    const pgr_status status = node.kind == PGR_GRAPH_LAUNCH
+                                  ? launch(queue, node.kernel, node.launch, nullptr, error)
+                                  : Layer::copy(queue, node.dst, node.dst_offset_bytes, node.src,
+                                                node.src_offset_bytes, node.size_bytes, error);
+    if (status != PGR_STATUS_OK) return status;
+  }
+  return PGR_STATUS_OK;
 }
 
 // Reports the smallest kernel, and the files for repeating the launch.
@@ -263,14 +367,15 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   const std::shared_ptr<Known> kernel = known(handle);
   LaunchData data;
   std::vector<MemoryRange> ranges;
-  bool is_checked = kernel && !reported_.contains(kernel->hash) &&
-                    share_.has_time_for(kernel->times) && prepare(*kernel);
+  bool is_checked = kernel && !reported_.contains(kernel->hash) && share_.available_ns() > 0 &&
+                    share_.is_due(kernel->times) && prepare(*kernel);
   if (is_checked)
     if (const std::string why = arrange(*kernel, *desc, data, ranges); !why.empty()) {
       skip(*kernel, why);
       is_checked = false;
     }
-  if (!is_checked) return Layer::launch(queue, handle, desc, out_time_ns, error);
+  const auto groups = is_checked ? groups_to_check(*kernel, *desc, data, ranges) : std::nullopt;
+  if (!groups) return Layer::launch(queue, handle, desc, out_time_ns, error);
   const std::uint64_t start = monotonic_ns();
   pgr_status status = read(queue, ranges, data.regions, error);
   if (status != PGR_STATUS_OK) return status;
@@ -282,8 +387,15 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   status = read(queue, ranges, got, error);
   if (status != PGR_STATUS_OK) return status;
   std::string found;
-  judge_launch(*kernel, data, std::move(got), found);
-  share_.spent(kernel->times, (launched - start) + (monotonic_ns() - returned));
+  const uint64_t all = *std::ranges::max_element(data.group_count);
+  const double lines = executed_lines(kernel->lines, data.group_count) *
+                       static_cast<double>(*groups) / static_cast<double>(all);
+  const auto bytes = 3 * static_cast<double>(data.bytes());
+  if (*groups == all)
+    judge_launch(*kernel, data, std::move(got), found);
+  else
+    judge_part(*kernel, std::move(data), std::move(got), *groups, found);
+  share_.spent(kernel->times, lines, bytes, (launched - start) + (monotonic_ns() - returned));
   if (found.empty() || !options_.stop) return status;
   return set_error(error, PGR_STATUS_INTERNAL, "compare: " + found);
 }

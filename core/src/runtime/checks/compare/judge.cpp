@@ -9,13 +9,14 @@ namespace plugrad::runtime {
 
 std::optional<Difference> judge(const KernelLines& kernel, const LaunchData& data,
                                 const pgr_device_caps& caps, Device& other, const HostMemory& got,
-                                const HostMemory& expected) {
+                                const HostMemory& expected, bool is_partial) {
   Tolerance tolerance;
+  tolerance.is_partial = is_partial;
   tolerance.any_zero = std::ranges::any_of(kernel.lines, [](const KernelLines::Line& line) {
     return line.op == PGR_OP_MAX && is_float(line.dtype);
   });
-  tolerance.flushes = caps.denormals != PGR_DENORMALS_PRESERVE ||
-                      other.caps().denormals != PGR_DENORMALS_PRESERVE;
+  tolerance.flushes =
+      caps.denormals != PGR_DENORMALS_PRESERVE || other.caps().denormals != PGR_DENORMALS_PRESERVE;
   const auto found = first_difference(kernel, data, got, expected, {}, tolerance);
   if (!found) return found;
   const std::vector<double> errors = allowed_errors(kernel, caps, other.caps());

@@ -185,6 +185,17 @@ void KernelLines::redirect(uint32_t from, uint32_t to) {
     if (i != from) std::ranges::replace(lines[i].sources, from, to);
 }
 
+void KernelLines::keep_groups(std::size_t axis, uint64_t first, uint64_t count) {
+  group_count[axis] = count;
+  for (uint32_t i = 0; first > 0 && i < lines.size(); ++i) {
+    const Line id = lines[i];
+    if (id.op != PGR_OP_GROUP_ID || id.arg != axis) continue;
+    insert(i + 1, {PGR_OP_CONST, id.dtype, 1, first, {}});
+    insert(i + 2, {PGR_OP_ADD, id.dtype, 1, 0, {i, i + 1}});
+    redirect(i, i + 2);
+  }
+}
+
 void KernelLines::remove(const std::function<bool(uint32_t)>& goes) {
   std::vector<uint32_t> number(lines.size());
   std::vector<Line> kept;

@@ -45,6 +45,8 @@ struct KernelLines {
   void insert(uint32_t at, Line line);
   /// Replaces the uses of `from` in later lines by `to`.
   void redirect(uint32_t from, uint32_t to);
+  /// Restricts the launch to groups [first, first + count) of an axis, which keep their ids.
+  void keep_groups(std::size_t axis, uint64_t first, uint64_t count);
   /// Removes lines; no remaining line may use them.
   void remove(const std::function<bool(uint32_t)>& goes);
   /// Removes values without a use. Parameters stay: their buffers are bound by number.

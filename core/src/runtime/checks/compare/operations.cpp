@@ -17,8 +17,8 @@ std::vector<bool> values_of_stores(const KernelLines& kernel) {
   };
   for (uint32_t i = static_cast<uint32_t>(kernel.lines.size()); i-- > 0;) {
     const KernelLines::Line& line = kernel.lines[i];
-    const bool waits = line.op == PGR_OP_BARRIER || line.op == PGR_OP_ASYNC_WAIT ||
-                       line.op == PGR_OP_ASYNC_COPY;
+    const bool waits =
+        line.op == PGR_OP_BARRIER || line.op == PGR_OP_ASYNC_WAIT || line.op == PGR_OP_ASYNC_COPY;
     if (kernel.writes(i)) {
       out[i] = line.op == PGR_OP_ATOMIC_ADD;
       need(line, 2);

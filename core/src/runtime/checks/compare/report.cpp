@@ -12,8 +12,8 @@
 #include "runtime/checks/compare/judge.h"
 #include "runtime/checks/compare/shrink_kernel.h"
 #include "runtime/checks/compare/values.h"
-#include "runtime/checks/record/recorded_call.h"
 #include "runtime/checks/live_objects.h"
+#include "runtime/checks/record/recorded_call.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -46,9 +46,8 @@ std::string inputs_text(const Finding& f) {
 }
 
 std::string difference_text(const Difference& d, const std::string& other) {
-  std::string out =
-      fmt::format("buffer {} [{}] is {}, {} gives {}", d.argument, d.index,
-                  bits_text(d.dtype, d.got), other, bits_text(d.dtype, d.expected));
+  std::string out = fmt::format("buffer {} [{}] is {}, {} gives {}", d.argument, d.index,
+                                bits_text(d.dtype, d.got), other, bits_text(d.dtype, d.expected));
   if (d.ulps != UINT64_MAX)
     out += fmt::format(", {} {} apart", d.ulps, is_float(d.dtype) ? "ulp" : "units");
   if (d.bound > 0) out += fmt::format(" (allowed: {:.3g})", d.bound);
@@ -116,8 +115,7 @@ std::string write_replay(const Finding& f, const std::string& given) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   const auto ir = f.kernel.encode();
-  const std::string path =
-      fmt::format("{}/{}-{:016x}.rec", folder, f.kernel.name, hash128(ir).low);
+  const std::string path = fmt::format("{}/{}-{:016x}.rec", folder, f.kernel.name, hash128(ir).low);
   try {
     RecordingWriter out(path, f.device);
     out.write({{"call", "kernel"}, {"kernel", 1}, {"name", f.kernel.name}, {"ast", ""}}, ir);
@@ -151,8 +149,8 @@ std::string write_replay(const Finding& f, const std::string& given) {
 std::string conformance_token(const KernelLines& kernel) {
   // As sdk/conformance/driver/replay.cpp encodes it: the first random test with its seed of run 0.
   const std::string id = "l2.random.000";
-  const std::string head = fmt::format(
-      "{} {:x}", id, fnv1a(fnv1a(0xcbf29ce484222325, fmt::format("{:016x}/", 0)), id));
+  const std::string head =
+      fmt::format("{} {:x}", id, fnv1a(fnv1a(0xcbf29ce484222325, fmt::format("{:016x}/", 0)), id));
   const auto ir = kernel.encode();
   const std::string_view payload(reinterpret_cast<const char*>(ir.data()), ir.size());
   const auto checksum = static_cast<uint32_t>(fnv1a(fnv1a(0, head), payload));
@@ -184,12 +182,13 @@ std::string describe_smallest(const Finding& f, Device& own, Device& other,
         "depends on the program (its other kernels, its timing)",
         f.kernel.name);
   const auto limit = std::chrono::duration<double>(options.shrink_seconds);
-  const SmallKernel small = shrink_kernel(
-      f.kernel, f.data, differs,
-      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+  const SmallKernel small =
+      shrink_kernel(f.kernel, f.data, differs,
+                    std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
   const Finding smaller{small.lines, small.data, *last, f.device, f.other, got};
-  std::string out = fmt::format("kernel {}: operation: {}", f.kernel.name,
-                                operations_text(small.lines));
+  std::string out =
+      fmt::format("kernel {}: operation: {}", f.kernel.name, operations_text(small.lines));
   out += fmt::format("\n  the smallest kernel that still differs has {} of {} lines{}:\n{}",
                      small.lines.lines.size(), f.kernel.lines.size(),
                      small.is_complete ? "" : " (the time for smaller ones was up)",
@@ -201,9 +200,10 @@ std::string describe_smallest(const Finding& f, Device& own, Device& other,
     out += fmt::format("\n  repeat it: plugrad replay {} --device {} --compare {}", path, f.device,
                        f.other);
   if (const std::string token = conformance_token(small.lines); !token.empty())
-    out += fmt::format("\n  judge it by the conformance suite: plugrad conformance --device {} "
-                       "--replay {}",
-                       f.device, token);
+    out += fmt::format(
+        "\n  judge it by the conformance suite: plugrad conformance --device {} "
+        "--replay {}",
+        f.device, token);
   return out;
 }
 

@@ -129,14 +129,8 @@ class Shrinker {
   bool keep_groups(std::size_t axis, uint64_t first, uint64_t count) {
     KernelLines candidate = now_.lines;
     LaunchData data = now_.data;
-    candidate.group_count[axis] = data.group_count[axis] = count;
-    for (uint32_t i = 0; first > 0 && i < candidate.lines.size(); ++i) {
-      const Line id = candidate.lines[i];
-      if (id.op != PGR_OP_GROUP_ID || id.arg != axis) continue;
-      candidate.insert(i + 1, {PGR_OP_CONST, id.dtype, 1, first, {}});
-      candidate.insert(i + 2, {PGR_OP_ADD, id.dtype, 1, 0, {i, i + 1}});
-      candidate.redirect(i, i + 2);
-    }
+    candidate.keep_groups(axis, first, count);
+    data.group_count[axis] = count;
     return accept(std::move(candidate), std::move(data));
   }
 
@@ -195,7 +189,8 @@ class Shrinker {
   bool shorten(uint32_t loop) {
     const Line& line = now_.lines.lines[loop];
     const Line &begin = now_.lines.lines[line.sources[0]], &end = now_.lines.lines[line.sources[1]];
-    if (begin.op != PGR_OP_CONST || end.op != PGR_OP_CONST || end.arg <= begin.arg + 1) return false;
+    if (begin.op != PGR_OP_CONST || end.op != PGR_OP_CONST || end.arg <= begin.arg + 1)
+      return false;
     KernelLines candidate = now_.lines;
     const uint64_t middle = begin.arg + (end.arg - begin.arg) / 2;
     candidate.insert(loop, {PGR_OP_CONST, line.dtype, 1, middle, {}});
@@ -275,7 +270,8 @@ class Shrinker {
     std::vector<uint32_t> out;
     for (uint32_t i = 0; i < stored; ++i)
       if (needed[i] && !hidden[i] && !now_.lines.is_pointer(i) && all[i].op != PGR_OP_CONST &&
-          all[i].op != PGR_OP_PARAM && (any_dtype || all[i].dtype == all[stored].dtype) && all[i].lanes == all[stored].lanes)
+          all[i].op != PGR_OP_PARAM && (any_dtype || all[i].dtype == all[stored].dtype) &&
+          all[i].lanes == all[stored].lanes)
         out.push_back(i);
     return out;
   }
@@ -287,7 +283,8 @@ class Shrinker {
     for (uint32_t i = 0; i < candidate.lines.size(); ++i) {
       Line& line = candidate.lines[i];
       is_changed |= line.lanes > 1;
-      if (line.op == PGR_OP_VECTOR || line.op == PGR_OP_LANE) candidate.redirect(i, line.sources[0]);
+      if (line.op == PGR_OP_VECTOR || line.op == PGR_OP_LANE)
+        candidate.redirect(i, line.sources[0]);
       line.lanes = 1;
     }
     for (pgr_ir_array& array : candidate.arrays) array.lanes = 1;
@@ -302,8 +299,8 @@ class Shrinker {
   }
   bool simplify(uint32_t number) {
     const Line line = now_.lines.lines[number];
-    if (!now_.lines.has_value(number) || now_.lines.is_pointer(number) ||
-        line.op == PGR_OP_LOOP || line.op == PGR_OP_CONST || line.op == PGR_OP_PARAM)
+    if (!now_.lines.has_value(number) || now_.lines.is_pointer(number) || line.op == PGR_OP_LOOP ||
+        line.op == PGR_OP_CONST || line.op == PGR_OP_PARAM)
       return false;
     for (const uint32_t source : line.sources) {
       const Line& other = now_.lines.lines[source];

@@ -147,9 +147,10 @@ void Record::contents(const char* call, pgr_buffer* buffer, uint64_t offset,
     is_first = !has_room && !std::exchange(is_full_, true);
   }
   if (is_first)
-    log_warning("record: {}: the contents of buffers from here on do not fit {} MiB and are left "
-                "out; mebibytes=N allows more",
-                file_->path(), most_bytes_ >> 20);
+    log_warning(
+        "record: {}: the contents of buffers from here on do not fit {} MiB and are left "
+        "out; mebibytes=N allows more",
+        file_->path(), most_bytes_ >> 20);
   file_->write(facts, has_room ? bytes : std::span<const std::byte>());
 }
 

@@ -37,8 +37,7 @@ void RecordingWriter::Close::operator()(void* file) const {
 
 RecordingWriter::RecordingWriter(const std::string& path, const std::string& device)
     : path_(path), file_(std::fopen(path.c_str(), "wbe")) {
-  if (!file_)
-    fail(ErrorKind::User, "[record] cannot write {}: {}", path, std::strerror(errno));
+  if (!file_) fail(ErrorKind::User, "[record] cannot write {}: {}", path, std::strerror(errno));
   std::fwrite(kMagic, 1, sizeof kMagic - 1, file_of(file_.get()));
   std::fwrite(kVersion, 1, sizeof kVersion - 1, file_of(file_.get()));
   write({{"call", "open"}, {"device", device}});
