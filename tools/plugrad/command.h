@@ -43,6 +43,8 @@ std::span<const Command> commands();
 
 int run_bench(const Arguments& arguments);
 Syntax bench_syntax();
+int run_bisect(const Arguments& arguments);
+Syntax bisect_syntax();
 int run_cache(const Arguments& arguments);
 Syntax cache_syntax();
 int run_calibrate(const Arguments& arguments);

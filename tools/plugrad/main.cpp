@@ -11,6 +11,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"bench", "measure speed, next to other libraries on this machine", run_bench, bench_syntax},
+    {"bisect", "find the rule, stage or schedule step at fault", run_bisect, bisect_syntax},
     {"cache", "show or clear the cache of compiled kernels", run_cache, cache_syntax},
     {"calibrate", "measure what this processor can do, for the choice of schedules", run_calibrate,
      calibrate_syntax},

@@ -124,6 +124,8 @@ void RecordingPlayer::launch(const RecordedCall& call) {
   std::ranges::copy(groups, launch.group_count.begin());
   std::ranges::copy(local, launch.local_size.begin());
   ++launches_;
+  if (observer_)
+    observer_(found->second.name, found->second.ast, found->second.lines, buffers, launch);
   if (found->second.kernel)
     device_.launch(*found->second.kernel, launch);
   else

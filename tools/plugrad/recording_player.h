@@ -28,6 +28,12 @@ class RecordingPlayer {
   /// Errors: User for a call that does not fit the earlier ones; those of the device.
   void play(const runtime::RecordedCall& call);
 
+  /// Called before each launch, with the kernel's AST as text and its buffers.
+  using Observer = std::function<void(
+      const std::string& name, const std::string& ast, const runtime::KernelLines& lines,
+      std::span<runtime::Buffer* const> buffers, const runtime::Launch& launch)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
   const std::vector<PlayedRead>& reads() const { return reads_; }
   uint64_t launches() const { return launches_; }
   /// Kernels that ran on REFERENCE, each with what the device lacks.
@@ -55,6 +61,7 @@ class RecordingPlayer {
   std::vector<PlayedRead> reads_;
   uint64_t calls_ = 0, launches_ = 0;
   bool lacks_contents_ = false;
+  Observer observer_;
 };
 
 }  // namespace plugrad::tools

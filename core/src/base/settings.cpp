@@ -146,6 +146,8 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::check_indices>},
     {"PLUGRAD_VERIFY", "1: check the IR after every stage",
      read_bool<&Settings::verify>},
+    {"PLUGRAD_DISABLE", "rules and optional stages that are left out, separated by commas",
+     read_text<&Settings::disable>},
     {"PLUGRAD_DUMP", "name of a stage whose IR is printed",
      read_text<&Settings::dump>},
     {"PLUGRAD_TRACE", "file that receives every stage and rewrite",

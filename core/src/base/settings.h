@@ -34,6 +34,7 @@ struct Settings {
   bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 fraction bits
   bool check_indices = false;  // PLUGRAD_CHECK_INDICES: also indices computed on devices
   bool verify = false;         // PLUGRAD_VERIFY
+  std::string disable;         // PLUGRAD_DISABLE: names of rules and stages
   std::string dump;            // PLUGRAD_DUMP: name of a stage
   std::string trace_path;      // PLUGRAD_TRACE
   std::string data_dir;        // PLUGRAD_DATA: parent of mnist/

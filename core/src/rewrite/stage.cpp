@@ -3,9 +3,11 @@
 #include <map>
 #include <optional>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "rewrite/disabled.h"
 #include "rewrite/rule.h"
 #include "rewrite/trace.h"
 
@@ -51,7 +53,14 @@ const char* name_of(Form form) {
   }
 }
 
+bool is_left_out(const char* stage, bool is_optional) {
+  if (!is_disabled(stage)) return false;
+  require(is_optional, "[disable] the stage \"{}\" in PLUGRAD_DISABLE must run", stage);
+  return true;
+}
+
 void run_stage(const StageRun& stage) {
+  if (is_left_out(stage.stage.name, stage.stage.is_optional)) return;
   const bool dumps = debugging(4) || settings().dump == stage.stage.name;
   const uint64_t start = monotonic_ns();
   RewriteTrace rewrites;

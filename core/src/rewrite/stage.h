@@ -19,6 +19,7 @@ struct Stage {
   void (*run)(State&);
   Form form;  // after it
   const char* meaning;
+  bool is_optional = false;  // results are right without it: PLUGRAD_DISABLE may name it
 };
 
 /// A row for display.
@@ -26,7 +27,11 @@ struct StageInfo {
   const char* name;
   Form form;
   const char* meaning;
+  bool is_optional = false;
 };
+
+/// Whether PLUGRAD_DISABLE names the stage. Errors: User for a stage that must run.
+bool is_left_out(const char* stage, bool is_optional);
 
 /// A stage with its state bound.
 struct StageRun {
@@ -53,7 +58,7 @@ struct Pipeline {
   void run(State& state) const {
     for (const Stage<State>& stage : stages)
       run_stage({category,
-                 {stage.name, stage.form, stage.meaning},
+                 {stage.name, stage.form, stage.meaning, stage.is_optional},
                  [&] { stage.run(state); },
                  [&] { verify(state, stage); },
                  [&] { return text(state, stage); }});
@@ -62,12 +67,12 @@ struct Pipeline {
   void run_before(void (*end)(State&), State& state) const {
     for (const Stage<State>& stage : stages) {
       if (stage.run == end) return;
-      stage.run(state);
+      if (!is_left_out(stage.name, stage.is_optional)) stage.run(state);
     }
   }
   std::vector<StageInfo> rows() const {
     std::vector<StageInfo> out;
-    for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning});
+    for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning, s.is_optional});
     return out;
   }
 };

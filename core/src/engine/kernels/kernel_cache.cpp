@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/thread_pool.h"
 #include "base/trace.h"
+#include "engine/disabled_names.h"
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
 #include "ir/text/printer.h"
@@ -80,7 +81,8 @@ std::string key_on_disk(const KernelRequest& request, const KernelOptions& optio
   const std::string settings_text =
       fmt::format("options {:x} list {} name {} machine {:x}", options.bits(),
                   tuned ? codegen::to_string(*tuned) : "of the heuristic",
-                  request.user ? request.user->name : std::string(),
+                  (request.user ? request.user->name : std::string()) +
+                      (settings().disable.empty() ? "" : " without " + settings().disable),
                   cost::hash_of(*tuning::machine_of(*request.device)));
   return program_key(request.ast->hash, settings_text, *request.device);
 }
@@ -145,6 +147,8 @@ std::string devices_of(std::span<const KernelRequest> requests, std::span<const 
 
 KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
+  require_known_names(now.disable);
+  const std::string lists = now.optimisations + '\n' + now.disable;
   return {.no_opt = now.noopt,
           .fast_math = now.fast_math,
           // The order of a sum's terms decides which product is fused.
@@ -152,7 +156,7 @@ KernelOptions KernelOptions::from_settings() {
           .tf32 = now.tf32,
           .deterministic = now.deterministic,
           .beam = now.deterministic ? 0 : static_cast<uint32_t>(now.beam),
-          .lists = now.optimisations.empty() ? 0 : hash64(as_bytes(now.optimisations))};
+          .lists = lists.size() == 1 ? 0 : hash64(as_bytes(lists))};
 }
 
 std::vector<std::string> render(std::span<const KernelRequest> requests,

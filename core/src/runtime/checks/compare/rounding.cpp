@@ -108,6 +108,20 @@ std::vector<double> allowed_errors(const KernelLines& kernel, const pgr_device_c
   return out;
 }
 
+std::vector<double> errors_of_reordering(const KernelLines& kernel) {
+  std::vector<double> out(kernel.lines.size());
+  for (uint32_t i = 0; i < out.size(); ++i) {
+    const KernelLines::Line& line = kernel.lines[i];
+    const bool is_exact = line.op == PGR_OP_NEG || line.op == PGR_OP_MAX ||
+                          line.op == PGR_OP_WHERE || line.op == PGR_OP_TRUNC ||
+                          line.op == PGR_OP_BITCAST;
+    if (op_class(line.op) == PGR_OP_CLASS_ALU && is_float(line.dtype) && !is_exact) out[i] = 1;
+    if (line.op == PGR_OP_WMMA || (line.op >= PGR_OP_EXP2 && line.op <= PGR_OP_SIN))
+      out[i] = kTileUlps;
+  }
+  return out;
+}
+
 KernelLines with_errors(const KernelLines& kernel, const std::vector<double>& errors,
                         uint32_t variant) {
   KernelLines out = kernel;

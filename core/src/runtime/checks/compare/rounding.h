@@ -20,6 +20,9 @@ namespace plugrad::runtime {
 std::vector<double> allowed_errors(const KernelLines& kernel, const pgr_device_caps& caps,
                                    const pgr_device_caps& other_caps);
 
+/// One ulp for every arithmetic result: of kernels that compute the same in another order.
+std::vector<double> errors_of_reordering(const KernelLines& kernel);
+
 /// Number of variants by which the bound is measured.
 inline constexpr uint32_t kRoundingVariants = 4;
 
