@@ -43,6 +43,8 @@ std::span<const Command> commands();
 
 int run_bench(const Arguments& arguments);
 Syntax bench_syntax();
+int run_bisect(const Arguments& arguments);
+Syntax bisect_syntax();
 int run_cache(const Arguments& arguments);
 Syntax cache_syntax();
 int run_calibrate(const Arguments& arguments);
@@ -63,6 +65,8 @@ int run_new_plugin(const Arguments& arguments);
 Syntax new_plugin_syntax();
 int run_profile(const Arguments& arguments);
 Syntax profile_syntax();
+int run_replay(const Arguments& arguments);
+Syntax replay_syntax();
 int run_train(const Arguments& arguments);
 Syntax train_syntax();
 int run_tune(const Arguments& arguments);

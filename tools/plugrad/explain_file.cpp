@@ -124,6 +124,15 @@ engine::KernelReport explain_block(const std::string& path, const std::string& b
 
 }  // namespace
 
+std::shared_ptr<const KernelAst> kernel_of_text(const std::string& path, const std::string& text) {
+  Graph graph;
+  std::vector<Id> roots;
+  check_file(path, [&] { roots = parse(graph, text); });
+  require(roots.size() == 1 && graph[roots[0]].op == Op::Sink, "[explain] {}: it is no kernel",
+          path);
+  return one_kernel(path, std::move(graph), roots[0])[0];
+}
+
 std::vector<engine::KernelReport> explain_file(const std::string& path) {
   Graph graph;
   std::vector<Id> roots;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"bench", "measure speed, next to other libraries on this machine", run_bench, bench_syntax},
+    {"bisect", "find the rule, stage or schedule step at fault", run_bisect, bisect_syntax},
     {"cache", "show or clear the cache of compiled kernels", run_cache, cache_syntax},
     {"calibrate", "measure what this processor can do, for the choice of schedules", run_calibrate,
      calibrate_syntax},
@@ -27,6 +28,7 @@ constexpr Command kCommands[] = {
     {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
     {"profile", "run a program, or read its trace, and show where its time went", run_profile,
      profile_syntax},
+    {"replay", "repeat the recording of a program on any device", run_replay, replay_syntax},
     {"train", "train a network", run_train, train_syntax},
     {"tune", "show, export or import what searches (BEAM) found", run_tune, tune_syntax},
     {"view", "show a trace in a browser, or convert it for other viewers", run_view, view_syntax},

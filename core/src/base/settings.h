@@ -34,6 +34,7 @@ struct Settings {
   bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 fraction bits
   bool check_indices = false;  // PLUGRAD_CHECK_INDICES: also indices computed on devices
   bool verify = false;         // PLUGRAD_VERIFY
+  std::string disable;         // PLUGRAD_DISABLE: names of rules and stages
   std::string dump;            // PLUGRAD_DUMP: name of a stage
   std::string trace_path;      // PLUGRAD_TRACE
   bool trace_rules = false;    // PLUGRAD_TRACE_RULES: also stages and rewrites
@@ -47,6 +48,7 @@ struct Settings {
   std::string trust_plugins;    // PLUGRAD_TRUST_PLUGINS: even if world-writable
   std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
   std::string layers;           // PLUGRAD_LAYERS
+  bool validate = false;        // PLUGRAD_VALIDATE
   std::string cpu_target;       // PLUGRAD_CPU_TARGET: option isa of the CPU's plugin; empty: native
   double device_timeout = 0;    // PLUGRAD_DEVICE_TIMEOUT: seconds of one call; 0 is no limit
   bool color = true;            // NO_COLOR present: false

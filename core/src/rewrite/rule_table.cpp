@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ir/fold.h"
+#include "rewrite/disabled.h"
 
 namespace plugrad {
 namespace {
@@ -306,7 +307,7 @@ Id RuleTable::apply(Graph& g, Id id, RuleContext context, uint32_t& rule, Id bef
     if ((variant.need & ~n.src_ops) != 0 || !match(g, variant, m)) continue;
     const Rule& r = *rules_[variant.rule];
     m.rule = &r;
-    if (!holds(g, r.guard, m)) continue;
+    if (!holds(g, r.guard, m) || is_disabled(r.name)) continue;
     const Id result = r.function ? r.function(g, m) : build(g, r.right, m);
     if (result == kNoMatch || result == id) continue;
     rule = variant.rule;

@@ -3,9 +3,11 @@
 #include <map>
 #include <optional>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
+#include "rewrite/disabled.h"
 #include "rewrite/rule.h"
 #include "rewrite/stage_record.h"
 #include "rewrite/trace.h"
@@ -42,7 +44,14 @@ uint32_t new_run() {
   return tracing_rules() ? trace::new_id() : 0;
 }
 
+bool is_left_out(const char* stage, bool is_optional) {
+  if (!is_disabled(stage)) return false;
+  require(is_optional, "[disable] the stage \"{}\" in PLUGRAD_DISABLE must run", stage);
+  return true;
+}
+
 void run_stage(const StageRun& stage) {
+  if (is_left_out(stage.stage.name, stage.stage.is_optional)) return;
   const bool dumps = debugging(4) || settings().dump == stage.stage.name;
   const uint64_t start = tracing() ? monotonic_ns() : 0;
   std::optional<StageRecord> record;

@@ -21,6 +21,7 @@ struct Stage {
   void (*run)(State&);
   Form form;  // after it
   const char* meaning;
+  bool is_optional = false;  // results are right without it: PLUGRAD_DISABLE may name it
 };
 
 /// A row for display.
@@ -28,6 +29,7 @@ struct StageInfo {
   const char* name;
   Form form;
   const char* meaning;
+  bool is_optional = false;
 };
 
 /// The graph of a compiler's state; null where it has none.
@@ -35,6 +37,8 @@ struct GraphView {
   const Graph* graph = nullptr;
   std::vector<Id> roots = {};
 };
+/// Whether PLUGRAD_DISABLE names the stage. Errors: User for a stage that must run.
+bool is_left_out(const char* stage, bool is_optional);
 
 /// A stage with its state bound.
 struct StageRun {
@@ -69,7 +73,7 @@ struct Pipeline {
     const uint32_t run = new_run();
     for (const Stage<State>& stage : stages)
       run_stage({category,
-                 {stage.name, stage.form, stage.meaning},
+                 {stage.name, stage.form, stage.meaning, stage.is_optional},
                  [&] { stage.run(state); },
                  [&] { verify(state, stage); },
                  [&] { return text(state, stage); },
@@ -81,12 +85,12 @@ struct Pipeline {
   void run_before(void (*end)(State&), State& state) const {
     for (const Stage<State>& stage : stages) {
       if (stage.run == end) return;
-      stage.run(state);
+      if (!is_left_out(stage.name, stage.is_optional)) stage.run(state);
     }
   }
   std::vector<StageInfo> rows() const {
     std::vector<StageInfo> out;
-    for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning});
+    for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning, s.is_optional});
     return out;
   }
 };

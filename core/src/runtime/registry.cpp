@@ -19,6 +19,7 @@ RegistryOptions options_from_settings() {
   options.visible_devices = s.visible_devices;
   options.environment = environment_variable;
   options.layers = s.layers;
+  options.validate = s.validate;
   if (!s.cpu_target.empty()) options.default_options["CPU"] = {{"isa", s.cpu_target}};
   return options;
 }
@@ -135,7 +136,8 @@ void Registry::shut_down() {
   run_before_devices_end();
   std::lock_guard lock(state_->mutex);
   state_->ended = true;
-  for (auto& entry : state_->entries) entry->shut_down();
+  for (auto& entry : state_->entries) entry->shut_down_devices();
+  for (auto& entry : state_->entries) entry->shut_down_plugin();
 }
 
 }  // namespace plugrad::runtime

@@ -31,7 +31,8 @@ struct RegistryOptions {
   std::map<std::string, PluginOptions> default_options;  // for options not set there
   /// The value of NAME, a plugin's device name, in the environment (NAME=1); nothing if not set.
   std::function<std::optional<std::string>(const char* name)> environment;
-  std::string layers;  // PLUGRAD_LAYERS
+  std::string layers;     // PLUGRAD_LAYERS
+  bool validate = false;  // PLUGRAD_VALIDATE
   /// Time limit in ms for opening a library in a probe process.
   std::uint32_t trial_limit_ms = 20000;
 };

@@ -14,7 +14,13 @@ void Registry::State::search() {
   if (!options.visible_devices.empty())
     visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");
   layers = parse_layers(options.layers);
+  if (options.validate) layers.push_back(validation_layer());
+  for (LayerChoice& layer : layers)
+    layer.open_beside = [this](const std::string& name) { return open_beside(name); };
   for (LoadRecord& record : discover_plugins(options.places)) add(std::move(record));
+  for (const LayerChoice& layer : layers)
+    if (const auto with = layer.values.find("with"); with != layer.values.end())
+      require_known(parse_selection(with->second, "PLUGRAD_LAYERS"));
   searched = true;
 }
 
@@ -92,6 +98,17 @@ std::vector<std::string> Registry::State::names_by_priority() {
   std::vector<std::string> out;
   for (const Manifest* manifest : found) out.push_back(manifest->device_name);
   return out;
+}
+
+std::unique_ptr<Device> Registry::State::open_beside(const std::string& text) {
+  const std::lock_guard lock(mutex);
+  const Selection selection = parse_selection(text, "PLUGRAD_LAYERS");
+  require_known(selection);
+  require_numbers(selection);
+  for (const DeviceChoice& choice : selection.prefer)
+    if (PluginEntry* entry = open(choice.plugin))
+      return entry->open_beside(choice.index.value_or(0));
+  fail(ErrorKind::User, "[layers] no device {} in PLUGRAD_LAYERS", text);
 }
 
 PluginEntry* Registry::State::open(const std::string& name) {

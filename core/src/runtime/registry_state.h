@@ -53,6 +53,9 @@ struct Registry::State {
   void require_known(const Selection& selection);
   /// Errors: User if a plugin has no device of a requested number. Opens no device.
   void require_numbers(const Selection& selection);
+  /// Opens a second handle of the device that the selection allows, without layers; it does not
+  /// count as a device of the registry.
+  std::unique_ptr<Device> open_beside(const std::string& selection);
 
  private:
   void lift_shadow(const std::string& name);

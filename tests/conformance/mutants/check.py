@@ -174,4 +174,5 @@ def main(prefix, *names):
     sys.exit(bool(breaches))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

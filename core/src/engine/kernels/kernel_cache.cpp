@@ -10,8 +10,11 @@
 #include "base/settings.h"
 #include "base/thread_pool.h"
 #include "base/trace/trace.h"
+#include "engine/disabled_names.h"
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
+#include "ir/text/printer.h"
+#include "runtime/checks/layers.h"
 #include "tuning/calibration/machines.h"
 #include "tuning/ir_params.h"
 #include "tuning/kernel_schedule.h"
@@ -78,7 +81,8 @@ std::string key_on_disk(const KernelRequest& request, const KernelOptions& optio
   const std::string settings_text =
       fmt::format("options {:x} list {} name {} machine {:x}", options.bits(),
                   tuned ? codegen::to_string(*tuned) : "of the heuristic",
-                  request.user ? request.user->name : std::string(),
+                  (request.user ? request.user->name : std::string()) +
+                      (settings().disable.empty() ? "" : " without " + settings().disable),
                   cost::hash_of(*tuning::machine_of(*request.device)));
   return program_key(request.ast->hash, settings_text, *request.device);
 }
@@ -100,6 +104,10 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
     if (tracing()) trace::span(trace::Category::Codegen, ready->code.name, start_ns);
   }
   ready->param_count = tuning::params_in(ready->code.ir).buffer_count;
+  const std::function<std::string()> ast_text = [&request] {
+    return print(request.ast->graph, request.ast->sink, Numbering::FromZero);
+  };
+  const runtime::KernelAstScope ast_scope(ast_text);
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = contracts(request, options),
                                            .source = known ? known->source : std::string_view()});
@@ -140,6 +148,8 @@ std::string devices_of(std::span<const KernelRequest> requests, std::span<const 
 
 KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
+  require_known_names(now.disable);
+  const std::string lists = now.optimisations + '\n' + now.disable;
   return {.no_opt = now.noopt,
           .fast_math = now.fast_math,
           // The order of a sum's terms decides which product is fused.
@@ -147,7 +157,7 @@ KernelOptions KernelOptions::from_settings() {
           .tf32 = now.tf32,
           .deterministic = now.deterministic,
           .beam = now.deterministic ? 0 : static_cast<uint32_t>(now.beam),
-          .lists = now.optimisations.empty() ? 0 : hash64(as_bytes(now.optimisations))};
+          .lists = lists.size() == 1 ? 0 : hash64(as_bytes(lists))};
 }
 
 std::vector<std::string> render(std::span<const KernelRequest> requests,

@@ -27,6 +27,8 @@ class Layer {
   virtual bool is_hung() const { return false; }
   /// Whether buffers must be freed immediately, with their exact sizes, instead of kept for reuse.
   virtual bool wants_every_free() const { return false; }
+  /// Whether the layer must see every launch, so that the host replays no graphs.
+  virtual bool wants_every_launch() const { return false; }
 
   /// The problems found so far, oldest first. Each was also logged as an error.
   std::vector<std::string> findings() const;

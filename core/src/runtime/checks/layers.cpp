@@ -36,7 +36,12 @@ const std::vector<LayerKind>& kinds() {
       {"faults",
        {"alloc", "compile", "load", "launch", "copy", "synchronize", "lost"},
        faults_value_error,
-       make_faults_layer}};
+       make_faults_layer},
+      {"compare",
+       {"with", "stop", "share", "shrink", "folder"},
+       compare_value_error,
+       make_compare_layer},
+      {"record", {"file", "mebibytes"}, record_value_error, make_record_layer}};
   return all;
 }
 
@@ -66,6 +71,11 @@ class Parser {
                      fmt::format("{}{} {}", advice, known_as, fmt::join(known, ", ")));
   }
 
+  bool is_device_number(std::size_t begin, std::size_t end) const {
+    const std::size_t stop = std::min(text_.find(':', begin), end);
+    return stop > begin && part(begin, stop).find_first_not_of("0123456789") == text_.npos;
+  }
+
   void layer(std::size_t begin, std::size_t end) {
     const std::size_t name_end = std::min(text_.find(':', begin), end);
     const std::string_view name = part(begin, name_end);
@@ -77,9 +87,12 @@ class Parser {
           name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", name);
       refuse(begin, name_end, what, known, "the layers are");
     }
-    out_.push_back({std::string(name), "", {}});
+    out_.push_back(
+        {std::string(name), "", {}, false, nullptr, std::make_shared<std::atomic<uint32_t>>(0)});
     for (std::size_t at = name_end; at < end;) {
-      const std::size_t stop = std::min(text_.find(':', at + 1), end);
+      std::size_t stop = std::min(text_.find(':', at + 1), end);
+      while (stop < end && is_device_number(stop + 1, end))  // with=CPU:1
+        stop = std::min(text_.find(':', stop + 1), end);
       key_and_value(*kind, at + 1, stop);
       at = stop;
     }
@@ -87,6 +100,9 @@ class Parser {
       refuse_selection(text_, begin, end - begin,
                        fmt::format("faults without a call to fail in {}", source_),
                        "it takes alloc=3, launch=1 and the like");
+    if (out_.back().name == "record" && !out_.back().values.contains("file"))
+      refuse_selection(text_, begin, end - begin,
+                       fmt::format("record without a file in {}", source_), "it takes file=PATH");
   }
 
   void key_and_value(const LayerKind& kind, std::size_t begin, std::size_t end) {
@@ -115,6 +131,7 @@ class Parser {
 };
 
 thread_local std::span<const std::byte> ir_of_thread;
+thread_local const std::function<std::string()>* ast_of_thread = nullptr;
 
 }  // namespace
 
@@ -123,11 +140,20 @@ LayerList parse_layers(std::string_view text, std::string_view source) {
   return Parser(text, source).parse();
 }
 
+LayerChoice validation_layer() {
+  LayerChoice out;
+  out.name = "compare";
+  out.values = {{"with", "REFERENCE"}, {"share", "8"}, {"shrink", "0"}};
+  out.is_implied = true;
+  return out;
+}
+
 LayerStack wrap(DeviceTables& tables, const LayerList& list, const std::string& plugin_name,
                 const std::string& device_name) {
   LayerStack stack;
   for (auto choice = list.rbegin(); choice != list.rend(); ++choice) {
     if (!choice->device.empty() && choice->device != plugin_name) continue;
+    if (choice->is_implied && choice->values.at("with") == plugin_name) continue;
     for (const LayerKind& kind : kinds()) {
       if (choice->name != kind.name) continue;
       stack.push_back(kind.make(tables, *choice, device_name));
@@ -144,6 +170,15 @@ KernelIrScope::~KernelIrScope() {
 }
 std::span<const std::byte> KernelIrScope::current() {
   return ir_of_thread;
+}
+
+KernelAstScope::KernelAstScope(const std::function<std::string()>& text)
+    : outer_(std::exchange(ast_of_thread, &text)) {}
+KernelAstScope::~KernelAstScope() {
+  ast_of_thread = outer_;
+}
+std::string KernelAstScope::current() {
+  return ast_of_thread ? (*ast_of_thread)() : "";
 }
 
 }  // namespace plugrad::runtime

@@ -154,8 +154,13 @@ class TimeLimit final : public Layer {
   }
   pgr_status kernel(pgr_program* program, const pgr_string* name, pgr_kernel** out,
                     pgr_error* error) override {
+    const std::span<const std::byte> current = KernelIrScope::current();
+    const auto ir = std::make_shared<Bytes>(current.begin(), current.end());
+    const std::function<std::string()> ast = [text = KernelAstScope::current()] { return text; };
     return give(out, error,
-                [this, program, own = std::string(view(*name))](auto* to, pgr_error* e) {
+                [this, program, ir, ast, own = std::string(view(*name))](auto* to, pgr_error* e) {
+                  const KernelIrScope ir_scope(*ir);
+                  const KernelAstScope ast_scope(ast);
                   const pgr_string text = c_string(own);
                   return Layer::kernel(program, &text, to, e);
                 });

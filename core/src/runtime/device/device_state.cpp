@@ -142,6 +142,8 @@ DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_in
   s->handle = s->plugin_handle;
   s->renderer_handle = s->renders_by_component ? nullptr : s->plugin_handle;
   s->layers = wrap(*s, layers, s->plugin_name, s->name);
+  if (std::ranges::any_of(s->layers, [](const auto& l) { return l->wants_every_launch(); }))
+    s->has_graph = false;
   if (const double seconds = settings().device_timeout; seconds > 0) {
     s->layers.push_back(make_time_limit_layer(*s, seconds, s->name));
     static_cast<DeviceTables&>(*s) = s->layers.back()->outer();

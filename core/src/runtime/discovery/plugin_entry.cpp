@@ -142,9 +142,16 @@ void PluginEntry::check_identity(std::uint32_t number) {
     warn(at, next);
 }
 
-void PluginEntry::shut_down() {
+std::unique_ptr<Device> PluginEntry::open_beside(std::uint32_t number) const {
+  return plugin_->open_device(physical_.at(number), number, options);
+}
+
+void PluginEntry::shut_down_devices() {
   for (auto& opened : devices)
     if (opened) opened->shut_down();
+}
+
+void PluginEntry::shut_down_plugin() {
   const bool is_hung = std::ranges::any_of(
       devices, [](const auto& opened) { return opened && opened->state().is_hung(); });
   if (plugin_ && !is_hung) plugin_->shut_down();

@@ -30,8 +30,11 @@ struct PluginEntry {
   /// Opens the device on first use. Errors: those of opening, also kept in the record; User in a
   /// process forked after it was opened.
   Device& device(std::uint32_t number);
-  /// Shuts down its devices, then the plugin.
-  void shut_down();
+  /// A second handle of a visible device, without layers.
+  std::unique_ptr<Device> open_beside(std::uint32_t number) const;
+  void shut_down_devices();
+  /// After shut_down_devices() of every entry: layers have devices of other plugins.
+  void shut_down_plugin();
 
  private:
   void count_devices(const std::optional<Selection>& visible);
