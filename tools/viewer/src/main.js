@@ -6,6 +6,15 @@ import { Worker } from './worker/client.js';
 
 const PLACES = 2;
 
+/// Titles are paths; what their ends tell apart is enough.
+function shortenTitles(traces) {
+  const ends = traces.map(({ title }) => title.split('/').at(-1) || title);
+  if (new Set(ends).size < traces.length) return;
+  traces.forEach((trace, index) => {
+    trace.title = ends[index];
+  });
+}
+
 /// Takes the base64 out of a place of the page, which frees its memory.
 function takePlace(index) {
   const element = document.getElementById(`trace-${index}`);
@@ -58,6 +67,7 @@ async function start() {
     return;
   }
   performance.measure('plugrad: read', { start: begin });
+  shortenTitles(traces);
   new App(root, traces).start();
   performance.measure('plugrad: first view', { start: begin });
 }

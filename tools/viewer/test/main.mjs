@@ -2,7 +2,7 @@
 //   usage: node main.mjs --page P --packages DIR --browser B --output DIR
 //     [--only NAME] [--fuzz-seconds S]
 // Times are written to OUTPUT/timings.json and judged by nobody.
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Browser } from './browser.mjs';
@@ -29,6 +29,11 @@ if (missing.length) {
     `usage: --page P --packages DIR --browser B --output DIR; missing: ${missing.join(', ')}`,
   );
   process.exit(2);
+}
+
+if (!existsSync(options.page)) {
+  console.log('skipped: the page is not built (npm needs a network for its first build)');
+  process.exit(77);
 }
 
 const timings = {};

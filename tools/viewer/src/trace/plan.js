@@ -1,4 +1,5 @@
 // Facts of a plan that its views share: rows of nodes, what each node is stored in, work by step.
+import { plural } from '../format.js';
 import { rowsById } from './graphs.js';
 
 const ITEM_BYTES = {
@@ -97,5 +98,6 @@ export function choosePlan(trace, id, kernel) {
 }
 
 export function planTitle(plan) {
-  return `plan ${plan.id}: ${plan.graph.count} nodes, ${plan.steps.length} steps`;
+  const { id, graph, steps } = plan;
+  return `plan ${id}: ${plural(graph.count, 'node')}, ${plural(steps.length, 'step')}`;
 }

@@ -31,6 +31,10 @@ function meanOf({ kernel }) {
   return kernel.launches > 0 ? kernel.total / kernel.launches : 0;
 }
 
+function noteOf({ byLaunches }) {
+  return byLaunches ? ' (chosen, measured by its launches)' : ' (chosen)';
+}
+
 class Schedules {
   constructor(element, context) {
     this.context = context;
@@ -118,8 +122,7 @@ class Schedules {
           title: 'Schedule',
           text: true,
           value: (r) => r.schedule,
-          cell: (r) =>
-            `${r.schedule || 'no step'}${r.chosen ? (r.byLaunches ? ' (chosen, measured by its launches)' : ' (chosen)') : ''}`,
+          cell: (r) => `${r.schedule || 'no step'}${r.chosen ? noteOf(r) : ''}`,
         },
         {
           title: 'Predicted',

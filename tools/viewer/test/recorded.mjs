@@ -1,0 +1,150 @@
+// Records real programs, makes their pages with `plugrad view`, and clicks through every view.
+//   usage: node recorded.mjs --build DIR --packages DIR --browser B --output DIR
+// Programs that are not built, or lack their data, are left out; with none the exit status is 77.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { Browser, canvasColours } from './browser.mjs';
+import { expectText, VIEWS } from './pages.mjs';
+
+const string = { type: 'string' };
+const { values: options } = parseArgs({
+  options: { build: string, packages: string, browser: string, output: string, only: string },
+});
+const at = (...parts) => join(options.build, ...parts);
+const plugrad = at('bin', 'plugrad');
+
+const PROGRAMS = [
+  [
+    'mnist',
+    plugrad,
+    ['train', 'mnist', '--model', 'small', '--steps', '4'],
+    { PLUGRAD_TRACE_RULES: '1' },
+  ],
+  ['resnet', at('docs', 'pgr_example_resnet'), [], {}],
+  ['gpt', at('docs', 'pgr_example_gpt'), [], { PLUGRAD_TRACE_RULES: '1' }],
+];
+
+/// The trace's lines, or null where the program could not run.
+function record([name, program, parameters, settings]) {
+  if (!existsSync(program)) return null;
+  const trace = join(options.output, `${name}.trace`);
+  rmSync(trace, { force: true });
+  const env = { ...process.env, ...settings, PLUGRAD_TRACE: trace };
+  const done = spawnSync(program, parameters, { env, encoding: 'utf8', timeout: 100e3 });
+  if (done.status !== 0 || !existsSync(trace)) {
+    console.log(`left out  ${name}: ${(done.stderr || '').trim().split('\n').at(-1)}`);
+    return null;
+  }
+  const page = join(options.output, `${name}.html`);
+  const made = spawnSync(plugrad, ['view', trace, '-o', page], { encoding: 'utf8' });
+  assert.equal(made.status, 0, made.stderr);
+  const lines = gunzipSync(readFileSync(trace)).toString().trim().split('\n').map(JSON.parse);
+  return { name, address: pathToFileURL(page).href, lines };
+}
+
+async function go(page, hash) {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+  const view = new URLSearchParams(hash.slice(1)).get('view');
+  await page.waitForSelector(`.view.${view}:not([hidden])`);
+}
+
+async function assertDrawn(page, selector) {
+  for (const begin = Date.now(); Date.now() - begin < 10e3;) {
+    await page.waitForTimeout(100);
+    if (Object.keys(await canvasColours(page, selector)).length > 5) return;
+  }
+  assert.fail(`${selector} is empty`);
+}
+
+async function walkTimeline(page, end) {
+  await expectText(page, 'header', new RegExp(`${end.launches.toLocaleString('en-US')} launch`));
+  await assertDrawn(page, '.timeline-canvas canvas');
+  await page.keyboard.press('n');
+  await expectText(page, '.timeline .detail', /duration/);
+}
+
+async function walkKernels(page) {
+  await go(page, '#view=kernels');
+  await page.locator('.kernels tbody a').first().click();
+  await expectText(page, '.kernels article', /launches\s+\d[\s\S]*Source/);
+  for (const tab of await page.locator('.kernels [role=tab]').all()) await tab.click();
+  await expectText(page, '.kernels [role=tabpanel]', /\S/);
+}
+
+async function walkRewrites(page, lines) {
+  const stage = lines.find(
+    (line) => line.t === 'stage' && line.rewrites.some(([rule]) => rule > 0),
+  );
+  if (!stage) return;
+  await go(page, `#view=rewrites&stage=${stage.id}`);
+  const [rule] = stage.rewrites.find(([id]) => id > 0);
+  const { name } = lines.find((line) => line.t === 'rule' && line.id === rule);
+  await page.keyboard.press('ArrowRight');
+  await expectText(page, '.rewrites .detail h3', new RegExp(name));
+  await assertDrawn(page, '.rewrites canvas');
+  await page.keyboard.press('End');
+  await page.keyboard.press('ArrowLeft');
+}
+
+async function walkPlans(page, lines) {
+  const plan = lines.find(
+    (line) => line.t === 'plan' && line.steps.some(({ kind }) => kind === 'kernel'),
+  );
+  if (!plan) return;
+  const step = plan.steps.findIndex(({ kind }) => kind === 'kernel');
+  await go(page, `#view=graph&plan=${plan.id}&step=${step}`);
+  await assertDrawn(page, '.graph canvas');
+  await go(page, `#view=memory&plan=${plan.id}&step=${step}`);
+  await expectText(page, '.memory .detail', new RegExp(`Step ${step}: [\\s\\S]* alive`));
+  await assertDrawn(page, '.plan-canvas canvas');
+}
+
+async function walk(browser, { name, address, lines }, timings) {
+  const end = lines.at(-1);
+  assert.equal(end.t, 'end');
+  const page = await browser.open(address);
+  await walkTimeline(page, end);
+  await walkKernels(page);
+  await walkRewrites(page, lines);
+  await walkPlans(page, lines);
+  await go(page, '#view=schedules');
+  await go(page, '#view=compare');
+  await expectText(page, '.compare', /plugrad view BEFORE AFTER/);
+  for (const view of VIEWS) await go(page, `#view=${view}`);
+  timings[name] = await page.evaluate(() =>
+    Object.fromEntries(performance.getEntriesByType('measure').map((m) => [m.name, m.duration])),
+  );
+  assert.deepEqual(page.wrong, []);
+  await browser.close(page);
+}
+
+const emptyPage = at('share', 'plugrad', 'viewer.html');
+if (!existsSync(emptyPage) || !existsSync(plugrad)) {
+  console.log('skipped: the page or the command is not built');
+  process.exit(77);
+}
+mkdirSync(options.output, { recursive: true });
+const recorded = PROGRAMS.filter(([name]) => !options.only || name === options.only)
+  .map(record)
+  .filter(Boolean);
+if (recorded.length === 0) {
+  console.log('skipped: no program of the test is built');
+  process.exit(77);
+}
+const browser = new Browser({ ...options, page: emptyPage });
+await browser.start();
+const timings = {};
+for (const trace of recorded) {
+  await walk(browser, trace, timings);
+  console.log(`passed  ${trace.name}`);
+}
+await browser.stop();
+writeFileSync(join(options.output, 'recorded.json'), `${JSON.stringify(timings, null, 2)}\n`);
+console.log(JSON.stringify(timings));
