@@ -15,8 +15,10 @@ export function rates(kernel, device) {
       : 0;
   const share = Math.max(compute, memory);
   let bound = '';
-  if (share > 0) bound = compute > memory ? 'compute' : 'memory';
-  if (share > 0 && share < 0.1 && time < 10e3) bound = 'launch';
+  const launch = device?.launch ?? 0;
+  if (share > 0) bound = compute >= memory ? 'compute' : 'memory';
+  // As in `plugrad profile`: most of the time is the launch itself.
+  if (time > 0 && launch > share * time && 2 * launch > time) bound = 'launch';
   return { time, gflops, gbps, intensity, roof, share, bound };
 }
 

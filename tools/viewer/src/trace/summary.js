@@ -206,6 +206,7 @@ function addPeaks(trace) {
     const machine = trace.machines.get(device.id);
     device.peakGflops = machine?.peakGflops ?? 0;
     device.peakGbps = machine?.peakGbps ?? 0;
+    device.launch = machine?.launch ?? 0;
   }
 }
 
