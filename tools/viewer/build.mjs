@@ -65,7 +65,17 @@ const policy = [
   "form-action 'none'",
 ].join('; ');
 
+/// The licences of what is bundled, as a comment; "--" would end it early.
+function licences() {
+  const texts = ['@dagrejs/dagre', '@dagrejs/graphlib', 'uplot'].map((name) => {
+    const text = readFileSync(join(packages, 'node_modules', name, 'LICENSE'), 'utf8');
+    return `${name}\n\n${text.trim()}`;
+  });
+  return texts.join('\n\n').replace(/-{2,}/g, '-');
+}
+
 const page = readFileSync(join(here, 'template.html'), 'utf8')
+  .replace('@LICENCES@', licences)
   .replace('@POLICY@', () => policy)
   .replace('@STYLE@', () => style)
   .replace('@SCRIPT@', () => script);
