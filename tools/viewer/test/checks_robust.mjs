@@ -19,6 +19,29 @@ async function showAll(page) {
   }
 }
 
+const PLACES = [
+  'view=timeline&launch=1',
+  'view=kernels&kernel=1',
+  'view=rewrites&stage=1&step=2',
+  'view=rewrites&stage=3&step=1',
+  'view=graph&plan=1&step=0&node=8',
+  'view=memory&plan=1&buffer=2&step=1',
+  'view=schedules&kernel=2',
+  'view=kernels&kernel=1&trace=1',
+  'view=__proto__&kernel=<b>&step=1e9&trace=2',
+  'view=memory&buffer=-1&step=99999999999999999999',
+];
+
+/// Follows addresses as links would.
+async function showPlaces(page) {
+  for (const place of PLACES) {
+    await page.evaluate((hash) => {
+      location.hash = `#${hash}`;
+    }, place);
+  }
+  await page.waitForTimeout(30);
+}
+
 /// What the views compute, without a page.
 function useAll(lines) {
   const trace = traceOf(lines);
@@ -134,8 +157,10 @@ export const robustChecks = {
           '',
           {},
           async (page) => {
-            if (await page.locator('nav').count()) await showAll(page);
-            else assert.ok((await textOf(page, '.message p')).length > 20);
+            if (await page.locator('nav').count()) {
+              await showAll(page);
+              await showPlaces(page);
+            } else assert.ok((await textOf(page, '.message p')).length > 20);
             await assertOnlyText(page);
           },
         );
