@@ -47,12 +47,23 @@ function drawEdges(context, graph, view, box, selected) {
     step = Math.max(1, Math.ceil(edges.length / MOST_EDGES));
   const colours = theme();
   context.beginPath();
-  for (let i = 0; i < edges.length; i += step) traceEdge(context, graph, edges[i]);
+  for (let i = 0; i < edges.length; i += step) {
+    if (edges[i] !== graph.joined) traceEdge(context, graph, edges[i]);
+  }
   context.lineWidth = Math.max(0.6, Math.min(1.2, view.scale)) / view.scale;
   context.strokeStyle = colours.muted;
   context.globalAlpha = view.scale < 0.2 ? 0.25 : 0.6;
   context.stroke();
   context.globalAlpha = 1;
+  if (graph.joined !== undefined) {
+    context.beginPath();
+    traceEdge(context, { ...graph, bendStart: null }, graph.joined);
+    context.lineWidth = 2 / view.scale;
+    context.strokeStyle = colours.good;
+    context.setLineDash([7, 5]);
+    context.stroke();
+    context.setLineDash([]);
+  }
   if (selected === null) return;
   context.beginPath();
   for (const e of edges) {

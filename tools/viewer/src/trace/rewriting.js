@@ -63,8 +63,8 @@ export class Rewriting {
   }
 
   /// The graph after k rewrites: roots, and for each reachable row its sources, as rows. It grows
-  /// from the roots of the graph that the rewrite `at` belongs to, and from `more` ids.
-  after(k, at = k - 1, more = []) {
+  /// from the roots of the graph that the rewrite `at` belongs to.
+  after(k, at = k - 1) {
     const { graph } = this.stage,
       { sourceRows } = this;
     const memo = new Int32Array(graph.count).fill(-1),
@@ -75,7 +75,7 @@ export class Rewriting {
       return active[memo[row]] ? row : memo[row];
     };
     const sources = new Map();
-    const roots = [...new Set([...this.rootsAt(at), ...this.rowsOf(more)].map(rowOf))];
+    const roots = [...new Set(this.rootsAt(at).map(rowOf))];
     for (const root of roots) this.visit(root, { sourceRows, sources, active, rowOf });
     return { roots, sources };
   }
@@ -164,6 +164,15 @@ export class Rewriting {
     return { roots, sources };
   }
 
+  /// Adds a node and what it is made of to a graph that does not reach it.
+  add(reached, id) {
+    const { sourceRows } = this,
+      { sources } = reached;
+    const active = new Uint8Array(this.stage.graph.count);
+    const context = { sourceRows, sources, active, rowOf: (row) => row };
+    for (const row of this.rowsOf([id])) this.visit(row, context);
+  }
+
   /// Whether the rewrites lead to the graph after the stage.
   isComplete() {
     const { after, graph } = this.stage;
@@ -204,6 +213,20 @@ export class Rewriting {
       lists.push(list);
     }
   }
+}
+
+/// The graph with one more edge, from what a rewrite gave to what it removed, so that both are
+/// placed near each other; `joined` is its number. Unchanged where the node is still in use.
+export function joinEnds(graph, from, to) {
+  const removed = graph.index.get(from),
+    given = graph.index.get(to);
+  if (removed === undefined || given === undefined || graph.change[removed] !== 'bad') return graph;
+  return {
+    ...graph,
+    from: Int32Array.of(...graph.from, given),
+    to: Int32Array.of(...graph.to, removed),
+    joined: graph.from.length,
+  };
 }
 
 /// Both graphs in one: rows, edges from source to user, and for each row whether the rewrite

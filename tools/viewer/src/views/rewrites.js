@@ -5,7 +5,7 @@ import { button, code, facts, fill, h, link } from '../dom.js';
 import { count, place, plural } from '../format.js';
 import { emptyGraph, GraphCanvas, graphButtons } from '../graph/canvas.js';
 import { integerOf } from '../state.js';
-import { around, difference, Rewriting } from '../trace/rewriting.js';
+import { around, difference, joinEnds, Rewriting } from '../trace/rewriting.js';
 import { SortedTable } from './table.js';
 
 const WHOLE = 300,
@@ -326,8 +326,9 @@ class Rewrites {
     const near = ends
       ? [index(ends.to), index(ends.from)].filter((i) => i !== undefined)
       : now.roots.map((row) => shown.index.get(row));
-    const part = this.extent.selectedIndex === 0 ? around(shown, near, AROUND) : shown;
     const row = (id) => this.rewriting.rows.get(id);
+    let part = this.extent.selectedIndex === 0 ? around(shown, near, AROUND) : shown;
+    if (ends && part.rows.length < 2000) part = joinEnds(part, row(ends.from), row(ends.to));
     part.ends = ends && { from: row(ends.from), to: row(ends.to) };
     this.shown = part;
     this.total = now.sources.size;
@@ -348,22 +349,21 @@ class Rewrites {
     }
     const done = steps[at - 1] + 1,
       ends = rewriting.rewrite(done - 1);
-    let before = rewriting.after(done - 1, done - 1),
+    const before = rewriting.after(done - 1, done - 1),
       now = rewriting.after(done);
-    if (!before.sources.has(rewriting.rows.get(ends.from))) {
-      before = rewriting.after(done - 1, done - 1, [ends.from]);
-      now = rewriting.after(done, done - 1, [ends.to]);
-    }
+    rewriting.add(before, ends.from);
+    rewriting.add(now, ends.to);
     return { shown: difference(before, now), ends, now };
   }
 
-  drawable({ rows, from, to, change, ends }) {
+  drawable({ rows, from, to, change, ends, joined }) {
     const { graph } = this.stage,
       text = (column, i) => this.trace.strings[graph[column][rows[i]]];
     return {
       count: rows.length,
       from,
       to,
+      joined,
       label: (i) => [text('op', i), text('arg', i)].filter(Boolean).join(' '),
       detail: (i) => (text('dtype', i) ? `${text('dtype', i)} %${graph.ids[rows[i]]}` : ''),
       colour: (i) => colourOf(graph.op[rows[i]]),
