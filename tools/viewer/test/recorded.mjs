@@ -109,6 +109,9 @@ async function walkPlans(page, lines) {
 async function walk(browser, { name, address, lines }, timings) {
   const end = lines.at(-1);
   assert.equal(end.t, 'end');
+  const stages = lines.filter((line) => line.t === 'stage');
+  const fired = stages.flatMap((stage) => stage.rewrites).filter(([rule]) => rule > 0).length;
+  assert.equal(fired, end.rewrites, 'the stages have every use of a rule');
   const page = await browser.open(address);
   await walkTimeline(page, end);
   await walkKernels(page);
