@@ -105,7 +105,7 @@ json train(const std::string& device) {
   });
   for (int i = 0; i < 4; ++i) step(x).to_vector<float>();
   const engine::Statistics counted = engine::Session::current().statistics();
-  return {{"launches", counted.kernels_launched}, {"plans", counted.plans_made}};
+  return {{"launches", counted.kernels_launched}};
 }
 
 class Trace : public testing::TestWithParam<std::string> {};
@@ -135,7 +135,7 @@ TEST_P(Trace, HasEachLaunchThatTheEngineCounts) {
   for (const json& operation : traced.lines.at("operation"))
     if (operation["file"] == "net.py" && operations.contains(operation["id"].get<int64_t>()))
       named.insert(operation["name"]);
-  EXPECT_THAT(named, testing::IsSupersetOf({"log", "mul"}));
+  EXPECT_THAT(named, testing::IsSupersetOf({"log2", "mul"}));
 }
 
 TEST_P(Trace, CopiesHaveTheBytesOfTheProgram) {
@@ -249,4 +249,4 @@ TEST(TraceOfQueues, TimesAreThoseOfTheDriver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Trace, testing::Values("CPU", "REFERENCE"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& name_of) { return name_of.param; });

@@ -324,7 +324,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
       [&](pgr_status status) {
         return status == PGR_STATUS_LIMIT_EXCEEDED ? launch_sizes(desc, d.caps) : "";
       });
-  if (submit_ns != 0) d.trace.launched(kernel, submit_ns, launch.origin);
+  if (submit_ns != 0) d.trace.launched(kernel, submit_ns, launch.origin, time_ns ? *time_ns : 0);
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
   if (!time_ns) d.calls.in_flight().launched(kernel.name(), kernel.is_first_launch());

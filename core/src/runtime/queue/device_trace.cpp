@@ -99,11 +99,13 @@ std::uint32_t DeviceTrace::id_of(const Kernel& kernel) {
   return kernel.trace_id();
 }
 
-void DeviceTrace::launched(const Kernel& kernel, std::uint64_t submit_ns, LaunchOrigin origin) {
+void DeviceTrace::launched(const Kernel& kernel, std::uint64_t submit_ns, LaunchOrigin origin,
+                           std::uint64_t measured_ns) {
+  const std::uint64_t returned_ns = monotonic_ns();
   register_collectors();
   const std::lock_guard lock(mutex_);
   define();
-  Work work{nullptr, submit_ns, true, {}, {}};
+  Work work{nullptr, submit_ns, returned_ns, measured_ns, true, {}, {}};
   work.launch.kernel = id_of(kernel);
   work.launch.plan = origin.plan;
   work.launch.step = origin.step;
@@ -112,12 +114,13 @@ void DeviceTrace::launched(const Kernel& kernel, std::uint64_t submit_ns, Launch
 
 void DeviceTrace::copied(Queue queue, pgr_queue* handle, trace::Direction direction,
                          std::uint64_t bytes, std::uint64_t submit_ns) {
+  const std::uint64_t returned_ns = monotonic_ns();
   register_collectors();
   const std::lock_guard lock(mutex_);
   define();
   if (tracks_[queue].id == 0)
     tracks_[queue].id = trace::queue_track(id_, "transfers", device_.name + " transfers");
-  Work work{nullptr, submit_ns, false, {}, {}};
+  Work work{nullptr, submit_ns, returned_ns, 0, false, {}, {}};
   work.copy.direction = direction;
   work.copy.bytes = bytes;
   add(queue, handle, std::move(work));
@@ -125,12 +128,12 @@ void DeviceTrace::copied(Queue queue, pgr_queue* handle, trace::Direction direct
 
 void DeviceTrace::add(Queue queue, pgr_queue* handle, Work work) {
   Track& track = tracks_[queue];
-  if (clock_ == Clock::Synchronous) return finish(track, work, monotonic_ns());
+  if (clock_ == Clock::Synchronous) return finish(track, work, work.returned_ns);
   device_.calls.quietly("record", [&] {
     if (device_.queue.record(device_.handle, handle, &work.event, nullptr) != PGR_STATUS_OK)
       work.event = nullptr;
   });
-  if (!work.event) return finish(track, work, monotonic_ns());
+  if (!work.event) return finish(track, work, work.returned_ns);
   track.pending.push_back(work);
   if (track.pending.size() > kPollAbove) collect_from(track, 0);
 }
@@ -166,7 +169,10 @@ void DeviceTrace::collect_from(Track& track, std::uint64_t timeout_ns) {
 }
 
 void DeviceTrace::finish(Track& track, Work& work, std::uint64_t end_ns) {
-  const std::uint64_t start_ns = std::max(work.submit_ns, track.last_end_ns);
+  const std::uint64_t given_ns = end_ns > work.returned_ns ? work.returned_ns : work.submit_ns;
+  std::uint64_t start_ns = std::max(given_ns, track.last_end_ns);
+  if (work.measured_ns != 0 && end_ns > work.measured_ns)
+    start_ns = std::max(end_ns - work.measured_ns, track.last_end_ns);
   const std::uint64_t duration_ns = end_ns > start_ns ? end_ns - start_ns : 0;
   track.last_end_ns = std::max(track.last_end_ns, end_ns);
   if (work.is_launch) {

@@ -22,8 +22,10 @@ struct LaunchOrigin {
 };
 
 /// Thread-safe. Work of an asynchronous queue gets an event behind it, whose time is its end; it
-/// begins when it was given or, if that is later, when the work before it ended. Without a clock of
-/// the device, an end is the time at which the host saw the event.
+/// begins when it was given or, if that is later, when the work before it ended. It was given when
+/// the plugin's call returned, as a driver may compile in the call, or when the call began if it
+/// ended within the call. Without a clock of the device, an end is the time at which the host saw
+/// the event.
 class DeviceTrace {
  public:
   enum Queue : std::uint8_t { kMain, kTransfers };
@@ -32,7 +34,9 @@ class DeviceTrace {
 
   // Call these while tracing(), after the call that gave the work and under the queue's lock.
   // `handle` is the plugin's queue, null for the in-order one.
-  void launched(const Kernel& kernel, std::uint64_t submit_ns, LaunchOrigin origin);
+  // `measured_ns`: the driver's time of the launch; 0: not asked for.
+  void launched(const Kernel& kernel, std::uint64_t submit_ns, LaunchOrigin origin,
+                std::uint64_t measured_ns = 0);
   void copied(Queue queue, pgr_queue* handle, trace::Direction direction, std::uint64_t bytes,
               std::uint64_t submit_ns);
 
@@ -52,7 +56,8 @@ class DeviceTrace {
   enum class Clock : std::uint8_t { Unknown, Device, Seen, Synchronous };
   struct Work {
     pgr_event* event;
-    std::uint64_t submit_ns;
+    std::uint64_t submit_ns, returned_ns;
+    std::uint64_t measured_ns;  // 0: not measured
     bool is_launch;
     trace::Launch launch;
     trace::Copy copy;
