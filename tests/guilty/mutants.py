@@ -42,23 +42,22 @@ ROWS = {
 }
 # The suite's kernels name their output data2, those of the host data0.
 OTHER_EDITS = {"write-past-the-end": table.edited(("  data0[alu3] = ", "  data0[alu3 + 1] = data0[alu3] = "))}
-# The other mutants, by reason. Together with ROWS they are the table.
-OTHERS = {
-    "they break copies and memory, not kernels": (
-        "offset-of-copy-in", "offset-of-copy-out", "last-byte-of-copy", "range-that-overflows", "wrong-status",
-        "alignment-ignored", "alignment-unchecked", "zero-flag-ignored", "memory-leaked", "used-bytes-grow",
-        "null-crashes", "fill-of-half-a-pattern", "map-of-a-copy", "sub-buffer-from-the-start"),
-}
 
 
-def run(build, library, program, device, other):
+def call(build, library, device, command, **settings):
+    """Exit code and output of a command with the plugin and an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = dict(os.environ, DEV=device, PLUGRAD_CACHE_DIR=cache,
-                           PLUGRAD_LAYERS=f"compare:with={other}:device={device}",
-                           PLUGRAD_PLUGIN_PATH=f"{library.parent}:{build / 'lib/plugrad/plugins'}", DEBUG="1")
-        done = subprocess.run([str(build / "tests/pgr_guilty_operations"), program], text=True, capture_output=True,
-                              env=environment, timeout=120)
-        return done.stdout + done.stderr
+        places = f"{library.parent}:{build / 'lib/plugrad/plugins'}"
+        environment = dict(os.environ, DEV=device, PLUGRAD_CACHE_DIR=cache, PLUGRAD_PLUGIN_PATH=places, **settings)
+        done = subprocess.run([str(word) for word in command], text=True, capture_output=True, env=environment,
+                              timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+
+def run(build, library, program, device, other, **settings):
+    layers = f"compare:with={other}:device={device}"
+    return call(build, library, device, [build / "tests/pgr_guilty_operations", program],
+                **{"PLUGRAD_LAYERS": layers, **settings})[1]
 
 
 def row_of(name):
@@ -86,15 +85,88 @@ def check_mutant(builder, build, name):
     return wrong and f"{name}: {wrong}\n{text}"
 
 
+def check_originals(builder, build):
+    """The unmodified plugins give no report for any program."""
+    breaches = []
+    for language in ("c", "cpp"):
+        library = builder.original(language)
+        for program in sorted({row[0] for row in ROWS.values()}):
+            text = run(build, library, program, "ACME", "REFERENCE")
+            if "compare: ACME:0: kernel" in text:
+                breaches.append(f"{language}: {program}: {text}")
+    return breaches
+
+
+def check_repetition(builder, build, folder):
+    """The commands that a report names repeat the difference, without the program."""
+    name = "division-floored"
+    library = builder.mutant(name + "-again", row_of(name)[2], row_of(name)[3])
+    files = folder / "replays"
+    text = run(build, library, "trunc_div", "ACME", "REFERENCE",
+               PLUGRAD_LAYERS=f"compare:device=ACME:folder={files}")
+    breaches = []
+    for line in re.findall(r"(?:repeat it|whole launch): plugrad (.*)", text):
+        code, said = call(build, library, "ACME", [build / "bin/plugrad", *line.split()])
+        if code != 1 or "differs from REFERENCE:0" not in said:
+            breaches.append(f"plugrad {line}: {code}\n{said}")
+    tokens = re.findall(r"plugrad conformance --device \S+ --replay (\S+)", text)
+    for token in tokens:
+        code, said = call(build, library, "ACME",
+                          [build / "bin/plugrad", "conformance", "--plugin", library, "--replay", token])
+        # Its single random pair of numbers need not be one that goes wrong.
+        if code not in (0, 1) or "L2 full" not in said:
+            breaches.append(f"--replay {token}: {code}\n{said}")
+    for test in re.findall(r"plugrad conformance --device \S+ --filter (\S+)", text):
+        code, said = call(build, library, "ACME",
+                          [build / "bin/plugrad", "conformance", "--plugin", library, "--filter", test])
+        if code != 1 or test != "l2.alu.idiv.i32":
+            breaches.append(f"--filter {test}: {code}\n{said}")
+    if len(list(files.glob("*.rec"))) < 2 or not tokens:
+        breaches.append(f"no replay files or no token\n{text}")
+    return breaches
+
+
+def check_bisection(builder, build, folder):
+    """A sum of vectors is wrong: bisect says so, and that the kernel without vectors is right."""
+    name = "operand-of-lanes-lost"
+    library = builder.mutant(name + "-again", row_of(name)[2], row_of(name)[3])
+    file = folder / "sum.rec"
+    call(build, library, "ACME", [build / "tests/pgr_guilty_operations", "two_kernels"],
+         PLUGRAD_LAYERS=f"record:file={file}")
+    code, said = call(build, library, "ACME", [build / "bin/plugrad", "bisect", file])
+    expected = ("computes its kernel IR wrongly", "right without schedule step", "right without schedule all of it: NOOPT=1")
+    missing = [part for part in expected if part not in said]
+    breaches = [f"bisect: {code}, without {missing}\n{said}"] if code != 1 or missing else []
+    healthy = builder.original("cpp")
+    code, said = call(build, healthy, "ACME", [build / "bin/plugrad", "bisect", file])
+    return breaches + ([] if code == 0 and ", 0 wrong" in said else [f"bisect on a healthy device: {code}\n{said}"])
+
+
+def check_validation(builder, build):
+    """PLUGRAD_VALIDATE finds the wrong kernel of a long program, reports it once, and nothing else."""
+    name = "buffers-reversed"
+    library = builder.mutant(name + "-again", row_of(name)[2], row_of(name)[3])
+    text = run(build, library, "repeat", "ACME", "", PLUGRAD_LAYERS="", PLUGRAD_VALIDATE="1")
+    reports = re.findall(r"error: compare: ACME:0: kernel (\S+) differs", text)
+    breaches = [] if reports and len(reports) == len(set(reports)) else [f"validate: {reports}\n{text}"]
+    text = run(build, builder.original("c"), "repeat", "ACME", "", PLUGRAD_LAYERS="", PLUGRAD_VALIDATE="1")
+    return breaches + ([f"validate: a healthy device\n{text}"] if "differs" in text else [])
+
+
 def main(build, *names):
     build = pathlib.Path(build).resolve()
-    names = names or tuple(ROWS)
-    with tempfile.TemporaryDirectory() as folder:
-        builder = check.Builder(build, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        builder = check.Builder(build, folder)
+        mutants = names or tuple(ROWS)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            breaches = [b for b in pool.map(lambda name: check_mutant(builder, build, name), names) if b]
+            breaches = [b for b in pool.map(lambda one: check_mutant(builder, build, one), mutants) if b]
+        found = len(mutants) - len(breaches)
+        if not names:
+            breaches += check_repetition(builder, build, folder) + check_bisection(builder, build, folder)
+            breaches += check_validation(builder, build) + check_originals(builder, build)
     print("\n".join(breaches))
-    print(f"guilty: {len(names) - len(breaches)} of {len(names)} mutants led to their kernel and operation")
+    print(f"guilty: {found} of {len(mutants)} mutants led to their kernel and operation")
     sys.exit(bool(breaches))
 
 

@@ -1,5 +1,6 @@
 // operations NAME: a small program that uses one operation, for the tests that lead from a broken
 // plugin to the kernel and operation at fault.
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -173,6 +174,13 @@ const std::map<std::string, Program>& programs() {
          b.store(out, i, b.alu(PGR_OP_MUL, {b.load(in, i), zero}));
          return run_ir(b.finish(), "zero_product", {floats({kNan, kInfinity, 1, -1})},
                        {{4}, DType::F32});
+       }},
+      {"repeat",  // for two seconds
+       [] {
+         Tensor x = ramp(4096);
+         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+         while (std::chrono::steady_clock::now() < end) x = (x * 0.5 - 1.0).realize();
+         return std::vector{x};
        }},
       {"two_kernels",
        [] {

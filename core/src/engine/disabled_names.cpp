@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autodiff/rules.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "codegen/codegen.h"
@@ -17,9 +16,6 @@ namespace {
 
 void add(std::vector<std::string>& out, std::span<const Rule> rules) {
   for (const Rule& rule : rules) out.emplace_back(rule.name);
-}
-void add(std::vector<std::string>& out, const RuleTable& table) {
-  for (uint32_t i = 0; i < table.size(); ++i) out.emplace_back(table[i].name);
 }
 template <class... Tables>
 void add_all(std::vector<std::string>& out, const Tables&... tables) {
@@ -37,11 +33,11 @@ std::vector<std::string> simplifying_rules() {
   return out;
 }
 
-// The tables of docs/rules.md.
+// The tables of docs/rules.md, without the derivatives: no gradient is right without one.
 std::vector<std::string> rule_names() {
   using namespace codegen;
   std::vector<std::string> out = simplifying_rules();
-  add_all(out, autodiff::derivative_table(), schedule::view_rules());
+  add_all(out, schedule::view_rules());
   add_all(out, expansion_rules(), dynamic_bound_rules(), loop_bound_rules(), closing_rules(),
           keep_mark_rules(), pipelining_rules(), predication_rules(), copy_predication_rules(),
           index_lowering_rules(), memory_rules(), bool_rules(), narrow_rules(), u32_rules(),

@@ -73,7 +73,7 @@ class Builder:
 
     def original(self, language):
         target = self.folder / f"{language}-original"
-        target.mkdir()
+        target.mkdir(exist_ok=True)
         (target / "libplugrad_plugin_acme.json").write_text(manifest_of(language))
         return self.link(language, self.objects[language], target)
 

@@ -68,19 +68,31 @@ TEST_F(Layers, AreReadInTheirOrderWithTheirKeys) {
   EXPECT_TRUE(parse_layers("").empty());
 }
 
+TEST_F(Layers, TheNumberOfADeviceBelongsToItsName) {
+  const LayerList list = parse_layers("compare:with=CPU:1:stop=1,record:file=a.rec:device=cpu");
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].values.at("with"), "CPU:1");
+  EXPECT_EQ(list[0].values.at("stop"), "1");
+  EXPECT_EQ(list[1].values.at("file"), "a.rec");
+}
+
 TEST_F(Layers, WrongTextIsRefusedWithItsPlaceAndTheNearestName) {
   EXPECT_EQ(
       message_of([] { parse_layers("redzone,valdate"); }),
       "unknown layer \"valdate\" in PLUGRAD_LAYERS\n"
       "       redzone,valdate\n"
-      "               ^~~~~~~ did you mean validate? the layers are validate, redzone, faults");
+      "               ^~~~~~~ did you mean validate? the layers are validate, redzone, faults, "
+      "compare, record");
   EXPECT_THAT(message_of([] { parse_layers("faults:aloc=3"); }),
               HasSubstr("unknown key \"aloc\" of the layer faults"));
   EXPECT_THAT(message_of([] { parse_layers("faults:alloc=0"); }),
               HasSubstr("\"alloc=0\" is not valid in PLUGRAD_LAYERS"));
-  for (const char* text : {",", "validate,", "validate:", "validate:backtrace", "faults:alloc",
-                           "faults:alloc=3@", "faults:alloc=3@OK", "faults:alloc=3@NO_STATUS",
-                           "faults:alloc=3-", "redzone:bytes=much", "redzone:device="})
+  for (const char* text :
+       {",", "validate,", "validate:", "validate:backtrace", "faults:alloc", "faults:alloc=3@",
+        "faults:alloc=3@OK", "faults:alloc=3@NO_STATUS", "faults:alloc=3-", "redzone:bytes=much",
+        "redzone:device=", "compare:with=", "compare:share=0", "compare:share=101",
+        "compare:stop=2", "compare:shrink=-1", "record",
+        "record:file=", "record:file=a:mebibytes=x"})
     EXPECT_THAT(message_of([&] { parse_layers(text); }), HasSubstr("PLUGRAD_LAYERS")) << text;
 }
 

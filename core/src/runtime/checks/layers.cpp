@@ -131,7 +131,8 @@ class Parser {
 };
 
 thread_local std::span<const std::byte> ir_of_thread;
-thread_local const std::function<std::string()>* ast_of_thread = nullptr;
+using AstText = std::function<std::string()>;
+thread_local const AstText* ast_of_thread = nullptr;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "runtime/checks/compare/shrink_kernel.h"
 
@@ -52,6 +53,23 @@ void add(std::vector<std::string>& out, const KernelLines& kernel, uint32_t line
 }
 
 }  // namespace
+
+std::string suite_filter(const KernelLines& kernel) {
+  const std::vector<bool> values = values_of_stores(kernel);
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < kernel.lines.size(); ++i) {
+    const KernelLines::Line& line = kernel.lines[i];
+    if (!values[i] || op_class(line.op) != PGR_OP_CLASS_ALU) continue;
+    const std::string dtype = dtype_name(claimed_dtype(kernel, i));
+    std::string op = op_name(line.op);
+    std::ranges::transform(op, op.begin(), [](unsigned char c) { return std::tolower(c); });
+    const bool is_cast = line.op == PGR_OP_CAST || line.op == PGR_OP_BITCAST;
+    const std::string id = is_cast ? fmt::format("l2.{}.{}.{}", op, dtype, dtype_name(line.dtype))
+                                   : fmt::format("l2.alu.{}.{}", op, dtype);
+    if (std::ranges::find(out, id) == out.end()) out.push_back(id);
+  }
+  return fmt::format("{}", fmt::join(out, ","));
+}
 
 std::string operations_text(const KernelLines& kernel) {
   const std::vector<bool> values = values_of_stores(kernel);

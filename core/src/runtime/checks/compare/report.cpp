@@ -199,11 +199,13 @@ std::string describe_smallest(const Finding& f, Device& own, Device& other,
   if (const std::string path = write_replay(smaller, options.folder); !path.empty())
     out += fmt::format("\n  repeat it: plugrad replay {} --device {} --compare {}", path, f.device,
                        f.other);
+  if (const std::string filter = suite_filter(small.lines); !filter.empty())
+    out += fmt::format("\n  the suite's tests of it: plugrad conformance --device {} --filter {}",
+                       f.device, filter);
   if (const std::string token = conformance_token(small.lines); !token.empty())
-    out += fmt::format(
-        "\n  judge it by the conformance suite: plugrad conformance --device {} "
-        "--replay {}",
-        f.device, token);
+    out +=
+        fmt::format("\n  the kernel on random inputs: plugrad conformance --device {} --replay {}",
+                    f.device, token);
   return out;
 }
 

@@ -25,4 +25,7 @@ SmallKernel shrink_kernel(KernelLines kernel, LaunchData data, const Differs& di
 /// arithmetic, e.g. "IDIV i32". Structure and plain memory where nothing else is left.
 std::string operations_text(const KernelLines& kernel);
 
+/// The conformance suite's tests of these operations, for --filter; empty if it has none.
+std::string suite_filter(const KernelLines& kernel);
+
 }  // namespace plugrad::runtime

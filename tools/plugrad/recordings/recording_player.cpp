@@ -1,4 +1,4 @@
-#include "recording_player.h"
+#include "recordings/recording_player.h"
 
 #include <algorithm>
 

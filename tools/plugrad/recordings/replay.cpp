@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "command.h"
-#include "recording_player.h"
+#include "recordings/recording_player.h"
 #include "runtime/device/device_state.h"
 #include "runtime/registry.h"
 

@@ -9,11 +9,11 @@
 #include "base/check.h"
 #include "base/child_process.h"
 #include "base/hash.h"
-#include "bisect_kernel.h"
 #include "command.h"
 #include "engine/disabled_names.h"
 #include "explain_file.h"
-#include "recording_player.h"
+#include "recordings/bisect_kernel.h"
+#include "recordings/recording_player.h"
 #include "runtime/registry.h"
 
 namespace plugrad::tools {

@@ -1,4 +1,4 @@
-#include "bisect_kernel.h"
+#include "recordings/bisect_kernel.h"
 
 #include <fmt/format.h>
 
