@@ -137,6 +137,12 @@ def check_bisection(builder, build, folder):
     expected = ("computes its kernel IR wrongly", "right without schedule step", "right without schedule all of it: NOOPT=1")
     missing = [part for part in expected if part not in said]
     breaches = [f"bisect: {code}, without {missing}\n{said}"] if code != 1 or missing else []
+    for setting in ("NOOPT=1", "PLUGRAD_DISABLE=mul-one", "PLUGRAD_DISABLE=partition loops"):
+        variable, value = setting.split("=")
+        code, said = call(build, library, "", [build / "bin/plugrad", "bisect", "--", "sh", "-c",
+                                               f'test "${variable}" = "{value}"'])
+        if code != 0 or f'{variable}="{value}"' not in said or "; 1 mend the program" not in said:
+            breaches.append(f"bisect -- a program that needs {setting}: {code}\n{said}")
     healthy = builder.original("cpp")
     code, said = call(build, healthy, "ACME", [build / "bin/plugrad", "bisect", file])
     return breaches + ([] if code == 0 and ", 0 wrong" in said else [f"bisect on a healthy device: {code}\n{said}"])
