@@ -351,6 +351,9 @@ void Compare::explain(const Finding& finding, Device& other) {
   if (const std::string path = write_replay(finding, options_.folder); !path.empty())
     report(fmt::format("kernel {}: the whole launch: plugrad replay {} --device {} --compare {}",
                        finding.kernel.name, path, finding.device, finding.other));
+  else
+    log_warning("compare: no replay file could be written to {}",
+                options_.folder.empty() ? "the cache directory" : options_.folder);
   if (options_.shrink_seconds == 0 || reported_.size() > kMostShrunk) return;
   try {
     if (!own_) own_ = open_beside_(device_name_);
