@@ -74,6 +74,7 @@ class Writer {
     if (lane.track != kNone)
       if (const int32_t d = trace_.tracks[static_cast<size_t>(lane.track)].device; d != kNone)
         device = device_name(trace_, d) + " ";
+    if (lane.name.starts_with(device.substr(0, device.size() - !device.empty()))) device.clear();
     std::string events;
     int64_t last = summary.end_ns;
     const auto add = [&](char type, size_t frame, int64_t time) {

@@ -133,12 +133,22 @@ Part part_of(Category category) {
 void share_out(const Trace& trace, const Intervals& device_works, Summary& summary) {
   std::array<Intervals, kPartCount> intervals;
   intervals[static_cast<size_t>(Part::Device)] = device_works;
+  std::set<std::string_view> kernels;
+  for (const Kernel& kernel : trace.kernels) kernels.insert(kernel.name);
+  std::vector<bool> names_kernel;
+  for (const std::string& name : trace.names) names_kernel.push_back(kernels.contains(name));
+  // Other spans of compilation contain those of several kernels.
+  const auto is_of_kernel = [&](int32_t name) {
+    return is_index(name, names_kernel.size()) && names_kernel[static_cast<size_t>(name)];
+  };
   for (size_t i = 0; i < trace.spans.size(); ++i) {
     SpanSummary& span = summary.spans[static_cast<size_t>(trace.spans.category[i])];
-    span.count += 1;
-    span.total_ns += trace.spans.duration[i];
-    if (trace.spans.category[i] == Category::Compile && trace.spans.value[i] == 1)
-      span.from_cache += 1;
+    const bool compiles = trace.spans.category[i] == Category::Compile;
+    if (!compiles || is_of_kernel(trace.spans.name[i])) {
+      span.count += 1;
+      span.total_ns += trace.spans.duration[i];
+      if (compiles && trace.spans.value[i] == 1) span.from_cache += 1;
+    }
     intervals[static_cast<size_t>(part_of(trace.spans.category[i]))].push_back(
         interval(trace.spans, i));
   }

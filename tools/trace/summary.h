@@ -22,8 +22,9 @@ using Intervals = std::vector<Interval>;
 Intervals united(Intervals intervals);
 int64_t length(const Intervals& united_intervals);
 
-/// Each moment of the recording counts for the first part that applies to it.
-enum class Part : uint8_t { Device, Compile, Codegen, Plan, Search, Wait, Engine, Program };
+/// Each moment of the recording counts for the first part that applies to it. Spans of compilation
+/// contain those of code generation and of the search.
+enum class Part : uint8_t { Device, Search, Codegen, Compile, Plan, Wait, Engine, Program };
 inline constexpr size_t kPartCount = 8;
 
 /// What limits a kernel, by the peaks of its device.

@@ -64,11 +64,11 @@ std::string parts_text(const Summary& summary) {
     std::string note;
   } rows[] = {
       {Part::Device, "devices work", ""},
-      {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
+      {Part::Search, "search schedules", ""},
       {Part::Codegen, "generate code",
        fmt::format("{} kernels", summary.of(Category::Codegen).count)},
+      {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
       {Part::Plan, "plan", fmt::format("{} plans", summary.of(Category::Plan).count)},
-      {Part::Search, "search schedules", ""},
       {Part::Wait, "wait for devices",
        fmt::format("{} waits; {:.1f} ms also while devices work", summary.waits,
                    milliseconds(static_cast<double>(summary.wait_ns)))},
@@ -164,7 +164,7 @@ std::string change_line(const KernelChange& change) {
 std::string profile_text(const Trace& trace, const Summary& summary, size_t top) {
   std::string text =
       fmt::format("{}: {:.3f} s, {} launches on {}\n\n",
-                  trace.header.program.empty() ? "program" : trace.header.program,
+                  trace.header.program.empty() ? "program" : file_name(trace.header.program),
                   static_cast<double>(summary.wall_ns()) * 1e-9, trace.launches.size(),
                   trace.header.cpu.empty() ? "an unknown processor" : trace.header.cpu);
   if (trace.end && trace.end->dropped > 0)
