@@ -219,8 +219,8 @@ TEST(TraceOfQueues, CopiesBesideAKernelOverlapIt) {
   }
 }
 
-// The time of a long launch as the driver measures it, and as the trace has it.
-TEST(TraceOfQueues, TimesAreThoseOfTheDriver) {
+// A launch whose time is asked for has the driver's time.
+TEST(TraceOfQueues, AMeasuredLaunchHasTheTimeOfTheDriver) {
   const Traced traced = trace_of([]() -> json {
     const std::string device = "OPENCL";
     Tensor a = Tensor::full({1024, 1024}, 0.001f, DType::F32, device).contiguous().realize();

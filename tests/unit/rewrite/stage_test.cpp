@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "ir/uop.h"
 #include "rewrite/rewrite.h"
+#include "rewrite/stage_record.h"
 
 namespace plugrad {
 namespace {
@@ -41,7 +42,10 @@ constexpr Stage<State> kStages[] = {
     {"simplify", simplify, Form::TensorGraph, "nothing is added"},
     {"finish", finish, Form::Plan, "all is done"},
 };
-constexpr Pipeline<State> kPipeline = {"test", kStages, check, text};
+GraphView graph_of(const State& state) {
+  return {&state.g, {state.root}};
+}
+constexpr Pipeline<State> kPipeline = {"test", kStages, check, text, graph_of};
 
 struct StageTest : ::testing::Test {
   State state;
@@ -93,3 +97,22 @@ TEST_F(StageTest, AreListedFromTheTable) {
 
 }  // namespace
 }  // namespace plugrad
+
+// The nodes of a trace's stage, whose graph may be replaced by another in which ids mean other
+// nodes.
+TEST(NodeRecord, NodesOfAReplacedGraphGetNewNumbers) {
+  Graph first, second;
+  const Id a = first.add(Op::Param, DType::I32, {}, first.list({0, 0, 1, 1}));
+  const Id sum = first.binary(Op::Add, a, a);
+  const Id b = second.add(Op::Param, DType::F32, {}, second.list({0, 0, 1, 1}));
+  const Id product = second.binary(Op::Mul, b, b);
+  ASSERT_EQ(sum, product);
+  NodeRecord record;
+  const uint32_t first_sum = record.add(first, sum);
+  EXPECT_EQ(record.add(first, sum), first_sum);
+  const uint32_t second_product = record.add(second, product);
+  EXPECT_NE(second_product, first_sum);
+  EXPECT_EQ(record.lines(),
+            "[0,\"param\",\"i32\",\"[0, 0, 1, 1]\",[]],[1,\"add\",\"i32\",\"\",[0,0]],"
+            "[2,\"param\",\"f32\",\"[0, 0, 1, 1]\",[]],[3,\"mul\",\"f32\",\"\",[2,2]]");
+}
