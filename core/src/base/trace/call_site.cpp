@@ -2,7 +2,6 @@
 // information takes long.
 #include "base/trace/call_site.h"
 
-#include <backtrace.h>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -20,6 +19,18 @@
 #include "base/trace/json_line.h"
 #include "base/trace/trace.h"
 #include "plugrad/source_scope.h"
+
+// libbacktrace, which comes with GCC. Its header is in a directory that only GCC searches.
+extern "C" {
+struct backtrace_state;
+using backtrace_error_callback = void (*)(void* data, const char* message, int number);
+using backtrace_full_callback = int (*)(void* data, std::uintptr_t pc, const char* file, int line,
+                                        const char* function);
+backtrace_state* backtrace_create_state(const char* file, int threaded,
+                                        backtrace_error_callback error, void* data);
+int backtrace_pcinfo(backtrace_state* state, std::uintptr_t pc, backtrace_full_callback callback,
+                     backtrace_error_callback error, void* data);
+}
 
 namespace plugrad {
 namespace {
