@@ -96,8 +96,6 @@ TEST_F(StageTest, AreListedFromTheTable) {
 }
 
 }  // namespace
-}  // namespace plugrad
-
 // The nodes of a trace's stage, whose graph may be replaced by another in which ids mean other
 // nodes.
 TEST(NodeRecord, NodesOfAReplacedGraphGetNewNumbers) {
@@ -116,3 +114,5 @@ TEST(NodeRecord, NodesOfAReplacedGraphGetNewNumbers) {
             "[0,\"param\",\"i32\",\"[0, 0, 1, 1]\",[]],[1,\"add\",\"i32\",\"\",[0,0]],"
             "[2,\"param\",\"f32\",\"[0, 0, 1, 1]\",[]],[3,\"mul\",\"f32\",\"\",[2,2]]");
 }
+
+}  // namespace plugrad
