@@ -157,7 +157,7 @@ TEST(Trace, WhatWasFlushedSurvivesACrash) {
     _exit(0);  // no exit handler writes the rest
   });
   auto lines = lines_of(path);
-  EXPECT_EQ(events_in(lines["events"]), 10u);
+  EXPECT_GE(events_in(lines["events"]), 10u);  // the writer may write more before the end
   EXPECT_EQ(lines["name"].size(), 1u);
   EXPECT_EQ(lines["name"][0]["text"], "expand");
   EXPECT_TRUE(lines["end"].empty());
