@@ -52,9 +52,10 @@ void RecordingWriter::append(const json& call, std::span<const std::byte> data) 
   const ChunkHead head{static_cast<uint32_t>(text.size()), 0, data.size()};
   std::FILE* file = file_of(file_.get());
   const NoFileSizeSignal no_signal;
-  const bool is_written = std::fwrite(&head, sizeof head, 1, file) == 1 &&
-                          std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                          std::fwrite(data.data(), 1, data.size(), file) == data.size();
+  const bool is_written =
+      std::fwrite(&head, sizeof head, 1, file) == 1 &&
+      std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+      (data.empty() || std::fwrite(data.data(), 1, data.size(), file) == data.size());
   ++calls_;
   if (is_written) return;
   log_warning("record: {}: the recording ends after {} calls: {}", path_, calls_,
