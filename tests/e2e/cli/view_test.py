@@ -25,7 +25,7 @@ TEMPLATE = """<!doctype html><meta name="trace-0-title" content=""><meta name="t
 
 
 class Case(unittest.TestCase):
-    """A copy of the command beside a stub of the viewer's page, and a folder."""
+    """A copy of the command beside a small page with the viewer's places for traces, and a folder."""
 
     @classmethod
     def setUpClass(cls):

@@ -34,7 +34,7 @@ struct ReadyLoop {
   std::shared_ptr<ReadyPlan> plan;
 };
 
-/// What a trace says of a plan beside the plan itself.
+/// Facts of a plan that only a trace uses.
 struct PlanTrace {
   uint32_t id = 0;                                        // in the trace; 0: not defined yet
   std::shared_ptr<const schedule::ScheduledGraph> graph;  // null if it was planned without a trace

@@ -178,8 +178,8 @@ double predicted_ns(const codegen::Candidate& candidate, const cost::Machine& ma
   return candidate.prediction.seconds(machine, machine.threads) * 1e9;
 }
 
-// What the cost model thinks of the kernel's schedule and of others near it: as slow as making the
-// kernel.
+// Adds the cost model's predictions for the kernel's schedule and for those one change away. Takes
+// as long as code generation.
 void add_choice(JsonLine& line, const ReadyKernel& ready) {
   if (!ready.ast) return;
   const Choice choice = choice_of(report_of(ready), kCandidates);

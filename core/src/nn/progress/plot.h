@@ -8,7 +8,7 @@
 
 namespace plugrad {
 
-/// What a plot shows.
+/// The data of one plot.
 struct TrainingRun {
   std::string title, unit;  // of the training; of its rate
   int64_t steps = 0;        // finished

@@ -86,7 +86,7 @@ class DeviceTrace {
   std::uint64_t error_ns_ = 0, calibrated_ns_ = 0;
 };
 
-/// What the runtime knows of a kernel, as the line that defines it in the trace.
+/// The line that defines a kernel in the trace, with the facts that the runtime has.
 trace::JsonLine kernel_line(std::uint32_t id, std::uint32_t device, const Kernel& kernel);
 
 }  // namespace plugrad::runtime

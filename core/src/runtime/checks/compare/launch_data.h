@@ -27,7 +27,7 @@ struct LaunchData {
   static std::vector<uint32_t> buffer_params(const KernelLines& kernel);
 };
 
-/// What the kernel needs and a device with these capabilities lacks, e.g. "EXP2 f32"; empty if it
+/// The first op or size of the kernel that these capabilities lack, e.g. "EXP2 f32"; empty if it
 /// can run the kernel. Tensor cores must be those of `made_for`.
 std::string lacking(const KernelLines& kernel, const pgr_device_caps& caps,
                     const pgr_device_caps& made_for);

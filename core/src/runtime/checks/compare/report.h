@@ -1,4 +1,4 @@
-// What the compare layer reports about a launch that differs, and the layer's options.
+// The compare layer's report of a launch that differs, and the layer's options.
 #pragma once
 
 #include <string>
