@@ -91,7 +91,7 @@ def public_breaches(path, text):
 
 
 def outside_breach(folder, header):
-    """Checks plugin_api, sdk, plugins, tools, tests and bench."""
+    """Checks plugin_api, sdk, plugins, tools, tests, bench and python."""
     public = header.startswith("plugrad/")
     part = header.split("/")[1] if public else header.split("/")[0]
     if folder == "plugin_api" and public and part != "plugin_api":
@@ -103,6 +103,8 @@ def outside_breach(folder, header):
             return f"{folder} never includes core"
     if folder != "plugins" and header.startswith("plugins/"):
         return "only a plugin enters plugins/"
+    if folder == "python" and (part in ("plugin_api", "sdk") if public else part in BUILDS_ON and "/" in header):
+        return "python uses core's public headers only"
     if folder != "sdk" and DEVICE_SDK.match(header) and folder in ("tools", "tests", "bench"):
         return f"{folder} includes no device library"
     return None
@@ -143,7 +145,7 @@ def link_breaches(path):
 
 
 def main():
-    breaches, files = [], tree.sources("plugin_api", "sdk", "plugins", "core", "tools", "tests", "bench")
+    breaches, files = [], tree.sources("plugin_api", "sdk", "plugins", "core", "tools", "tests", "bench", "python")
     for path in files:
         breaches += include_breaches(path)
         if path.parts[:2] == ("core", "include"):

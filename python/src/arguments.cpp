@@ -1,0 +1,145 @@
+#include "arguments.h"
+
+#include <cmath>
+#include <limits>
+
+#include "arrays.h"
+
+namespace plugrad::python {
+
+namespace {
+
+/// The tensor of a Python number, with weak dtype; nothing for other objects.
+/// Errors: OverflowError for an integer beyond 64 bits.
+std::optional<Tensor> literal_of_object(nb::handle object) {
+  PyObject* const o = object.ptr();
+  if (PyBool_Check(o)) return Tensor(o == Py_True);
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow == 0) return Tensor(static_cast<int64_t>(value));
+    const unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
+    if (overflow < 0 || PyErr_Occurred()) {
+      PyErr_Clear();
+      throw std::overflow_error("the integer " + nb::cast<std::string>(nb::str(object)) +
+                                " has more than 64 bits: no dtype holds it");
+    }
+    return Tensor(static_cast<uint64_t>(large));
+  }
+  if (PyFloat_Check(o)) return Tensor(PyFloat_AsDouble(o));
+  return {};
+}
+
+bool is_sequence(nb::handle object) {
+  return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
+}
+
+template <class T, class Convert>
+std::optional<std::vector<T>> list_of_object(nb::handle object, Convert convert) {
+  if (!is_sequence(object)) return {};
+  std::vector<T> list;
+  for (const nb::handle item : object) {
+    std::optional<T> value = convert(item);
+    if (!value) return {};
+    list.push_back(*value);
+  }
+  return list;
+}
+
+std::optional<std::pair<int64_t, int64_t>> pair_of_object(nb::handle object) {
+  const auto list =
+      is_sequence(object) ? integers_of_object(object) : std::optional<std::vector<int64_t>>();
+  if (!list || list->size() != 2) return {};
+  return std::pair((*list)[0], (*list)[1]);
+}
+
+}  // namespace
+
+bool TensorLike::assign(nb::handle object) noexcept {
+  try {
+    Tensor* known = nullptr;
+    if (nb::try_cast(object, known, false) && known) {
+      tensor_ = *known;
+      return true;
+    }
+    if (auto literal = literal_of_object(object)) {
+      tensor_ = *literal;
+      return true;
+    }
+    if (auto array = tensor_of_array(object)) {
+      tensor_ = *array;
+      return true;
+    }
+    return false;
+  } catch (...) {
+    error_ = std::current_exception();
+    return true;
+  }
+}
+
+std::vector<Tensor> TensorList::get() const {
+  std::vector<Tensor> tensors;
+  tensors.reserve(items.size());
+  for (const TensorLike& item : items) tensors.push_back(item.get());
+  return tensors;
+}
+
+std::optional<int64_t> integer_of_object(nb::handle object) {
+  PyObject* const o = object.ptr();
+  if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o)) return {};
+  const nb::object index = nb::steal(PyNumber_Index(o));
+  if (!index.is_valid()) {
+    PyErr_Clear();
+    return {};
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) return {};
+  return value;
+}
+
+std::optional<std::vector<int64_t>> integers_of_object(nb::handle object) {
+  if (const auto one = integer_of_object(object)) return std::vector{*one};
+  return list_of_object<int64_t>(object, integer_of_object);
+}
+
+std::vector<int64_t> integers_of_arguments(const nb::args& arguments) {
+  const nb::handle only = arguments.size() == 1 ? arguments[0] : nb::handle(arguments);
+  if (auto list = integers_of_object(only)) return *list;
+  throw nb::type_error("integers, or one list of integers, are expected");
+}
+
+std::optional<Pads> pads_of_object(nb::handle object) {
+  if (const auto numbers = list_of_object<int64_t>(object, integer_of_object))
+    return Pads(*numbers);
+  const auto pair = [](nb::handle item) {
+    return item.is_none() ? std::optional(std::pair<int64_t, int64_t>(0, 0)) : pair_of_object(item);
+  };
+  if (const auto pairs = list_of_object<Pads::Pair>(object, pair)) return Pads(*pairs);
+  return {};
+}
+
+std::optional<Padding> padding_of_object(nb::handle object) {
+  if (const auto one = integer_of_object(object)) return Padding(*one);
+  if (PyUnicode_Check(object.ptr())) {
+    if (nb::cast<std::string>(object) == "same") return Padding("same");
+    if (nb::cast<std::string>(object) == "valid") return Padding(0);
+    return {};
+  }
+  if (const auto numbers = integers_of_object(object)) return Padding(*numbers);
+  if (const auto sides = list_of_object<std::pair<int64_t, int64_t>>(object, pair_of_object))
+    return Padding(*sides);
+  return {};
+}
+
+std::optional<Box> box_of_object(nb::handle object) {
+  const auto part = [](nb::handle item) -> std::optional<Part> {
+    if (item.is_none()) return Part();
+    const auto pair = pair_of_object(item);
+    return pair ? std::optional(Part(*pair)) : std::nullopt;
+  };
+  if (const auto parts = list_of_object<Part>(object, part)) return Box(*parts);
+  return {};
+}
+
+}  // namespace plugrad::python

@@ -1,0 +1,26 @@
+// Tensors from arrays and nested lists of Python, and back.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string_view>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::python {
+
+namespace nb = nanobind;
+
+/// A copy of a NumPy array or number, or of another array with the buffer protocol or DLPack; nothing for
+/// other objects. Errors: TypeError for dtypes that plugrad lacks.
+std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device = {});
+/// The tensor of nested lists of numbers: bool, i32 (i64 or u64 where a value needs it) or f32, unless
+/// a dtype is given. Errors: ValueError for ragged lists, TypeError for elements that are no numbers.
+Tensor tensor_of_list(nb::handle list, std::optional<DType> dtype, std::string_view device);
+/// A NumPy array with the tensor's values, which owns them.
+nb::object array_of_tensor(const Tensor& tensor);
+/// The values in nested lists; a number for shape ().
+nb::object list_of_tensor(const Tensor& tensor);
+
+}  // namespace plugrad::python

@@ -1,0 +1,22 @@
+// The parts of the module: each binds one subject.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::python {
+
+namespace nb = nanobind;
+
+void bind_errors(nb::module_& module);
+void bind_dtypes(nb::module_& module);
+void bind_devices(nb::module_& module);
+void bind_tensor(nb::module_& module);
+void bind_functions(nb::module_& module);              // generated
+void bind_tensor_methods(nb::class_<Tensor>& tensor);  // generated
+void bind_operators(nb::class_<Tensor>& tensor);
+void bind_indexing(nb::class_<Tensor>& tensor);
+void bind_values(nb::class_<Tensor>& tensor);
+
+}  // namespace plugrad::python

@@ -1,0 +1,13 @@
+// The extension module plugrad._plugrad.
+#include "bind.h"
+
+NB_MODULE(_plugrad, module) {
+  using namespace plugrad::python;
+  nb::set_leak_warnings(false);  // tensors and dtypes in globals live until the process ends
+  module.doc() = "plugrad's C++ functions. Import plugrad instead.";
+  bind_errors(module);
+  bind_dtypes(module);
+  bind_devices(module);
+  bind_tensor(module);
+  bind_functions(module);
+}

@@ -1,0 +1,13 @@
+# The module's sources that are written by hand; bindings.py writes the others.
+set(plugrad_python_sources
+  arguments.cpp
+  arrays.cpp
+  devices.cpp
+  dtypes.cpp
+  errors.cpp
+  indexing.cpp
+  module.cpp
+  operators.cpp
+  tensor.cpp
+  values.cpp)
+list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -1,0 +1,79 @@
+// Reading values: numbers, lists and arrays.
+#include "arguments.h"
+#include "arrays.h"
+#include "bind.h"
+#include "docs.h"
+
+namespace plugrad::python {
+
+namespace {
+
+template <class T>
+T item(const Tensor& tensor) {
+  const nb::gil_scoped_release released;
+  return tensor.item<T>();
+}
+
+nb::object number(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::Bool) return nb::bool_(item<bool>(tensor));
+  if (is_float(dtype)) return nb::float_(item<double>(tensor));
+  if (dtype == DType::U64) return nb::int_(item<uint64_t>(tensor));
+  return nb::int_(item<int64_t>(tensor));
+}
+
+bool truth(const Tensor& tensor) {
+  if (tensor.numel() != 1)
+    throw nb::value_error(
+        "a tensor of several elements is neither true nor false: use (a > 0).all() or (a > "
+        "0).any(), "
+        "plugrad.where(a > 0, x, y) to choose elements, or `is None` to ask whether there is a "
+        "tensor");
+  return item<double>(tensor) != 0.0;
+}
+
+int64_t index(const Tensor& tensor) {
+  if (tensor.dtype() == DType::Bool || is_float(tensor.dtype()) || tensor.numel() != 1)
+    throw nb::type_error("only a tensor of one integer is an index");
+  return item<int64_t>(tensor);
+}
+
+}  // namespace
+
+void bind_values(nb::class_<Tensor>& tensor) {
+  tensor.def(
+      "realize",
+      [](Tensor& self) -> Tensor& {
+        const nb::gil_scoped_release released;
+        self.realize();
+        return self;
+      },
+      nb::rv_policy::none, doc("Tensor::realize"));
+  tensor.def("item", number, nb::sig("def item(self) -> bool | int | float"),
+             "The only element, as a Python number. Errors: ValueError unless there is one.");
+  tensor.def("tolist", list_of_tensor, nb::sig("def tolist(self) -> Any"),
+             "The values in nested lists; a number for shape ().");
+  tensor.def(
+      "numpy", array_of_tensor, nb::sig("def numpy(self) -> numpy.ndarray"),
+      "The values as a NumPy array of the same shape and dtype, which owns them (bfloat16 and "
+      "8-bit floats as ml_dtypes').");
+  tensor.def(
+      "__array__",
+      [](const Tensor& self, nb::handle dtype, nb::handle copy) {
+        if (copy.is(nb::handle(Py_False)))
+          throw nb::value_error("the values of a tensor become an array only by a copy");
+        const nb::object array = array_of_tensor(self);
+        return dtype.is_none() ? array : array.attr("astype")(dtype);
+      },
+      "dtype"_a = nb::none(), "copy"_a = nb::none());
+  tensor.def("__bool__", truth);
+  tensor.def("__int__", [](const Tensor& self) { return nb::int_(number(self)); });
+  tensor.def("__float__", [](const Tensor& self) { return item<double>(self); });
+  tensor.def("__index__", index);
+  tensor.def("__len__", [](const Tensor& self) {
+    if (self.ndim() == 0) throw nb::type_error("a tensor of shape () has no length");
+    return self.size(0);
+  });
+}
+
+}  // namespace plugrad::python
