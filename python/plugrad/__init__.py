@@ -1,0 +1,10 @@
+"""plugrad: tensors that are computed when a value is asked for, on any device with a plugin.
+
+    import plugrad as pg
+    x = pg.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    print((x @ x).relu().numpy())
+"""
+from . import _plugrad
+from ._plugrad import *  # noqa: F403
+
+__version__ = "1.0.0"
