@@ -173,7 +173,7 @@ export const compilerChecks = {
         /\(chosen\)\s+36\.0 µs\s+40\.0 µs\s+0\.90 ×/,
       );
       assert.ok(Object.keys(await placed(page, '.schedules canvas')).length > 5);
-      await page.getByRole('link', { name: 'mean_64' }).first().click();
+      await page.locator('.schedules').getByRole('link', { name: 'mean_64' }).first().click();
       await expectText(page, '.schedule-detail h2', /mean_64/);
     });
   },

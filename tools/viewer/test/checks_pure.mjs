@@ -28,6 +28,11 @@ export const pureChecks = {
     assert.equal(trace.kernels[0].total, 20 * 40000);
     assert.equal(trace.use[0].bothTime, 20 * 10e3);
     assert.equal(trace.use[0].copyBytes, 20 * 65536);
+    assert.equal(trace.use[0].busyTime, 20 * (55e3 + 10e3));
+    assert.equal(trace.recorded, 33e6);
+    const [{ launch, row, more }, ...others] = trace.findings;
+    assert.deepEqual([launch, more.length, others.length], [4, 1, 0]);
+    assert.equal(trace.kernels[row].name, 'mean_64');
     assert.equal(trace.memory[0].peak, 49152);
     assert.equal(trace.events.launch.start[3], 30e6 + 100e3);
   },

@@ -117,6 +117,20 @@ function drawAxis(context, view, height, colours) {
   context.stroke();
 }
 
+/// A mark on the axis for each launch that a layer reported.
+function drawFindings(context, { begin, scale, left, width }, times, colours) {
+  context.fillStyle = colours.bad;
+  for (const time of times) {
+    const x = (time - begin) * scale;
+    if (x < 0 || x > width) continue;
+    context.beginPath();
+    context.moveTo(left + x, AXIS);
+    context.lineTo(left + x - 5, AXIS - 9);
+    context.lineTo(left + x + 5, AXIS - 9);
+    context.fill();
+  }
+}
+
 function drawSelection(context, view, y, selected, colours) {
   const { begin, scale, left, width } = view;
   const from = (selected.start - begin) * scale,
@@ -143,7 +157,8 @@ function drawSelection(context, view, y, selected, colours) {
 }
 
 /// Draws all visible rows. `view`: begin (ns), scale (pixels per ns), left, width, first (ns that
-/// the axis calls 0), scroll (pixels), height. Returns the number of rectangles.
+/// the axis calls 0), scroll (pixels), height, marks (times on the axis). Returns the number of
+/// rectangles.
 export function drawTimeline(context, rows, view, names, selected) {
   const colours = theme();
   context.fillStyle = colours.paper;
@@ -151,6 +166,7 @@ export function drawTimeline(context, rows, view, names, selected) {
   context.font = FONT;
   context.textBaseline = 'middle';
   drawAxis(context, view, view.height, colours);
+  drawFindings(context, view, view.marks, colours);
   let drawn = 0;
   context.save();
   context.beginPath();

@@ -1,5 +1,6 @@
 // Turns the lines of a trace into definitions by id and tables of events.
 import { KINDS, Table } from './columns.js';
+import { findingOf } from './findings.js';
 import { GraphBuilder, Strings } from './graphs.js';
 import {
   array,
@@ -125,6 +126,7 @@ export class TraceRecords {
     this.end = null;
     this.plans = [];
     this.stages = [];
+    this.findings = [];
     this.lines = 0;
     this.problemCount = 0;
     this.problems = [];
@@ -167,6 +169,7 @@ export class TraceRecords {
     else if (line.t === 'events') this.readEvents(line);
     else if (line.t === 'plan') this.readPlan(line);
     else if (line.t === 'stage') this.readStage(line);
+    else if (line.t === 'finding') this.findings.push(findingOf(line));
     else if (line.t === 'end') this.readEnd(line);
     else if (Object.hasOwn(PLAIN, line.t)) {
       const made = PLAIN[line.t](line);
@@ -297,6 +300,7 @@ export class TraceRecords {
       ...this.defined,
       plans: this.plans,
       stages: this.stages,
+      findings: this.findings,
       strings: this.strings.list,
       events,
     };

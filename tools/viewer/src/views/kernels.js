@@ -4,9 +4,16 @@ import { afterPause, fill, h } from '../dom.js';
 import { count, duration, percent, rate } from '../format.js';
 import { Scatter } from '../plot/scatter.js';
 import { integerOf } from '../state.js';
+import { findingsOf } from '../trace/findings.js';
 import { rates, roofLine } from '../trace/roofline.js';
 import { kernelDetail } from './kernel_detail.js';
 import { SortedTable } from './table.js';
+
+/// A word for what layers reported of a kernel; empty: nothing.
+function reportOf(findings) {
+  if (findings.length === 0) return '';
+  return findings.some(({ difference }) => difference) ? 'differs' : 'reported';
+}
 
 class Kernels {
   constructor(element, context) {
@@ -17,6 +24,7 @@ class Kernels {
     this.rows = this.trace.kernels.map((kernel, row) => ({
       kernel,
       row,
+      report: reportOf(findingsOf(this.trace, row)),
       ...rates(kernel, this.trace.devices.get(kernel.device)),
       files: kernel.operations
         .map((id) => this.trace.operations.get(id))
@@ -91,13 +99,14 @@ class Kernels {
           title: 'Kernel',
           text: true,
           value: (r) => r.kernel.name,
-          search: (r) => `${r.kernel.name} ${r.files}`,
+          search: (r) => `${r.kernel.name} ${r.files} ${r.report}`,
           cell: (r) =>
             h(
               'a',
               { href: context.href('kernels', { kernel: r.kernel.id }) },
               h('span', { class: 'dot', style: { background: colourOf(r.row) } }),
               r.kernel.name,
+              r.report && h('span', { class: 'wrong' }, r.report),
             ),
         },
         {
