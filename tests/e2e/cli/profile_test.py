@@ -91,7 +91,31 @@ class Figures(Case):
     def test_a_trace_without_events_is_a_profile(self):
         path = trace_file.write(self.folder / "short", [trace_file.header(), trace_file.example()[-1]])
         self.assertEqual(self.profile(path)["kernels"], [])
-        self.assertEqual(self.run_command(path).returncode, 0)
+        done = self.run_command(path)
+        self.assertEqual(done.returncode, 0)
+        for table in ("DEVICE", "KERNEL", "COPIES", "REPORTS"):
+            self.assertNotIn(table, done.stdout)
+
+    def test_reports_of_layers(self):
+        finding = {"t": "finding", "id": 1, "time_ns": 2500, "layer": "compare", "device": "CUDA:0", "kernel": "product"}
+        lines = trace_file.example()
+        lines[-1:-1] = [{**finding, "text": "kernel product differs\n  more", "difference": {"reference": "CPU:0"}},
+                        {**finding, "text": "kernel product: operation: ADD", "kernel": ""}]
+        path = trace_file.write(self.folder / "broken", lines)
+        self.assertEqual([(r["layer"], r["kernel"], r["differs"], r["text"].split("\n")[0]) for r in self.profile(path)["reports"]],
+                         [("compare", "product", True, "kernel product differs"),
+                          ("compare", None, False, "kernel product: operation: ADD")])
+        text = self.run_command("--top", "1", path).stdout
+        self.assertIn("REPORTS\ncompare: CUDA:0: kernel product differs\nand 1 more reports", text)
+        self.assertNotIn("operation: ADD", text)
+
+    def test_a_path_may_have_any_bytes(self):
+        path = os.fsencode(self.folder) + b"/\xff.trace"
+        with open(path, "wb") as file:
+            file.write(pathlib.Path(self.trace).read_bytes())
+        done = subprocess.run([BINARY, "profile", "--json", "--compare", path, self.trace], capture_output=True, timeout=100)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue(json.loads(done.stdout)["compare"]["before"]["trace"].endswith("/\ufffd.trace"))
 
 
 class Compare(Case):
