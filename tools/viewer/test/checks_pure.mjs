@@ -1,5 +1,6 @@
 // Functions without a page: reading, lanes.
 import assert from 'node:assert/strict';
+import { totalsOf } from '../src/trace/compare.js';
 import { makeLanes, overlap, union } from '../src/trace/lanes.js';
 import { layOutLayers } from '../src/graph/layers.js';
 import { planFacts } from '../src/trace/plan.js';
@@ -35,6 +36,19 @@ export const pureChecks = {
     assert.equal(trace.kernels[row].name, 'mean_64');
     assert.equal(trace.memory[0].peak, 49152);
     assert.equal(trace.events.launch.start[3], 30e6 + 100e3);
+  },
+
+  'compare: the time of compiling has each kernel once'() {
+    const totals = new Map(totalsOf(traceOf(smallTrace())).map(([name, , value]) => [name, value]));
+    assert.equal(totals.get('compiling'), 2 * 12e6);
+  },
+
+  'lanes: of events that begin together the longer one is first'() {
+    const lanes = makeLanes(Float64Array.of(0, 0), Float64Array.of(1, 9), Uint32Array.of(0, 1));
+    assert.deepEqual(
+      lanes.map((lane) => [...lane.reference]),
+      [[1], [0]],
+    );
   },
 
   'lanes: overlapping events are in different lanes, in order'() {

@@ -125,6 +125,7 @@ export function definitions({
       { t: 'name', id: 2, text: 'matmul_relu_64x64' },
       { t: 'name', id: 3, text: 'replay' },
       { t: 'name', id: 4, text: 'mean_64' },
+      { t: 'name', id: 5, text: 'make kernels' },
       { t: 'future type', what: 'readers skip it' },
     ],
   };
@@ -203,12 +204,12 @@ export function smallTrace({ steps = 20, rules = true, ...more } = {}) {
   if (rules) lines.push(...RULES, ...scheduleStages(), ...codegenStages());
   lines.push(...findings(more.device ?? 'CPU:0'));
   const spans = {
-    track: [3, 3, 3, 4, 3],
-    category: [0, 1, 2, 2, 3],
-    name: [1, 2, 2, 4, 3],
-    start: [2e6, 5e6, 9e6, 9.5e6, 29e6],
-    duration: [2e6, 3e6, 12e6, 12e6, steps * 100e3 + 2e6],
-    value: [3, 0, 0, 1, steps],
+    track: [3, 3, 3, 3, 4, 3],
+    category: [0, 1, 2, 2, 2, 3],
+    name: [1, 2, 5, 2, 4, 3],
+    start: [2e6, 5e6, 8.5e6, 9e6, 9.5e6, 29e6],
+    duration: [2e6, 3e6, 13e6, 12e6, 12e6, steps * 100e3 + 2e6],
+    value: [3, 0, 0, 0, 1, steps],
   };
   lines.push(
     eventBlock('launch', launches(kernels, steps)),

@@ -41,7 +41,7 @@ function groupsOf(trace, kernels, key) {
   return groups;
 }
 
-export function sumOf(kernels) {
+function sumOf(kernels) {
   const launches = kernels.reduce((sum, kernel) => sum + kernel.launches, 0);
   const total = kernels.reduce((sum, kernel) => sum + kernel.total, 0);
   return { launches, total, mean: launches > 0 ? total / launches : 0 };
@@ -90,10 +90,20 @@ function sum(values) {
   return result;
 }
 
-function spanTime({ events: { span } }, category) {
+const PLAN = 0,
+  CODEGEN = 1,
+  COMPILE = 2; // categories
+
+/// The time of spans, over all threads. Other spans of compilation than those of a kernel contain
+/// them (tools/trace/summary.cpp counts alike).
+function spanTime({ events: { span }, names, kernels }, category) {
+  const ofKernels = new Set(kernels.map((kernel) => kernel.name));
   let result = 0;
-  for (let i = 0; i < span.count; ++i)
-    if (span.category[i] === category) result += span.duration[i];
+  for (let i = 0; i < span.count; ++i) {
+    if (span.category[i] !== category) continue;
+    if (category === COMPILE && !ofKernels.has(names.get(span.name[i])?.text)) continue;
+    result += span.duration[i];
+  }
   return result;
 }
 
@@ -108,9 +118,9 @@ export function totalsOf(trace) {
     ['copied', 'bytes', sum(copy.bytes)],
     ['copies beside kernels', 'time', sum(trace.use.map((use) => use.bothTime))],
     ['the host waits', 'time', sum(wait.duration)],
-    ['planning', 'time', spanTime(trace, 0)],
-    ['code generation', 'time', spanTime(trace, 1)],
-    ['compiling', 'time', spanTime(trace, 2)],
+    ['planning', 'time', spanTime(trace, PLAN)],
+    ['code generation', 'time', spanTime(trace, CODEGEN)],
+    ['compiling', 'time', spanTime(trace, COMPILE)],
     ['most memory in use', 'bytes', Math.max(0, ...trace.memory.map((memory) => memory.peak))],
   ];
 }

@@ -14,7 +14,7 @@ import {
   texts,
 } from './values.js';
 
-export const VERSION = 1;
+const VERSION = 1;
 const KEPT_PROBLEMS = 20;
 
 function kernelOf(line) {
@@ -184,14 +184,7 @@ export class TraceRecords {
           `this page reads version ${VERSION}. Use the plugrad that wrote the trace.`,
       );
     }
-    this.header = {
-      program: text(line.program),
-      pid: integer(line.pid),
-      startUnix: number(line.start_unix_ns),
-      rules: line.rules === true,
-      threads: integer(line.threads),
-      cpu: text(line.cpu),
-    };
+    this.header = { program: text(line.program), cpu: text(line.cpu) };
   }
 
   readEnd(line) {
@@ -267,6 +260,7 @@ export class TraceRecords {
       for (let i = 0; i < 3; ++i) flat[at * 3 + i] = integer(item[i]);
     });
     this.stages.push({
+      uses: rewrites.filter(([rule]) => integer(rule) !== 0).length, // of rules
       id: integer(line.id),
       pipeline: text(line.pipeline),
       name: text(line.name),
@@ -288,14 +282,7 @@ export class TraceRecords {
     const events = {};
     for (const [kind, table] of Object.entries(this.tables)) events[kind] = table.finish();
     return {
-      header: this.header ?? {
-        program: '',
-        pid: 0,
-        startUnix: 0,
-        rules: false,
-        threads: 0,
-        cpu: '',
-      },
+      header: this.header ?? { program: '', cpu: '' },
       end: this.end,
       ...this.defined,
       plans: this.plans,

@@ -127,8 +127,7 @@ class Timeline {
     const height = this.scroller.clientHeight,
       width = this.scroller.clientWidth;
     const context = prepareCanvas(this.canvas, width, height);
-    const begun = performance.now();
-    this.drawn = drawTimeline(
+    drawTimeline(
       context,
       this.rows,
       {
@@ -144,7 +143,6 @@ class Timeline {
       this.names,
       this.selected,
     );
-    this.drawTime = performance.now() - begun;
     this.sumWindow();
   }
 
