@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -24,32 +23,15 @@
 #include "plugrad/tensor.h"
 #include "runtime/device/device_state.h"
 #include "unit/base/temporary_directory.h"
+#include "unit/base/trace_lines.h"
 
 using namespace plugrad;
 using nlohmann::json;
 
 namespace {
 
-using Lines = std::map<std::string, std::vector<json>>;
-
-Lines lines_of(const std::string& path) {
-  std::string text;
-  char piece[4096];
-  const gzFile file = gzopen(path.c_str(), "rb");
-  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, piece + got);
-  gzclose(file);
-  Lines lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    json line = json::parse(text.substr(begin, end - begin));
-    lines[line["t"]].push_back(std::move(line));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 // Events of a kind as rows; times absolute.
-std::vector<json> events(const Lines& lines, const std::string& kind) {
+std::vector<json> events(const TraceLines& lines, const std::string& kind) {
   std::vector<json> rows;
   const auto blocks = lines.find("events");
   if (blocks == lines.end()) return rows;
@@ -69,7 +51,7 @@ std::vector<json> events(const Lines& lines, const std::string& kind) {
 
 // A process has one trace, so each program runs in a process. It returns what it counted.
 struct Traced {
-  Lines lines;
+  TraceLines lines;
   json counted;
 };
 Traced trace_of(const std::function<json()>& program, bool rules = false) {
@@ -90,7 +72,7 @@ Traced trace_of(const std::function<json()>& program, bool rules = false) {
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   std::ifstream counted(directory / "counted");
-  return {lines_of(path), json::parse(counted, nullptr, false)};
+  return {trace_lines(path), json::parse(counted, nullptr, false)};
 }
 
 // A small network's training steps on the device, the last of them replayed.
