@@ -87,7 +87,7 @@ json train(const std::string& device) {
   });
   for (int i = 0; i < 4; ++i) step(x).to_vector<float>();
   const engine::Statistics counted = engine::Session::current().statistics();
-  return {{"launches", counted.kernels_launched}};
+  return {{"launches", counted.kernels_launched}, {"plan_cache_hits", counted.plan_cache_hits}};
 }
 
 class Trace : public testing::TestWithParam<std::string> {};
@@ -101,6 +101,10 @@ TEST_P(Trace, HasEachLaunchThatTheEngineCounts) {
   const json& end = traced.lines.at("end")[0];
   EXPECT_EQ(end["launches"], traced.counted["launches"]);
   EXPECT_EQ(end["dropped"], 0);
+  size_t hits = 0;
+  for (const json& span : events(traced.lines, "span"))
+    hits += span["category"] == 0 && span["value"] == 1;
+  EXPECT_EQ(hits, traced.counted["plan_cache_hits"].get<size_t>());
   std::set<int64_t> kernels, plans, operations;
   for (const json& kernel : traced.lines.at("kernel")) {
     kernels.insert(kernel["id"].get<int64_t>());
@@ -144,6 +148,14 @@ TEST_P(Trace, RewritesOfStagesAreThoseCounted) {
       for (const json& source : node[4]) EXPECT_TRUE(nodes.contains(source.get<int64_t>()));
       nodes.insert(node[0].get<int64_t>());
     }
+    EXPECT_EQ(stage["roots"].empty(), stage["rewrites"].empty());
+    int64_t last = -1;
+    for (const json& root : stage["roots"]) {
+      EXPECT_LT(last, root[0].get<int64_t>());
+      last = root[0];
+      EXPECT_TRUE(root[1] == -1 || nodes.contains(root[1].get<int64_t>()));
+    }
+    EXPECT_LT(last, static_cast<int64_t>(stage["rewrites"].size()));
     for (const json& rewrite : stage["rewrites"]) {
       rewrites += rewrite[0] != 0;
       EXPECT_TRUE(nodes.contains(rewrite[1].get<int64_t>()));
