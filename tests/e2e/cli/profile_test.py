@@ -44,8 +44,17 @@ class Figures(Case):
                          ("engine", 800), ("program", 800)):
             self.near(parts[part + "_seconds"], ns)
         self.near(sum(parts.values()), 6000)
-        self.assertEqual(document["counts"], {"plans": 1, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "waits": 1})
+        self.assertEqual(document["counts"], {"plans": 1, "plan_cache_hits": 0, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "waits": 1})
         self.assertEqual((document["program"], document["complete"], document["dropped"]), ("step", True, 0))
+
+    def test_cached_plans_are_counted_apart(self):
+        lines = trace_file.example()
+        lines[-1:-1] = [trace_file.events("span", track=[3, 3], category=[0, 0], name=[2, 2], start=[1150, 5300], duration=[50, 10],
+                                          value=[1, 1])]
+        path = trace_file.write(self.folder / "cached", lines)
+        counts = self.profile(path)["counts"]
+        self.assertEqual((counts["plans"], counts["plan_cache_hits"]), (1, 2))
+        self.assertRegex(self.run_command(path).stdout, r"plan +0\.000 +3\.5  1 plans made, 2 found in their cache")
 
     def test_devices_kernels_and_copies(self):
         document = self.profile(self.trace)

@@ -26,7 +26,9 @@ Json parts_json(const Summary& summary) {
 }
 
 Json counts_json(const Summary& summary) {
-  return {{"plans", summary.of(Category::Plan).count},
+  const SpanSummary& plans = summary.of(Category::Plan);
+  return {{"plans", plans.count - plans.from_cache},
+          {"plan_cache_hits", plans.from_cache},
           {"generated", summary.of(Category::Codegen).count},
           {"compiled", summary.of(Category::Compile).count},
           {"compiled_from_cache", summary.of(Category::Compile).from_cache},

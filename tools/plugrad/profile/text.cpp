@@ -57,6 +57,11 @@ std::string compile_note(const SpanSummary& compile) {
                      milliseconds(static_cast<double>(compile.total_ns)));
 }
 
+std::string plan_note(const SpanSummary& plan) {
+  return fmt::format("{} plans made, {} found in their cache", plan.count - plan.from_cache,
+                     plan.from_cache);
+}
+
 std::string parts_text(const Summary& summary) {
   const struct {
     Part part;
@@ -68,7 +73,7 @@ std::string parts_text(const Summary& summary) {
       {Part::Codegen, "generate code",
        fmt::format("{} kernels", summary.of(Category::Codegen).count)},
       {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
-      {Part::Plan, "plan", fmt::format("{} plans", summary.of(Category::Plan).count)},
+      {Part::Plan, "plan", plan_note(summary.of(Category::Plan))},
       {Part::Wait, "wait for devices",
        fmt::format("{} waits; {:.1f} ms also while devices work", summary.waits,
                    milliseconds(static_cast<double>(summary.wait_ns)))},

@@ -41,6 +41,8 @@ export const pureChecks = {
   'compare: the time of compiling has each kernel once'() {
     const totals = new Map(totalsOf(traceOf(smallTrace())).map(([name, , value]) => [name, value]));
     assert.equal(totals.get('compiling'), 2 * 12e6);
+    assert.equal(totals.get('kernels found in the disk cache'), 1);
+    assert.equal(totals.get('plans found in their cache'), 0);
   },
 
   'lanes: of events that begin together the longer one is first'() {
@@ -99,7 +101,7 @@ export const pureChecks = {
     }
   },
 
-  'rewriting: a graph that the stage made itself is found by its last user'() {
+  'rewriting: a graph that the stage made itself is below its root'() {
     const stage = {
       t: 'stage',
       id: 1,
@@ -113,6 +115,7 @@ export const pureChecks = {
       ],
       before: [1],
       after: [5],
+      roots: [[0, 4]],
       rewrites: [
         [1, 3, 2],
         [0, 4, 5],

@@ -113,7 +113,8 @@ function spanDetail({ trace, href }, row, name) {
     facts([
       ['kind', category],
       ['from the disk cache', category === 'compile' ? (value === 1 ? 'yes' : 'no') : ''],
-      ['count', category !== 'compile' && value ? count(value) : ''],
+      ['from the cache of plans', category === 'plan' ? (value === 1 ? 'yes' : 'no') : ''],
+      ['count', !['compile', 'plan'].includes(category) && value ? count(value) : ''],
     ]),
   ];
 }

@@ -1,4 +1,5 @@
 // Matches the kernels of two traces and says what got slower.
+import { count, plural } from '../format.js';
 
 function operationNames(trace, kernel) {
   return kernel.operations
@@ -94,22 +95,39 @@ const PLAN = 0,
   CODEGEN = 1,
   COMPILE = 2; // categories
 
-/// The time of spans, over all threads. Other spans of compilation than those of a kernel contain
-/// them (tools/trace/summary.cpp counts alike).
-function spanTime({ events: { span }, names, kernels }, category) {
-  const ofKernels = new Set(kernels.map((kernel) => kernel.name));
-  let result = 0;
+/// Spans of a category: their time over all threads, their number, and hits of the cache (of plans,
+/// or of kernels on disk). Other spans of compilation than those of a kernel contain them
+/// (tools/trace/summary.cpp counts alike).
+function spanUse({ events: { span }, names, kernels }, category) {
+  const ofKernels = new Set(kernels.map((kernel) => kernel.name)),
+    use = { time: 0, count: 0, hits: 0 };
   for (let i = 0; i < span.count; ++i) {
     if (span.category[i] !== category) continue;
     if (category === COMPILE && !ofKernels.has(names.get(span.name[i])?.text)) continue;
-    result += span.duration[i];
+    use.time += span.duration[i];
+    ++use.count;
+    if (span.value[i] === 1) ++use.hits;
   }
-  return result;
+  return use;
+}
+
+/// "3 plans made, 20 found in their cache; 5 kernels compiled, 1 found in the disk cache".
+export function cacheText(trace) {
+  const plans = spanUse(trace, PLAN),
+    kernels = spanUse(trace, COMPILE);
+  return (
+    `${plural(plans.count - plans.hits, 'plan')} made, ` +
+    `${count(plans.hits)} found in their cache; ` +
+    `${plural(kernels.count - kernels.hits, 'kernel')} compiled, ` +
+    `${count(kernels.hits)} found in the disk cache`
+  );
 }
 
 /// Totals of a trace: [name, unit, value].
 export function totalsOf(trace) {
-  const { launch, copy, wait } = trace.events;
+  const { launch, copy, wait } = trace.events,
+    plans = spanUse(trace, PLAN),
+    kernels = spanUse(trace, COMPILE);
   return [
     ['first to last event', 'time', trace.last - trace.first],
     ['kernels', 'time', sum(launch.duration)],
@@ -118,9 +136,11 @@ export function totalsOf(trace) {
     ['copied', 'bytes', sum(copy.bytes)],
     ['copies beside kernels', 'time', sum(trace.use.map((use) => use.bothTime))],
     ['the host waits', 'time', sum(wait.duration)],
-    ['planning', 'time', spanTime(trace, PLAN)],
-    ['code generation', 'time', spanTime(trace, CODEGEN)],
-    ['compiling', 'time', spanTime(trace, COMPILE)],
+    ['planning', 'time', plans.time],
+    ['plans found in their cache', 'count', plans.hits],
+    ['code generation', 'time', spanUse(trace, CODEGEN).time],
+    ['compiling', 'time', kernels.time],
+    ['kernels found in the disk cache', 'count', kernels.hits],
     ['most memory in use', 'bytes', Math.max(0, ...trace.memory.map((memory) => memory.peak))],
   ];
 }

@@ -271,6 +271,11 @@ export class TraceRecords {
       before: integers(line.before),
       after: integers(line.after),
       rewrites: flat,
+      roots: Int32Array.from(
+        array(line.roots)
+          .filter(Array.isArray)
+          .flatMap(([rewrite, root]) => [integer(rewrite), integer(root, -1)]),
+      ),
     });
   }
 

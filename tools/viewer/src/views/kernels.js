@@ -1,9 +1,10 @@
 // (b) The kernels: a table, the roofline, and what is known of one kernel.
 import { colourOf, theme } from '../colour.js';
 import { afterPause, fill, h } from '../dom.js';
-import { count, duration, percent, rate } from '../format.js';
+import { count, duration, percent, plural, rate } from '../format.js';
 import { Scatter } from '../plot/scatter.js';
 import { integerOf } from '../state.js';
+import { cacheText } from '../trace/compare.js';
 import { findingsOf } from '../trace/findings.js';
 import { rates, roofLine } from '../trace/roofline.js';
 import { kernelDetail } from './kernel_detail.js';
@@ -54,7 +55,8 @@ class Kernels {
         h(
           'span',
           { class: 'muted' },
-          `${count(this.rows.length)} kernels, ${duration(this.total)} in launches`,
+          `${plural(this.rows.length, 'kernel')}, ${duration(this.total)} in launches; ` +
+            cacheText(this.trace),
         ),
       ),
       h(
