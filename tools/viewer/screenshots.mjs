@@ -28,7 +28,7 @@ if (missing.length) {
 }
 
 /// Paths of the machine that recorded the trace become their last two parts.
-const PATH = /\/(?:[\w.+-]+\/)+((?:[\w.+-]+\/)?[\w.+-]+\.(?:cpp|cc|h|py|rec)\b)/g;
+const PATH = /(?<![\w.+-])\/(?:[\w.+-]+\/)+((?:[\w.+-]+\/)?[\w.+-]+\.(?:cpp|cc|h|py|rec)\b)/g;
 
 function linesOf(trace) {
   const text = gunzipSync(readFileSync(trace)).toString().replace(PATH, '$1');
