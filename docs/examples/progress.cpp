@@ -4,29 +4,23 @@
 #include <iostream>
 using namespace plugrad;
 
-struct Net {
-  nn::Linear hidden{2, 16}, out{16, 2};
-  PLUGRAD_FIELDS(hidden, out)
-
-  Tensor operator()(const Tensor& x) { return out(relu(hidden(x))); }
-};
-
 int main() {
   Tensor::manual_seed(1);
-  Tensor x = Tensor::from<float>({{0, 0}, {0, 1}, {1, 0}, {1, 1}});
-  Tensor y = Tensor::from<int>({0, 1, 1, 0});
-  Net net;
-  optim::Adam opt(nn::parameters(net), {.lr = 0.05});
-  auto step = jit([&](const Tensor& in, const Tensor& out) {
+  Tensor points = Tensor::uniform({512, 2}, -1, 1).realize();
+  Tensor is_inside = ((points * points).sum(1) < 0.6).cast(DType::I32).realize();  // of a circle
+  nn::Linear hidden(2, 32), out(32, 2);
+  optim::Adam opt({hidden.weight, hidden.bias, out.weight, out.bias}, {.lr = 0.02});
+
+  const int steps = 200;
+  optim::Progress progress(steps, {.title = "circle", .units_a_step = 512, .plot = "train.html"});
+  for (int i = 0; i < steps; ++i) {
     opt.zero_grad();
-    Tensor loss = sparse_categorical_crossentropy(net(in), out);
+    Tensor scores = out(relu(hidden(points)));
+    Tensor loss = sparse_categorical_crossentropy(scores, is_inside);
     loss.backward();
     opt.step();
-    return loss;
-  });
-  const int steps = 200;
-  optim::Progress progress(steps, {.title = "xor", .units_a_step = 4, .plot = "train.html"});
-  for (int i = 0; i < steps; ++i) progress.update(step(x, y).item<double>());
-  progress.add_test_accuracy((net(x).argmax(1) == y).mean().item<double>());
+    Tensor accuracy = (scores.argmax(1) == is_inside).mean();
+    progress.update(loss.item<double>(), accuracy.item<double>());
+  }
   std::cout << "train.html shows " << steps << " steps\n";
 }

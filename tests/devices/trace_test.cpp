@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <fstream>
@@ -24,32 +23,15 @@
 #include "plugrad/tensor.h"
 #include "runtime/device/device_state.h"
 #include "unit/base/temporary_directory.h"
+#include "unit/base/trace_lines.h"
 
 using namespace plugrad;
 using nlohmann::json;
 
 namespace {
 
-using Lines = std::map<std::string, std::vector<json>>;
-
-Lines lines_of(const std::string& path) {
-  std::string text;
-  char piece[4096];
-  const gzFile file = gzopen(path.c_str(), "rb");
-  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, piece + got);
-  gzclose(file);
-  Lines lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    json line = json::parse(text.substr(begin, end - begin));
-    lines[line["t"]].push_back(std::move(line));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 // Events of a kind as rows; times absolute.
-std::vector<json> events(const Lines& lines, const std::string& kind) {
+std::vector<json> events(const TraceLines& lines, const std::string& kind) {
   std::vector<json> rows;
   const auto blocks = lines.find("events");
   if (blocks == lines.end()) return rows;
@@ -69,7 +51,7 @@ std::vector<json> events(const Lines& lines, const std::string& kind) {
 
 // A process has one trace, so each program runs in a process. It returns what it counted.
 struct Traced {
-  Lines lines;
+  TraceLines lines;
   json counted;
 };
 Traced trace_of(const std::function<json()>& program, bool rules = false) {
@@ -90,7 +72,7 @@ Traced trace_of(const std::function<json()>& program, bool rules = false) {
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   std::ifstream counted(directory / "counted");
-  return {lines_of(path), json::parse(counted, nullptr, false)};
+  return {trace_lines(path), json::parse(counted, nullptr, false)};
 }
 
 // A small network's training steps on the device, the last of them replayed.
@@ -104,8 +86,9 @@ json train(const std::string& device) {
     return loss;
   });
   for (int i = 0; i < 4; ++i) step(x).to_vector<float>();
+  for (int i = 0; i < 3; ++i) (x * 2).sum().item<float>();  // one plan
   const engine::Statistics counted = engine::Session::current().statistics();
-  return {{"launches", counted.kernels_launched}};
+  return {{"launches", counted.kernels_launched}, {"plan_cache_hits", counted.plan_cache_hits}};
 }
 
 class Trace : public testing::TestWithParam<std::string> {};
@@ -119,6 +102,11 @@ TEST_P(Trace, HasEachLaunchThatTheEngineCounts) {
   const json& end = traced.lines.at("end")[0];
   EXPECT_EQ(end["launches"], traced.counted["launches"]);
   EXPECT_EQ(end["dropped"], 0);
+  size_t hits = 0;
+  for (const json& span : events(traced.lines, "span"))
+    hits += span["category"] == 0 && span["value"] == 1;
+  EXPECT_EQ(hits, traced.counted["plan_cache_hits"].get<size_t>());
+  EXPECT_GT(hits, 0u);
   std::set<int64_t> kernels, plans, operations;
   for (const json& kernel : traced.lines.at("kernel")) {
     kernels.insert(kernel["id"].get<int64_t>());
@@ -162,6 +150,14 @@ TEST_P(Trace, RewritesOfStagesAreThoseCounted) {
       for (const json& source : node[4]) EXPECT_TRUE(nodes.contains(source.get<int64_t>()));
       nodes.insert(node[0].get<int64_t>());
     }
+    EXPECT_EQ(stage["roots"].empty(), stage["rewrites"].empty());
+    int64_t last = -1;
+    for (const json& root : stage["roots"]) {
+      EXPECT_LT(last, root[0].get<int64_t>());
+      last = root[0];
+      EXPECT_TRUE(root[1] == -1 || nodes.contains(root[1].get<int64_t>()));
+    }
+    EXPECT_LT(last, static_cast<int64_t>(stage["rewrites"].size()));
     for (const json& rewrite : stage["rewrites"]) {
       rewrites += rewrite[0] != 0;
       EXPECT_TRUE(nodes.contains(rewrite[1].get<int64_t>()));

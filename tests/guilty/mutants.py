@@ -1,10 +1,13 @@
 """mutants.py BUILD [NAME…]: checks that the compare layer leads from a broken plugin to the kernel
 and operation at fault.
+mutants.py BUILD --make NAME FOLDER: makes a mutant in the folder and prints the path of its library.
 
 Each row names a mutant of tests/conformance/mutants that breaks the values of kernels, a program of
 operations.cpp that uses the broken operation, the kernel (a part of its name), and the operation
 that the report must name. The unmodified plugins must give no report."""
 import concurrent.futures
+import gzip
+import json
 import os
 import pathlib
 import re
@@ -148,6 +151,22 @@ def check_bisection(builder, build, folder):
     return breaches + ([] if code == 0 and ", 0 wrong" in said else [f"bisect on a healthy device: {code}\n{said}"])
 
 
+def check_trace(builder, build, folder):
+    """A trace has the first difference as facts, and the text of every report."""
+    name = "division-floored"
+    library = builder.mutant(name + "-traced", row_of(name)[2], row_of(name)[3])
+    file = folder / "broken.trace"
+    text = run(build, library, "trunc_div", "ACME", "REFERENCE", PLUGRAD_TRACE=str(file))
+    found = [line for line in map(json.loads, gzip.open(file, "rt")) if line["t"] == "finding"]
+    reported = re.findall(r"error: compare: ACME:0: (kernel .*)", text)
+    same = [line["text"].partition("\n")[0] for line in found] == reported
+    wanted = {"reference": "REFERENCE:0", "buffer": 0, "index": 0, "ulp": 1, "differing": 3, "elements": 4}
+    first = found[0].get("difference", {}) if found else {}
+    if len(found) == 3 and same and wanted.items() <= first.items():
+        return []
+    return [f"trace: {found}\n{text}"]
+
+
 def check_validation(builder, build):
     """PLUGRAD_VALIDATE finds the wrong kernel of a long program, reports it once, and nothing else."""
     name = "buffers-reversed"
@@ -159,8 +178,17 @@ def check_validation(builder, build):
     return breaches + ([f"validate: a healthy device\n{text}"] if "differs" in text else [])
 
 
+def make(build, name, folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True)
+    row = row_of(name)
+    print(check.Builder(build, folder).mutant(name, row[2], OTHER_EDITS.get(name, row[3])))
+
+
 def main(build, *names):
     build = pathlib.Path(build).resolve()
+    if names[:1] == ("--make",):
+        return make(build, *names[1:])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         builder = check.Builder(build, folder)
@@ -170,6 +198,7 @@ def main(build, *names):
         found = len(mutants) - len(breaches)
         if not names:
             breaches += check_repetition(builder, build, folder) + check_bisection(builder, build, folder)
+            breaches += check_trace(builder, build, folder)
             breaches += check_validation(builder, build) + check_originals(builder, build)
     print("\n".join(breaches))
     print(f"guilty: {found} of {len(mutants)} mutants led to their kernel and operation")

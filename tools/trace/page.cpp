@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/sanitise_text.h"
+#include "base/markup.h"
 #include "trace/lines.h"
 #include "trace/trace.h"
 
@@ -67,7 +67,7 @@ PageTrace make_page_trace(std::span<const std::byte> file, const std::string& pa
   require(line.has_value(), "[trace] {} is not a trace, or was cut off before its first line",
           path);
   parse_header(*line, path);
-  PageTrace page{.title = sanitise_text(path), .base64 = {}, .warning = {}};
+  PageTrace page{.title = path, .base64 = {}, .warning = {}};
   Deflater deflater;
   uint64_t number = 0;
   for (; line; line = lines.next()) {
@@ -94,7 +94,7 @@ std::string fill_page(const std::string& page, std::span<const PageTrace> traces
   for (size_t i = 0; i < traces.size(); ++i) {
     replace_once(filled, fmt::format(R"(<meta name="trace-{}-title" content="">)", i),
                  fmt::format(R"(<meta name="trace-{}-title" content="{}">)", i,
-                             escape_html(traces[i].title)));
+                             escape_markup(traces[i].title)));
     const std::string begin =
         fmt::format(R"(<script type="application/octet-stream" id="trace-{}">)", i);
     replace_once(filled, begin + "</script>", begin + traces[i].base64 + "</script>");
@@ -113,25 +113,6 @@ std::string to_base64(std::span<const std::byte> bytes) {
     for (size_t j = 0; j <= count; ++j) text[at + j] = kDigits[(bits >> (18 - 6 * j)) & 63];
   }
   return text;
-}
-
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out += c;
-  }
-  return out;
 }
 
 }  // namespace plugrad::tools::trace

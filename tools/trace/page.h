@@ -29,7 +29,4 @@ std::string fill_page(const std::string& page, std::span<const PageTrace> traces
 
 std::string to_base64(std::span<const std::byte> bytes);
 
-/// As text and as a quoted attribute of HTML.
-std::string escape_html(const std::string& text);
-
 }  // namespace plugrad::tools::trace

@@ -158,6 +158,7 @@ class Parser {
     if (type == "events") return add_events(line);
     if (type == "end") return add_end(line);
     if (type == "machine") return add_machine(line);
+    if (type == "finding") return add_finding(line);
     const int64_t id = integer(line, "id");
     if (type == "device") return devices_.add(id, trace_.devices.size()), add_device(line);
     if (type == "track") return tracks_.add(id, trace_.tracks.size()), add_track(line);
@@ -228,6 +229,14 @@ class Parser {
         if (const int32_t index = operations_.index(integer(id)); index != kNone)
           kernel.operations.push_back(index);
     trace_.kernels.push_back(std::move(kernel));
+  }
+
+  void add_finding(const Json& line) {
+    trace_.findings.push_back({.layer = name(line, "layer"),
+                               .device = name(line, "device"),
+                               .kernel = name(line, "kernel"),
+                               .text = text(line, "text"),
+                               .is_difference = member(line, "difference").is_object()});
   }
 
   void add_end(const Json& line) {

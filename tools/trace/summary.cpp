@@ -147,7 +147,7 @@ void share_out(const Trace& trace, const Intervals& device_works, Summary& summa
     if (!compiles || is_of_kernel(trace.spans.name[i])) {
       span.count += 1;
       span.total_ns += trace.spans.duration[i];
-      if (compiles && trace.spans.value[i] == 1) span.from_cache += 1;
+      if (trace.spans.value[i] == 1) span.from_cache += 1;
     }
     intervals[static_cast<size_t>(part_of(trace.spans.category[i]))].push_back(
         interval(trace.spans, i));

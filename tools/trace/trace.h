@@ -86,6 +86,13 @@ struct MemoryEvents {
   size_t size() const { return start.size(); }
 };
 
+/// What a layer such as `compare` reported.
+struct Finding {
+  std::string layer, device, kernel;  ///< names; `kernel` may be empty
+  std::string text;
+  bool is_difference = false;  ///< from another device's results
+};
+
 struct End {
   int64_t dropped = 0;
   std::optional<int64_t> time_ns;  ///< when the recording ended
@@ -103,6 +110,7 @@ struct Trace {
   Waits waits;
   Spans spans;
   MemoryEvents memory;
+  std::vector<Finding> findings;
   std::optional<End> end;  ///< none: the file was cut off, or its program still runs
   std::string warning;     ///< why a part is missing; empty: nothing is missing
 };

@@ -1,5 +1,6 @@
-// Takes the pictures of docs/viewer.md from a trace with rewrites.
-//   usage: node screenshots.mjs --page P --packages DIR --browser B --trace TRACE --output DIR
+// Takes the pictures of docs/viewer.md from a trace with rewrites and one of a broken plugin.
+//   usage: node screenshots.mjs --page P --packages DIR --browser B --trace TRACE --broken TRACE
+//     --output DIR
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,19 +10,34 @@ import { Browser } from './test/browser.mjs';
 
 const string = { type: 'string' };
 const { values: options } = parseArgs({
-  options: { page: string, packages: string, browser: string, trace: string, output: string },
+  options: {
+    page: string,
+    packages: string,
+    browser: string,
+    trace: string,
+    broken: string,
+    output: string,
+  },
 });
-const missing = ['page', 'packages', 'browser', 'trace', 'output'].filter((name) => !options[name]);
+const missing = ['page', 'packages', 'browser', 'trace', 'broken', 'output'].filter(
+  (name) => !options[name],
+);
 if (missing.length) {
   console.error(`screenshots: missing: ${missing.map((name) => `--${name}`).join(', ')}`);
   process.exit(2);
 }
 
 /// Paths of the machine that recorded the trace become their last two parts.
-const PATH = /\/(?:[\w.+-]+\/)+((?:[\w.+-]+\/)?[\w.+-]+\.(?:cpp|cc|h|py)\b)/g;
+const PATH = /(?<![\w.+-])\/(?:[\w.+-]+\/)+((?:[\w.+-]+\/)?[\w.+-]+\.(?:cpp|cc|h|py|rec)\b)/g;
 
-const text = gunzipSync(readFileSync(options.trace)).toString().replace(PATH, '$1');
-const lines = text.trim().split('\n');
+function linesOf(trace) {
+  const text = gunzipSync(readFileSync(trace)).toString().replace(PATH, '$1');
+  return text.trim().split('\n');
+}
+
+const lines = linesOf(options.trace),
+  broken = linesOf(options.broken);
+const wrong = broken.map((line) => JSON.parse(line)).find((line) => line.t === 'finding');
 const objects = lines.map((line) => JSON.parse(line));
 
 const kernel = objects.find((line) => line.t === 'kernel' && line.run > 0 && line.flops > 1e6);
@@ -41,7 +57,7 @@ const SHOTS = [
   ['schedules', { kernel: kernel?.id }],
 ];
 
-async function take(browser, address, [view, parameters, act]) {
+async function take(browser, address, [view, parameters, act], name = view) {
   const search = new URLSearchParams({ view, ...parameters });
   const page = await browser.open(`${address}#${search}`, { width: 1280, height: 760 });
   await act?.(page);
@@ -53,7 +69,7 @@ async function take(browser, address, [view, parameters, act]) {
     quality: 40,
     clip: { x: 0, y: 0, width: 1280, height: 760, scale: 0.75 },
   });
-  writeFileSync(join(options.output, `viewer-${view}.webp`), Buffer.from(data, 'base64'));
+  writeFileSync(join(options.output, `viewer-${name}.webp`), Buffer.from(data, 'base64'));
   await browser.close(page);
 }
 
@@ -61,4 +77,7 @@ const browser = new Browser({ ...options, output: mkdtempSync(join(tmpdir(), 'vi
 await browser.start();
 const address = browser.write('shots', [{ title: 'plugrad train mnist', lines }]);
 for (const shot of SHOTS) await take(browser, address, shot);
+const guilty = browser.write('broken', [{ title: 'plugrad train mnist', lines: broken }]);
+const choose = (page) => page.click('.note.wrong a');
+await take(browser, guilty, ['kernels', {}, choose], 'wrong');
 await browser.stop();

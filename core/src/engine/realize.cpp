@@ -272,6 +272,7 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
   Work work{{roots.begin(), roots.end()}, {}, nullptr};
   schedule::Options options;
   Hash128 key;
+  const uint64_t start_ns = tracing() ? monotonic_ns() : 0;
   {
     const Stopwatch watch(statistics.lookup_ns);
     walk(work.roots, default_device);
@@ -289,6 +290,7 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
       work.ready = *known;
       if (!stores_along || !add_learned(work)) {
         ++statistics.plan_cache_hits;
+        if (start_ns != 0) trace::span(trace::Category::Plan, "cached plan", start_ns, 1);
         return work;
       }
       walk(work.roots, default_device);

@@ -128,6 +128,7 @@ Id Rewriter::operator()(Id root) {
   for (const Frame& f : stack_) done_[f.id] = kNoId;  // left by an error
   stack_.clear();
   if (done_[root] != kNoId) return done_[root];
+  const RootScope scope(graph_, root);
   budget_ = hit_count_ + 200'000 + 64 * uint64_t{graph_.size()};
   if (options_.order == Order::ChildrenFirst && !options_.fixpoint) {
     // Visits every node once in the order of ids: sources first.
@@ -197,6 +198,14 @@ Id rewrite(Graph& g, Id root, const RuleTable& table, const RewriteOptions& opti
 }
 Id rewrite(Graph& g, Id root, std::span<const Rule> rules, const RewriteOptions& options) {
   return rewrite(g, root, RuleTable(rules), options);
+}
+
+RootScope::RootScope(const Graph& graph, Id root)
+    : observer_(open_trace ? open_trace->observer : nullptr) {
+  if (observer_) observer_->begins(graph, root);
+}
+RootScope::~RootScope() {
+  if (observer_) observer_->ends();
 }
 
 TraceScope::TraceScope(RewriteTrace& trace) : outer_(open_trace) {

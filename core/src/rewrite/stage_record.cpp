@@ -102,7 +102,19 @@ std::string StageRecord::numbers_of(const GraphView& view) {
   return numbers;
 }
 
+// Adds the root of the rewrite that follows, if it is another one than before. The root is added
+// with its first rewrite: most rewriters change nothing.
+void StageRecord::note_root(const Graph& graph) {
+  int64_t root = -1;
+  if (!open_.empty() && open_.back().graph == &graph) root = nodes_.add(graph, open_.back().id);
+  if (root == last_root_) return;
+  last_root_ = root;
+  roots_ += fmt::format("{}[{},{}]", roots_.empty() ? "" : ",", count_, root);
+}
+
 void StageRecord::rewrote(const Graph& graph, const Rule* rule, Id from, Id to) {
+  note_root(graph);
+  ++count_;
   const uint32_t rule_id = rule ? id_of(*rule) : 0;
   const uint32_t from_number = nodes_.add(graph, from);
   rewrites_ += fmt::format("{}[{},{},{}]", rewrites_.empty() ? "" : ",", rule_id, from_number,
@@ -122,6 +134,7 @@ void StageRecord::finish() {
                           .add_raw("nodes", "[" + nodes_.lines() + "]")
                           .add_raw("before", "[" + before_ + "]")
                           .add_raw("after", "[" + after + "]")
+                          .add_raw("roots", "[" + roots_ + "]")
                           .add_raw("rewrites", "[" + rewrites_ + "]")
                           .str());
   trace::count_rewrites(rule_count_);

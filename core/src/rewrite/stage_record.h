@@ -35,17 +35,26 @@ class StageRecord final : public RewriteObserver {
  public:
   /// Before the stage runs.
   explicit StageRecord(const StageRun& stage);
+  void begins(const Graph& graph, Id root) override { open_.push_back({&graph, root}); }
+  void ends() override { open_.pop_back(); }
   void rewrote(const Graph& graph, const Rule* rule, Id from, Id to) override;
   /// After it ran: writes the line.
   void finish();
 
  private:
+  struct Root {
+    const Graph* graph;
+    Id id;
+  };
   std::string numbers_of(const GraphView& view);
+  void note_root(const Graph& graph);
 
   const StageRun& stage_;
   NodeRecord nodes_;
-  std::string before_, rewrites_;
-  uint64_t rule_count_ = 0;
+  std::string before_, rewrites_, roots_;
+  std::vector<Root> open_;  // those of the rewriters that run, the innermost last
+  int64_t last_root_ = -2;  // in roots_; none so far
+  uint64_t count_ = 0, rule_count_ = 0;
 };
 
 }  // namespace plugrad

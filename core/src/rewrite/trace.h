@@ -17,6 +17,9 @@ struct TraceEvent {
 /// with a null rule.
 class RewriteObserver {
  public:
+  /// A rewriter begins with the graph below `root`; calls nest.
+  virtual void begins(const Graph& graph, Id root) = 0;
+  virtual void ends() = 0;
   virtual void rewrote(const Graph& graph, const Rule* rule, Id from, Id to) = 0;
 
  protected:
@@ -31,6 +34,18 @@ struct RewriteTrace {
     events.push_back({rule, from, to});
     if (observer) observer->rewrote(graph, rule, from, to);
   }
+};
+
+/// Tells the observer of this thread's trace, if there is one, that `root` is rewritten.
+class RootScope {
+ public:
+  RootScope(const Graph& graph, Id root);
+  ~RootScope();
+  RootScope(const RootScope&) = delete;
+  RootScope& operator=(const RootScope&) = delete;
+
+ private:
+  RewriteObserver* const observer_;
 };
 
 /// Records the rewrites of this thread in `trace`. Scopes nest; the innermost records.

@@ -44,8 +44,17 @@ class Figures(Case):
                          ("engine", 800), ("program", 800)):
             self.near(parts[part + "_seconds"], ns)
         self.near(sum(parts.values()), 6000)
-        self.assertEqual(document["counts"], {"plans": 1, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "waits": 1})
+        self.assertEqual(document["counts"], {"plans": 1, "plan_cache_hits": 0, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "waits": 1})
         self.assertEqual((document["program"], document["complete"], document["dropped"]), ("step", True, 0))
+
+    def test_cached_plans_are_counted_apart(self):
+        lines = trace_file.example()
+        lines[-1:-1] = [trace_file.events("span", track=[3, 3], category=[0, 0], name=[2, 2], start=[1150, 5300], duration=[50, 10],
+                                          value=[1, 1])]
+        path = trace_file.write(self.folder / "cached", lines)
+        counts = self.profile(path)["counts"]
+        self.assertEqual((counts["plans"], counts["plan_cache_hits"]), (1, 2))
+        self.assertRegex(self.run_command(path).stdout, r"plan +0\.000 +3\.5  1 plans made, 2 found in their cache")
 
     def test_devices_kernels_and_copies(self):
         document = self.profile(self.trace)
@@ -91,7 +100,31 @@ class Figures(Case):
     def test_a_trace_without_events_is_a_profile(self):
         path = trace_file.write(self.folder / "short", [trace_file.header(), trace_file.example()[-1]])
         self.assertEqual(self.profile(path)["kernels"], [])
-        self.assertEqual(self.run_command(path).returncode, 0)
+        done = self.run_command(path)
+        self.assertEqual(done.returncode, 0)
+        for table in ("DEVICE", "KERNEL", "COPIES", "REPORTS"):
+            self.assertNotIn(table, done.stdout)
+
+    def test_reports_of_layers(self):
+        finding = {"t": "finding", "id": 1, "time_ns": 2500, "layer": "compare", "device": "CUDA:0", "kernel": "product"}
+        lines = trace_file.example()
+        lines[-1:-1] = [{**finding, "text": "kernel product differs\n  more", "difference": {"reference": "CPU:0"}},
+                        {**finding, "text": "kernel product: operation: ADD", "kernel": ""}]
+        path = trace_file.write(self.folder / "broken", lines)
+        self.assertEqual([(r["layer"], r["kernel"], r["differs"], r["text"].split("\n")[0]) for r in self.profile(path)["reports"]],
+                         [("compare", "product", True, "kernel product differs"),
+                          ("compare", None, False, "kernel product: operation: ADD")])
+        text = self.run_command("--top", "1", path).stdout
+        self.assertIn("REPORTS\ncompare: CUDA:0: kernel product differs\nand 1 more reports", text)
+        self.assertNotIn("operation: ADD", text)
+
+    def test_a_path_may_have_any_bytes(self):
+        path = os.fsencode(self.folder) + b"/\xff.trace"
+        with open(path, "wb") as file:
+            file.write(pathlib.Path(self.trace).read_bytes())
+        done = subprocess.run([BINARY, "profile", "--json", "--compare", path, self.trace], capture_output=True, timeout=100)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue(json.loads(done.stdout)["compare"]["before"]["trace"].endswith("/\ufffd.trace"))
 
 
 class Compare(Case):

@@ -7,14 +7,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -26,6 +24,7 @@
 #include "base/trace/json_line.h"
 #include "plugrad/source_scope.h"
 #include "unit/base/temporary_directory.h"
+#include "unit/base/trace_lines.h"
 
 using namespace plugrad;
 using nlohmann::json;
@@ -83,23 +82,6 @@ std::string log_of_tracing(
   return {std::istreambuf_iterator<char>(log), {}};
 }
 
-// The lines of a trace by type.
-std::map<std::string, std::vector<json>> lines_of(const std::string& path) {
-  std::string text;
-  char piece[4096];
-  const gzFile file = gzopen(path.c_str(), "rb");
-  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;) text.append(piece, piece + got);
-  gzclose(file);
-  std::map<std::string, std::vector<json>> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    json line = json::parse(text.substr(begin, end - begin));
-    lines[line["t"]].push_back(std::move(line));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 size_t events_in(const std::vector<json>& blocks) {
   size_t count = 0;
   for (const json& block : blocks) count += block["count"].get<size_t>();
@@ -123,7 +105,7 @@ TEST(Trace, AnEventIsAnElementOfEachColumn) {
             trace::record(trace::Memory{1, now, 300, 100, -200, 77});
           }),
       "");
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   ASSERT_EQ(lines["trace"].size(), 1u);
   EXPECT_EQ(lines["trace"][0]["version"], 1);
   EXPECT_EQ(lines["trace"][0]["rules"], false);
@@ -156,7 +138,7 @@ TEST(Trace, WhatWasFlushedSurvivesACrash) {
     trace_ten_spans();
     _exit(0);  // no exit handler writes the rest
   });
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   EXPECT_GE(events_in(lines["events"]), 10u);  // the writer may write more before the end
   EXPECT_EQ(lines["name"].size(), 1u);
   EXPECT_EQ(lines["name"][0]["text"], "expand");
@@ -178,7 +160,7 @@ TEST(Trace, AFileAtItsLimitKeepsDefinitionsAndTheNewestEvents) {
                 }),
             "");
   EXPECT_LE(std::filesystem::file_size(path), kLimit);
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   EXPECT_EQ(lines["kernel"].size(), 1u);
   const size_t kept = events_in(lines["events"]);
   EXPECT_GT(kept, 1000u);
@@ -214,10 +196,10 @@ TEST(Trace, AProgramThatFindsTheFileInUseTakesAnotherName) {
   for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
     if (const std::string file = entry.path().string(); file.starts_with(path + ".")) {
       ++suffixed;
-      EXPECT_EQ(events_in(lines_of(file)["events"]), 3u);
+      EXPECT_EQ(events_in(trace_lines(file)["events"]), 3u);
     }
   EXPECT_EQ(suffixed, 1u);
-  EXPECT_EQ(events_in(lines_of(path)["events"]), 10u);
+  EXPECT_EQ(events_in(trace_lines(path)["events"]), 10u);
 }
 
 TEST(Trace, AForkedChildDoesNotWriteTheTraceOfItsParent) {
@@ -233,7 +215,7 @@ TEST(Trace, AForkedChildDoesNotWriteTheTraceOfItsParent) {
         waitpid(child, &status, 0);
         if (status != 0) _exit(1);
       });
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   EXPECT_EQ(events_in(lines["events"]), 10u);
   EXPECT_EQ(lines["end"].size(), 1u);
 }
@@ -249,7 +231,7 @@ TEST(Trace, AnOperationNamesTheLineOfTheProgram) {
         const uint32_t again = trace::operation("matmul");
         if (first != again || trace::derivative_of(first) == first) _exit(1);
       });
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   ASSERT_EQ(lines["operation"].size(), 2u);
   EXPECT_EQ(lines["operation"][0]["file"], "model.py");
   EXPECT_EQ(lines["operation"][0]["line"], 12);
@@ -261,7 +243,7 @@ TEST(Trace, WithoutAScopeTheCallersAreFound) {
   TemporaryDirectory directory;
   const std::string path = directory / "t.trace";
   log_of_tracing(path, [] {}, [] { trace::operation("add"); });
-  auto lines = lines_of(path);
+  auto lines = trace_lines(path);
   ASSERT_EQ(lines["operation"].size(), 1u);
   EXPECT_THAT(lines["operation"][0]["file"].get<std::string>(),
               testing::HasSubstr("trace_test.cpp"));

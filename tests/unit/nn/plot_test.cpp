@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/progress/markup.h"
+#include "base/markup.h"
 
 using namespace plugrad;
 

@@ -99,7 +99,8 @@ void choose_device(const std::string& selection) {
 }
 
 void print_json(const nlohmann::ordered_json& document) {
-  fmt::print("{}\n", document.dump());
+  // Names of files may have any bytes.
+  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace plugrad::tools

@@ -26,7 +26,9 @@ Json parts_json(const Summary& summary) {
 }
 
 Json counts_json(const Summary& summary) {
-  return {{"plans", summary.of(Category::Plan).count},
+  const SpanSummary& plans = summary.of(Category::Plan);
+  return {{"plans", plans.count - plans.from_cache},
+          {"plan_cache_hits", plans.from_cache},
           {"generated", summary.of(Category::Codegen).count},
           {"compiled", summary.of(Category::Compile).count},
           {"compiled_from_cache", summary.of(Category::Compile).from_cache},
@@ -92,6 +94,14 @@ Json copy_json(const Trace& trace, const CopySummary& row) {
           {"seconds", seconds(row.total_ns)}};
 }
 
+Json finding_json(const Finding& finding) {
+  return {{"layer", finding.layer},
+          {"device", finding.device},
+          {"kernel", finding.kernel.empty() ? Json() : Json(finding.kernel)},
+          {"differs", finding.is_difference},
+          {"text", finding.text}};
+}
+
 }  // namespace
 
 Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
@@ -104,12 +114,15 @@ Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
                    {"counts", counts_json(summary)},
                    {"devices", Json::array()},
                    {"kernels", Json::array()},
-                   {"copies", Json::array()}};
+                   {"copies", Json::array()},
+                   {"reports", Json::array()}};
   for (size_t d = 0; d < trace.devices.size(); ++d)
     document["devices"].push_back(device_json(trace.devices[d], summary.devices[d]));
   for (size_t i = 0; i < std::min(top, summary.kernels.size()); ++i)
     document["kernels"].push_back(kernel_json(trace, summary.kernels[i]));
   for (const CopySummary& row : summary.copies) document["copies"].push_back(copy_json(trace, row));
+  for (const Finding& finding : trace.findings)
+    document["reports"].push_back(finding_json(finding));
   return document;
 }
 

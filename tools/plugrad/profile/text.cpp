@@ -57,6 +57,11 @@ std::string compile_note(const SpanSummary& compile) {
                      milliseconds(static_cast<double>(compile.total_ns)));
 }
 
+std::string plan_note(const SpanSummary& plan) {
+  return fmt::format("{} plans made, {} found in their cache", plan.count - plan.from_cache,
+                     plan.from_cache);
+}
+
 std::string parts_text(const Summary& summary) {
   const struct {
     Part part;
@@ -68,7 +73,7 @@ std::string parts_text(const Summary& summary) {
       {Part::Codegen, "generate code",
        fmt::format("{} kernels", summary.of(Category::Codegen).count)},
       {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
-      {Part::Plan, "plan", fmt::format("{} plans", summary.of(Category::Plan).count)},
+      {Part::Plan, "plan", plan_note(summary.of(Category::Plan))},
       {Part::Wait, "wait for devices",
        fmt::format("{} waits; {:.1f} ms also while devices work", summary.waits,
                    milliseconds(static_cast<double>(summary.wait_ns)))},
@@ -88,6 +93,7 @@ std::string parts_text(const Summary& summary) {
 }
 
 std::string devices_text(const Trace& trace, const Summary& summary) {
+  if (trace.devices.empty()) return "";
   std::string text =
       fmt::format("\n{:<14}{:>8}{:>8}{:>10}{:>9}{:>12}{:>12}{:>10}  {}\n", "DEVICE", "busy %",
                   "idle %", "launches", "copies", "overlap ms", "queued us", "peak MiB", "clock");
@@ -110,6 +116,7 @@ std::string devices_text(const Trace& trace, const Summary& summary) {
 }
 
 std::string kernels_text(const Trace& trace, const Summary& summary, size_t top) {
+  if (summary.kernels.empty()) return "";
   const size_t shown = std::min(top, summary.kernels.size());
   std::string text =
       fmt::format("\n{:<{}}{:>12}{:>7}{:>10}{:>11}{:>9}{:>8}{:>8}  {:<8}{}\n", "KERNEL", kNameWidth,
@@ -145,6 +152,20 @@ std::string copies_text(const Trace& trace, const Summary& summary) {
   return text;
 }
 
+// What layers reported, one line each.
+std::string findings_text(const Trace& trace, size_t top) {
+  std::string text;
+  const size_t shown = std::min(top, trace.findings.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const Finding& finding = trace.findings[i];
+    text += fmt::format("{}: {}: {}\n", finding.layer, finding.device,
+                        finding.text.substr(0, finding.text.find('\n')));
+  }
+  if (shown < trace.findings.size())
+    text += fmt::format("and {} more reports: --top N shows N\n", trace.findings.size() - shown);
+  return text.empty() ? "" : "REPORTS\n" + text + '\n';
+}
+
 std::string change_line(const KernelChange& change) {
   const auto mean = [](const ComparedLaunches& side) {
     return side.launches ? fmt::format("{:.2f}", side.mean_ns() * 1e-3) : "-";
@@ -170,8 +191,8 @@ std::string profile_text(const Trace& trace, const Summary& summary, size_t top)
   if (trace.end && trace.end->dropped > 0)
     text += fmt::format("the oldest {} events did not fit the limit and are not counted\n\n",
                         trace.end->dropped);
-  text += parts_text(summary) + devices_text(trace, summary) + kernels_text(trace, summary, top) +
-          copies_text(trace, summary);
+  text += findings_text(trace, top) + parts_text(summary) + devices_text(trace, summary) +
+          kernels_text(trace, summary, top) + copies_text(trace, summary);
   return sanitise_text(text);
 }
 

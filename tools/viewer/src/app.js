@@ -4,6 +4,7 @@ import { button, fill, h, link } from './dom.js';
 import { count, duration, plural } from './format.js';
 import { helpDialog } from './help.js';
 import { hashOf, parseHash } from './state.js';
+import { findingsNote } from './views/findings.js';
 import { VIEWS } from './views/all.js';
 
 export class App {
@@ -139,6 +140,7 @@ export class App {
     }
     fill(
       this.notes,
+      findingsNote(this.context(this.index)),
       notes.map((note) => h('p', { class: 'note' }, note)),
       trace.problemCount > 0 &&
         h(

@@ -5,7 +5,7 @@ const dark = window.matchMedia('(prefers-color-scheme: dark)');
 /// Twelve hues that stay apart, also for most colour-blind readers, in turn light and less light.
 const HUES = [210, 35, 150, 280, 0, 185, 60, 320, 95, 240, 20, 170];
 
-export function isDark() {
+function isDark() {
   return dark.matches;
 }
 

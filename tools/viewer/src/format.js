@@ -53,6 +53,6 @@ export function place(file, line) {
   return line ? `${file}:${line}` : file;
 }
 
-export function plural(number, word) {
-  return `${count(number)} ${word}${number === 1 ? '' : word.endsWith('ch') ? 'es' : 's'}`;
+export function plural(number, word, words = `${word}${word.endsWith('ch') ? 'es' : 's'}`) {
+  return `${count(number)} ${number === 1 ? word : words}`;
 }

@@ -1,5 +1,6 @@
 // Functions without a page: reading, lanes.
 import assert from 'node:assert/strict';
+import { totalsOf } from '../src/trace/compare.js';
 import { makeLanes, overlap, union } from '../src/trace/lanes.js';
 import { layOutLayers } from '../src/graph/layers.js';
 import { planFacts } from '../src/trace/plan.js';
@@ -28,8 +29,28 @@ export const pureChecks = {
     assert.equal(trace.kernels[0].total, 20 * 40000);
     assert.equal(trace.use[0].bothTime, 20 * 10e3);
     assert.equal(trace.use[0].copyBytes, 20 * 65536);
+    assert.equal(trace.use[0].busyTime, 20 * (55e3 + 10e3));
+    assert.equal(trace.recorded, 33e6);
+    const [{ launch, row, more }, ...others] = trace.findings;
+    assert.deepEqual([launch, more.length, others.length], [4, 1, 0]);
+    assert.equal(trace.kernels[row].name, 'mean_64');
     assert.equal(trace.memory[0].peak, 49152);
     assert.equal(trace.events.launch.start[3], 30e6 + 100e3);
+  },
+
+  'compare: the time of compiling has each kernel once'() {
+    const totals = new Map(totalsOf(traceOf(smallTrace())).map(([name, , value]) => [name, value]));
+    assert.equal(totals.get('compiling'), 2 * 12e6);
+    assert.equal(totals.get('kernels found in the disk cache'), 1);
+    assert.equal(totals.get('plans found in their cache'), 0);
+  },
+
+  'lanes: of events that begin together the longer one is first'() {
+    const lanes = makeLanes(Float64Array.of(0, 0), Float64Array.of(1, 9), Uint32Array.of(0, 1));
+    assert.deepEqual(
+      lanes.map((lane) => [...lane.reference]),
+      [[1], [0]],
+    );
   },
 
   'lanes: overlapping events are in different lanes, in order'() {
@@ -80,7 +101,7 @@ export const pureChecks = {
     }
   },
 
-  'rewriting: a graph that the stage made itself is found by its last user'() {
+  'rewriting: a graph that the stage made itself is below its root'() {
     const stage = {
       t: 'stage',
       id: 1,
@@ -94,6 +115,7 @@ export const pureChecks = {
       ],
       before: [1],
       after: [5],
+      roots: [[0, 4]],
       rewrites: [
         [1, 3, 2],
         [0, 4, 5],

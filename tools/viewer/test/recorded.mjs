@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { Browser, canvasColours } from './browser.mjs';
+import { percent } from '../src/format.js';
 import { expectText, VIEWS } from './pages.mjs';
 
 const string = { type: 'string' };
@@ -17,6 +18,25 @@ const { values: options } = parseArgs({
 });
 const at = (...parts) => join(options.build, ...parts);
 const plugrad = at('bin', 'plugrad');
+
+/// A plugin that the conformance suite finds at fault; every kernel with vectors is wrong on it.
+function brokenPlugin() {
+  const folder = join(options.output, 'plugin');
+  rmSync(folder, { recursive: true, force: true });
+  const script = join(import.meta.dirname, '../../../tests/guilty/mutants.py');
+  const made = spawnSync(
+    'python3',
+    [script, options.build, '--make', 'operand-of-lanes-lost', folder],
+    { encoding: 'utf8' },
+  );
+  assert.equal(made.status, 0, made.stderr);
+  return {
+    DEV: 'ACME',
+    PLUGRAD_PLUGIN_PATH: `${dirname(made.stdout.trim())}:${at('lib', 'plugrad', 'plugins')}`,
+    PLUGRAD_LAYERS: 'compare:with=REFERENCE:device=ACME',
+    PLUGRAD_TUNE: '0',
+  };
+}
 
 const PROGRAMS = [
   [
@@ -27,6 +47,7 @@ const PROGRAMS = [
   ],
   ['resnet', at('docs', 'pgr_example_resnet'), [], {}],
   ['gpt', at('docs', 'pgr_example_gpt'), [], { PLUGRAD_TRACE_RULES: '1' }],
+  ['broken', plugrad, ['train', 'mnist', '--model', 'small', '--steps', '1'], brokenPlugin],
 ];
 
 /// The trace's lines, or null where the program could not run.
@@ -34,7 +55,8 @@ function record([name, program, parameters, settings]) {
   if (!existsSync(program)) return null;
   const trace = join(options.output, `${name}.trace`);
   rmSync(trace, { force: true });
-  const env = { ...process.env, ...settings, PLUGRAD_TRACE: trace };
+  const set = typeof settings === 'function' ? settings() : settings;
+  const env = { ...process.env, ...set, PLUGRAD_TRACE: trace };
   const done = spawnSync(program, parameters, { env, encoding: 'utf8', timeout: 100e3 });
   if (done.status !== 0 || !existsSync(trace)) {
     console.log(`left out  ${name}: ${(done.stderr || '').trim().split('\n').at(-1)}`);
@@ -44,7 +66,10 @@ function record([name, program, parameters, settings]) {
   const made = spawnSync(plugrad, ['view', trace, '-o', page], { encoding: 'utf8' });
   assert.equal(made.status, 0, made.stderr);
   const lines = gunzipSync(readFileSync(trace)).toString().trim().split('\n').map(JSON.parse);
-  return { name, address: pathToFileURL(page).href, lines };
+  const profiled = spawnSync(plugrad, ['profile', trace, '--json'], { encoding: 'utf8' });
+  assert.equal(profiled.status, 0, profiled.stderr);
+  const profile = JSON.parse(profiled.stdout);
+  return { name, address: pathToFileURL(page).href, lines, profile };
 }
 
 async function go(page, hash) {
@@ -63,8 +88,23 @@ async function assertDrawn(page, selector) {
   assert.fail(`${selector} is empty`);
 }
 
-async function walkTimeline(page, end) {
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/// The page and `plugrad profile` agree on how long each device was busy.
+async function assertUse(page, profile) {
+  for (const device of profile.devices) {
+    if (device.launches + device.copies === 0) continue;
+    const busy = device.busy_seconds / profile.seconds;
+    const text = percent(busy);
+    await expectText(page, '.use', new RegExp(`${escaped(device.name)}: busy ${text} `));
+  }
+}
+
+async function walkTimeline(page, end, profile) {
   await expectText(page, 'header', new RegExp(`${end.launches.toLocaleString('en-US')} launch`));
+  await assertUse(page, profile);
   await assertDrawn(page, '.timeline-canvas canvas');
   await page.keyboard.press('n');
   await expectText(page, '.timeline .detail', /duration/);
@@ -106,17 +146,40 @@ async function walkPlans(page, lines) {
   await assertDrawn(page, '.plan-canvas canvas');
 }
 
-async function walk(browser, { name, address, lines }, timings) {
+/// The page names the first kernel that a layer reported, and tells what differs.
+async function walkFindings(page, lines) {
+  const first = lines.find((line) => line.t === 'finding');
+  if (!first) return;
+  const { kernel, difference } = first;
+  await page.evaluate(() => document.querySelector('.note.wrong a').click());
+  await expectText(page, '.kernels article h2', new RegExp(`^${escaped(kernel)}$`));
+  await expectText(
+    page,
+    '.kernels .finding',
+    new RegExp(
+      `Differs from ${difference.reference}[\\s\\S]*element ${difference.index}\\s` +
+        `[\\s\\S]*${escaped(difference.got)}[\\s\\S]*${escaped(difference.expected)}[\\s\\S]*` +
+        `${difference.ulp.toLocaleString('en-US')} ulp[\\s\\S]*operation: ADD`,
+    ),
+  );
+  await expectText(page, '.kernels tr.marked', /differs/);
+  await page.locator('.finding .links a').first().click();
+  await expectText(page, '.timeline .detail h3', new RegExp(escaped(kernel)));
+  await expectText(page, '.timeline .detail .finding', /should be/);
+}
+
+async function walk(browser, { name, address, lines, profile }, timings) {
   const end = lines.at(-1);
   assert.equal(end.t, 'end');
   const stages = lines.filter((line) => line.t === 'stage');
   const fired = stages.flatMap((stage) => stage.rewrites).filter(([rule]) => rule > 0).length;
   assert.equal(fired, end.rewrites, 'the stages have every use of a rule');
   const page = await browser.open(address);
-  await walkTimeline(page, end);
+  await walkTimeline(page, end, profile);
   await walkKernels(page);
   await walkRewrites(page, lines);
   await walkPlans(page, lines);
+  await walkFindings(page, lines);
   await go(page, '#view=schedules');
   await go(page, '#view=compare');
   await expectText(page, '.compare', /plugrad view BEFORE AFTER/);

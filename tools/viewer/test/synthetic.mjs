@@ -125,6 +125,7 @@ export function definitions({
       { t: 'name', id: 2, text: 'matmul_relu_64x64' },
       { t: 'name', id: 3, text: 'replay' },
       { t: 'name', id: 4, text: 'mean_64' },
+      { t: 'name', id: 5, text: 'make kernels' },
       { t: 'future type', what: 'readers skip it' },
     ],
   };
@@ -173,18 +174,42 @@ function memory(steps) {
   return columns;
 }
 
+/// Two reports of a layer: mean_64 differs in its second launch.
+const FINDINGS = [
+  {
+    text: 'kernel mean_64 differs from REFERENCE:0: buffer 0 [1,234] is 2 (0x40000000)',
+    difference: {
+      reference: 'REFERENCE:0',
+      buffer: 0,
+      index: 1234,
+      got: '2 (0x40000000)',
+      expected: '1 (0x3f800000)',
+      ulp: 8388608,
+      differing: 3,
+      elements: 4096,
+    },
+  },
+  { text: 'kernel mean_64: operation: ADD f32' },
+];
+
+function findings(device) {
+  const about = { layer: 'compare', device, kernel: 'mean_64', time_ns: 30e6 + 199e3 };
+  return FINDINGS.map((finding, i) => ({ t: 'finding', id: i + 1, ...about, ...finding }));
+}
+
 /// A trace of `steps` training steps as lines of text.
 export function smallTrace({ steps = 20, rules = true, ...more } = {}) {
   const { kernels, lines } = definitions({ rules, ...more });
   lines.push({ t: 'plan', id: 1, run: rules ? 1 : 0, ...networkPlan() });
   if (rules) lines.push(...RULES, ...scheduleStages(), ...codegenStages());
+  lines.push(...findings(more.device ?? 'CPU:0'));
   const spans = {
-    track: [3, 3, 3, 4, 3],
-    category: [0, 1, 2, 2, 3],
-    name: [1, 2, 2, 4, 3],
-    start: [2e6, 5e6, 9e6, 9.5e6, 29e6],
-    duration: [2e6, 3e6, 12e6, 12e6, steps * 100e3 + 2e6],
-    value: [3, 0, 0, 1, steps],
+    track: [3, 3, 3, 3, 4, 3],
+    category: [0, 1, 2, 2, 2, 3],
+    name: [1, 2, 5, 2, 4, 3],
+    start: [2e6, 5e6, 8.5e6, 9e6, 9.5e6, 29e6],
+    duration: [2e6, 3e6, 13e6, 12e6, 12e6, steps * 100e3 + 2e6],
+    value: [3, 0, 0, 0, 1, steps],
   };
   lines.push(
     eventBlock('launch', launches(kernels, steps)),

@@ -139,6 +139,8 @@ class Recorder {
     return at->second;
   }
 
+  std::uint64_t elapsed_ns() const { return monotonic_ns() - start_ns_; }
+
   void set_collector(void (*collect)()) { collect_ = collect; }
 
   void flush() {
@@ -314,7 +316,7 @@ void Recorder::finish() {
                       .add("waits", totals_.waits)
                       .add("rewrites", totals_.rewrites)
                       .add("dropped", totals_.dropped + file_.dropped_events())
-                      .add("time_ns", monotonic_ns() - start_ns_)
+                      .add("time_ns", elapsed_ns())
                       .str() +
                   "\n",
               false);
@@ -360,6 +362,10 @@ void record(const Memory& event) {
 }
 void count_rewrites(std::uint64_t count) {
   Recorder::instance().count_rewrites(count);
+}
+
+std::uint64_t elapsed_ns() {
+  return Recorder::instance().elapsed_ns();
 }
 
 std::uint32_t new_id() {

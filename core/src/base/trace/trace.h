@@ -67,6 +67,9 @@ void record(const Memory& event);
 /// Counts rewrites, for the totals at the end.
 void count_rewrites(std::uint64_t count);
 
+/// Now, as definitions give times: since the start of the trace.
+std::uint64_t elapsed_ns();
+
 /// A new id for a definition.
 std::uint32_t new_id();
 /// Adds a line: one JSON object. Its stages are dropped with old events when the file is full.

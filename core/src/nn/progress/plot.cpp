@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/markup.h"
 #include "nn/progress/axis.h"
-#include "nn/progress/markup.h"
 #include "training_templates.h"
 
 namespace plugrad {

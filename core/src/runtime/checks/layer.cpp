@@ -1,6 +1,9 @@
 #include "runtime/checks/layer.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/trace/json_line.h"
+#include "base/trace/trace.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -83,8 +86,15 @@ std::vector<std::string> Layer::findings() const {
   return findings_;
 }
 
-void Layer::report(const std::string& what) {
+void Layer::report(const std::string& what, std::string_view kernel, std::string_view difference) {
   log_line(LogLevel::Error, name_ + ": " + device_name_ + ": " + what);
+  if (tracing()) {
+    trace::JsonLine line("finding");
+    line.add("id", trace::new_id()).add("time_ns", trace::elapsed_ns()).add("layer", name_);
+    line.add("device", device_name_).add("kernel", kernel).add("text", what);
+    if (!difference.empty()) line.add_raw("difference", difference);
+    trace::define(line.str());
+  }
   std::lock_guard lock(findings_mutex_);
   findings_.push_back(what);
 }

@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/device/device_tables.h"
@@ -93,8 +94,10 @@ class Layer {
   virtual void graph_destroy(pgr_graph* graph);
 
  protected:
-  /// Records the problem and logs it as "LAYER: DEVICE: what".
-  void report(const std::string& what);
+  /// Records the problem, in the trace too, and logs it as "LAYER: DEVICE: what". `kernel`: its
+  /// name if it is at fault; `difference`: facts for the trace as a JSON object.
+  void report(const std::string& what, std::string_view kernel = {},
+              std::string_view difference = {});
   /// The same, and returns it as the call's failure.
   pgr_status report(pgr_error* error, pgr_status status, const std::string& what);
 

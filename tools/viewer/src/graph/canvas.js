@@ -148,7 +148,6 @@ export class GraphCanvas {
     const { clientWidth, clientHeight } = this.element;
     if (!this.graph || clientWidth === 0) return;
     const context = prepareCanvas(this.canvas, clientWidth, clientHeight);
-    const begun = performance.now();
     drawGraph(
       context,
       this.graph,
@@ -156,7 +155,6 @@ export class GraphCanvas {
       { width: clientWidth, height: clientHeight },
       this.selected,
     );
-    this.drawTime = performance.now() - begun;
   }
 
   pan(dx, dy) {

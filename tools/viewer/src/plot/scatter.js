@@ -37,8 +37,8 @@ function range(values, lines) {
 
 /// Shows points { x, y, colour, label, strong, value }; lines are lists of [x, y] with a label.
 export class Scatter {
-  constructor(element, { x, y, choose, hover }) {
-    Object.assign(this, { element, titles: { x, y }, choose, hover, points: [], lines: [] });
+  constructor(element, { x, y, choose }) {
+    Object.assign(this, { element, titles: { x, y }, choose, points: [], lines: [] });
     new ResizeObserver(() => this.resize()).observe(element);
   }
 
@@ -103,7 +103,6 @@ export class Scatter {
     const near = this.nearest(event);
     this.plot.over.style.cursor = near ? 'pointer' : 'default';
     this.plot.over.title = near ? near.label : '';
-    this.hover?.(near?.value ?? null);
   }
 
   nearest(event) {

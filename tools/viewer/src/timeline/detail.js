@@ -3,6 +3,7 @@ import { CATEGORIES, DIRECTIONS } from '../colour.js';
 import { facts, h, link } from '../dom.js';
 import { bytes, count, duration, place, rate } from '../format.js';
 import { kindOf, rowOf } from '../trace/lanes.js';
+import { findingDetail } from '../views/findings.js';
 
 export function operationItem(operation) {
   return h(
@@ -36,8 +37,9 @@ export function operationList(trace, ids) {
   return h('ul', { class: 'operations' }, found.slice(0, 200).map(operationItem));
 }
 
-function launchDetail({ trace, href }, row) {
-  const { launch } = trace.events,
+function launchDetail(context, row) {
+  const { trace, href } = context,
+    { launch } = trace.events,
     kernel = trace.kernels[trace.rowOfLaunch[row]];
   const time = launch.duration[row],
     plan = trace.plans.find((item) => item.id === launch.plan[row]);
@@ -67,6 +69,9 @@ function launchDetail({ trace, href }, row) {
         launch.step[row] >= 0 ? `${launch.step[row]} of plan ${launch.plan[row]}` : '',
       ],
     ]),
+    trace.findings
+      .filter((finding) => finding.launch === row)
+      .map((finding) => findingDetail(context, finding)),
     h('h4', {}, 'Operations'),
     operationList(trace, kernel.operations),
   ];
@@ -108,7 +113,8 @@ function spanDetail({ trace, href }, row, name) {
     facts([
       ['kind', category],
       ['from the disk cache', category === 'compile' ? (value === 1 ? 'yes' : 'no') : ''],
-      ['count', category !== 'compile' && value ? count(value) : ''],
+      ['from the cache of plans', category === 'plan' ? (value === 1 ? 'yes' : 'no') : ''],
+      ['count', !['compile', 'plan'].includes(category) && value ? count(value) : ''],
     ]),
   ];
 }

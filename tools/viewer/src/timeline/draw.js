@@ -30,18 +30,15 @@ function drawWide(context, lane, at, box, names) {
   context.fillText(text, x + 3, y + height / 2 + 0.5);
 }
 
-/// Draws one lane; returns the number of rectangles.
 function drawLane(context, lane, view, y, height, names) {
   const { begin, scale, left, width } = view,
     end = begin + width / scale;
   const { start, end: ends, reference, busy, matches, count } = lane;
   const faint = theme().line;
-  let i = upperBound(ends, begin),
-    drawn = 0;
+  let i = upperBound(ends, begin);
   while (i < count && start[i] < end) {
     const from = (start[i] - begin) * scale,
       to = (ends[i] - begin) * scale;
-    ++drawn;
     if (to - from >= 1.5) {
       const matched = !matches || matches[i + 1] > matches[i];
       context.fillStyle = matched ? names.colour(reference[i]) : faint;
@@ -68,7 +65,6 @@ function drawLane(context, lane, view, y, height, names) {
     i = next;
   }
   context.globalAlpha = 1;
-  return drawn;
 }
 
 function drawMemory(context, row, view, y, colours) {
@@ -90,7 +86,7 @@ function drawMemory(context, row, view, y, colours) {
 }
 
 /// Distances between marks of the axis: 1, 2 or 5 times a power of ten.
-export function stepOf(span, marks) {
+function stepOf(span, marks) {
   const rough = Math.max(span / marks, 1),
     power = 10 ** Math.floor(Math.log10(rough));
   return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
@@ -115,6 +111,20 @@ function drawAxis(context, view, height, colours) {
     context.fillText(duration(time), x + 3, AXIS / 2);
   }
   context.stroke();
+}
+
+/// A mark on the axis for each launch that a layer reported.
+function drawFindings(context, { begin, scale, left, width }, times, colours) {
+  context.fillStyle = colours.bad;
+  for (const time of times) {
+    const x = (time - begin) * scale;
+    if (x < 0 || x > width) continue;
+    context.beginPath();
+    context.moveTo(left + x, AXIS);
+    context.lineTo(left + x - 5, AXIS - 9);
+    context.lineTo(left + x + 5, AXIS - 9);
+    context.fill();
+  }
 }
 
 function drawSelection(context, view, y, selected, colours) {
@@ -143,7 +153,7 @@ function drawSelection(context, view, y, selected, colours) {
 }
 
 /// Draws all visible rows. `view`: begin (ns), scale (pixels per ns), left, width, first (ns that
-/// the axis calls 0), scroll (pixels), height. Returns the number of rectangles.
+/// the axis calls 0), scroll (pixels), height, marks (times on the axis).
 export function drawTimeline(context, rows, view, names, selected) {
   const colours = theme();
   context.fillStyle = colours.paper;
@@ -151,7 +161,7 @@ export function drawTimeline(context, rows, view, names, selected) {
   context.font = FONT;
   context.textBaseline = 'middle';
   drawAxis(context, view, view.height, colours);
-  let drawn = 0;
+  drawFindings(context, view, view.marks, colours);
   context.save();
   context.beginPath();
   context.rect(0, AXIS, view.left * 2 + view.width, view.height - AXIS);
@@ -165,7 +175,7 @@ export function drawTimeline(context, rows, view, names, selected) {
       context.fillStyle = colours.ink;
       context.fillText(row.text, 8, y + row.height / 2);
     } else if (row.type === 'lane') {
-      drawn += drawLane(context, row.lane, view, y + 1, row.height - 2, names);
+      drawLane(context, row.lane, view, y + 1, row.height - 2, names);
       if (selected?.lane === row.lane) {
         drawSelection(context, view, y + 1, { ...selected, height: row.height - 2 }, colours);
       }
@@ -174,5 +184,4 @@ export function drawTimeline(context, rows, view, names, selected) {
     }
   }
   context.restore();
-  return drawn;
 }

@@ -2,7 +2,7 @@
 
 /// Calls pan(dx, dy), zoom(factor, x, y), tap(x, y) and hover(x, y, event); coordinates are pixels
 /// within the element.
-export function watchPointers(element, { pan, zoom, tap, hover, leave }) {
+export function watchPointers(element, { pan, zoom, tap, hover }) {
   const pointers = new Map();
   let moved = 0;
   const at = (event) => {
@@ -41,7 +41,6 @@ export function watchPointers(element, { pan, zoom, tap, hover, leave }) {
   };
   element.addEventListener('pointerup', up);
   element.addEventListener('pointercancel', up);
-  element.addEventListener('pointerleave', () => leave?.());
   element.addEventListener(
     'wheel',
     (event) => {

@@ -3,7 +3,7 @@ import { CATEGORIES, colourOf, DIRECTIONS } from '../colour.js';
 import { kindOf, rowOf, upperBound } from '../trace/lanes.js';
 import { MemoryCurve } from './memory_curve.js';
 
-export const LANE = 17,
+const LANE = 17,
   HEADING = 19,
   MEMORY = 46;
 

@@ -1,4 +1,5 @@
 // Matches the kernels of two traces and says what got slower.
+import { count, plural } from '../format.js';
 
 function operationNames(trace, kernel) {
   return kernel.operations
@@ -41,7 +42,7 @@ function groupsOf(trace, kernels, key) {
   return groups;
 }
 
-export function sumOf(kernels) {
+function sumOf(kernels) {
   const launches = kernels.reduce((sum, kernel) => sum + kernel.launches, 0);
   const total = kernels.reduce((sum, kernel) => sum + kernel.total, 0);
   return { launches, total, mean: launches > 0 ? total / launches : 0 };
@@ -90,16 +91,43 @@ function sum(values) {
   return result;
 }
 
-function spanTime({ events: { span } }, category) {
-  let result = 0;
-  for (let i = 0; i < span.count; ++i)
-    if (span.category[i] === category) result += span.duration[i];
-  return result;
+const PLAN = 0,
+  CODEGEN = 1,
+  COMPILE = 2; // categories
+
+/// Spans of a category: their time over all threads, their number, and hits of the cache (of plans,
+/// or of kernels on disk). Other spans of compilation than those of a kernel contain them
+/// (tools/trace/summary.cpp counts alike).
+function spanUse({ events: { span }, names, kernels }, category) {
+  const ofKernels = new Set(kernels.map((kernel) => kernel.name)),
+    use = { time: 0, count: 0, hits: 0 };
+  for (let i = 0; i < span.count; ++i) {
+    if (span.category[i] !== category) continue;
+    if (category === COMPILE && !ofKernels.has(names.get(span.name[i])?.text)) continue;
+    use.time += span.duration[i];
+    ++use.count;
+    if (span.value[i] === 1) ++use.hits;
+  }
+  return use;
+}
+
+/// "3 plans made, 20 found in their cache; 5 kernels compiled, 1 found in the disk cache".
+export function cacheText(trace) {
+  const plans = spanUse(trace, PLAN),
+    kernels = spanUse(trace, COMPILE);
+  return (
+    `${plural(plans.count - plans.hits, 'plan')} made, ` +
+    `${count(plans.hits)} found in their cache; ` +
+    `${plural(kernels.count - kernels.hits, 'kernel')} compiled, ` +
+    `${count(kernels.hits)} found in the disk cache`
+  );
 }
 
 /// Totals of a trace: [name, unit, value].
 export function totalsOf(trace) {
-  const { launch, copy, wait } = trace.events;
+  const { launch, copy, wait } = trace.events,
+    plans = spanUse(trace, PLAN),
+    kernels = spanUse(trace, COMPILE);
   return [
     ['first to last event', 'time', trace.last - trace.first],
     ['kernels', 'time', sum(launch.duration)],
@@ -108,9 +136,11 @@ export function totalsOf(trace) {
     ['copied', 'bytes', sum(copy.bytes)],
     ['copies beside kernels', 'time', sum(trace.use.map((use) => use.bothTime))],
     ['the host waits', 'time', sum(wait.duration)],
-    ['planning', 'time', spanTime(trace, 0)],
-    ['code generation', 'time', spanTime(trace, 1)],
-    ['compiling', 'time', spanTime(trace, 2)],
+    ['planning', 'time', plans.time],
+    ['plans found in their cache', 'count', plans.hits],
+    ['code generation', 'time', spanUse(trace, CODEGEN).time],
+    ['compiling', 'time', kernels.time],
+    ['kernels found in the disk cache', 'count', kernels.hits],
     ['most memory in use', 'bytes', Math.max(0, ...trace.memory.map((memory) => memory.peak))],
   ];
 }

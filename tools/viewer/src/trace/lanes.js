@@ -1,7 +1,6 @@
 // Puts the events of a track into lanes: within a lane no event begins before the one in front of
 // it ends, so that a picture finds the event at any time by binary search.
 
-export const KIND_NAMES = ['launch', 'copy', 'wait', 'span'];
 const MOST_LANES = 24;
 const SHIFT = 28; // an event's reference: its kind in the upper bits, its row below
 
@@ -17,8 +16,11 @@ export function rowOf(reference) {
   return reference & ((1 << SHIFT) - 1);
 }
 
-function isSorted(values) {
-  for (let i = 1; i < values.length; ++i) if (values[i] < values[i - 1]) return false;
+function isInOrder(start, end) {
+  for (let i = 1; i < start.length; ++i) {
+    if (start[i] < start[i - 1]) return false;
+    if (start[i] === start[i - 1] && end[i] > end[i - 1]) return false;
+  }
   return true;
 }
 
@@ -26,7 +28,7 @@ function isSorted(values) {
 export function orderByStart(start, end) {
   const order = new Uint32Array(start.length);
   for (let i = 0; i < order.length; ++i) order[i] = i;
-  if (!isSorted(start)) order.sort((a, b) => start[a] - start[b] || end[b] - end[a] || a - b);
+  if (!isInOrder(start, end)) order.sort((a, b) => start[a] - start[b] || end[b] - end[a] || a - b);
   return order;
 }
 

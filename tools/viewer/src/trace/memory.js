@@ -61,8 +61,7 @@ export function heldAt(memory, time) {
   return [...held.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-/// At most `most` points of a curve of steps from one time to another: of each stretch the first
-/// and the largest value.
+/// `most` points of a curve from one time to another: the largest value of each stretch.
 export function thinned(memory, curve, begin, end, most) {
   const x = [],
     used = [],

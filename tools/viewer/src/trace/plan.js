@@ -19,7 +19,7 @@ const ITEM_BYTES = {
 };
 
 /// Bytes of a value that has this shape as text, "(2, 3)"; null where a size is not a number.
-export function bytesOf(shape, dtype) {
+function bytesOf(shape, dtype) {
   const sizes = shape
     .replace(/[()\s]/g, '')
     .split(',')
@@ -30,7 +30,7 @@ export function bytesOf(shape, dtype) {
 }
 
 /// Edges from source to user as rows; sources that no row defines are left out.
-export function edgesOf(graph, rows) {
+function edgesOf(graph, rows) {
   const from = [],
     to = [];
   for (let row = 0; row < graph.count; ++row) {

@@ -1,5 +1,6 @@
 // Turns the lines of a trace into definitions by id and tables of events.
 import { KINDS, Table } from './columns.js';
+import { findingOf } from './findings.js';
 import { GraphBuilder, Strings } from './graphs.js';
 import {
   array,
@@ -13,7 +14,7 @@ import {
   texts,
 } from './values.js';
 
-export const VERSION = 1;
+const VERSION = 1;
 const KEPT_PROBLEMS = 20;
 
 function kernelOf(line) {
@@ -125,6 +126,7 @@ export class TraceRecords {
     this.end = null;
     this.plans = [];
     this.stages = [];
+    this.findings = [];
     this.lines = 0;
     this.problemCount = 0;
     this.problems = [];
@@ -167,6 +169,7 @@ export class TraceRecords {
     else if (line.t === 'events') this.readEvents(line);
     else if (line.t === 'plan') this.readPlan(line);
     else if (line.t === 'stage') this.readStage(line);
+    else if (line.t === 'finding') this.findings.push(findingOf(line));
     else if (line.t === 'end') this.readEnd(line);
     else if (Object.hasOwn(PLAIN, line.t)) {
       const made = PLAIN[line.t](line);
@@ -181,14 +184,7 @@ export class TraceRecords {
           `this page reads version ${VERSION}. Use the plugrad that wrote the trace.`,
       );
     }
-    this.header = {
-      program: text(line.program),
-      pid: integer(line.pid),
-      startUnix: number(line.start_unix_ns),
-      rules: line.rules === true,
-      threads: integer(line.threads),
-      cpu: text(line.cpu),
-    };
+    this.header = { program: text(line.program), cpu: text(line.cpu) };
   }
 
   readEnd(line) {
@@ -264,6 +260,7 @@ export class TraceRecords {
       for (let i = 0; i < 3; ++i) flat[at * 3 + i] = integer(item[i]);
     });
     this.stages.push({
+      uses: rewrites.filter(([rule]) => integer(rule) !== 0).length, // of rules
       id: integer(line.id),
       pipeline: text(line.pipeline),
       name: text(line.name),
@@ -274,6 +271,11 @@ export class TraceRecords {
       before: integers(line.before),
       after: integers(line.after),
       rewrites: flat,
+      roots: Int32Array.from(
+        array(line.roots)
+          .filter(Array.isArray)
+          .flatMap(([rewrite, root]) => [integer(rewrite), integer(root, -1)]),
+      ),
     });
   }
 
@@ -285,18 +287,12 @@ export class TraceRecords {
     const events = {};
     for (const [kind, table] of Object.entries(this.tables)) events[kind] = table.finish();
     return {
-      header: this.header ?? {
-        program: '',
-        pid: 0,
-        startUnix: 0,
-        rules: false,
-        threads: 0,
-        cpu: '',
-      },
+      header: this.header ?? { program: '', cpu: '' },
       end: this.end,
       ...this.defined,
       plans: this.plans,
       stages: this.stages,
+      findings: this.findings,
       strings: this.strings.list,
       events,
     };

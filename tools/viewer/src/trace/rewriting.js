@@ -5,20 +5,10 @@
 // each node stands for its replacement.
 import { rowsById } from './graphs.js';
 
-/// The users of each row: list[start[row]] to list[start[row + 1] - 1].
-function neighboursOf({ count, sourceStart }, sourceRows) {
-  const start = new Int32Array(count + 1);
-  for (const source of sourceRows) if (source >= 0) ++start[source + 1];
-  for (let i = 0; i < count; ++i) start[i + 1] += start[i];
-  const list = new Int32Array(start[count]),
-    next = start.slice();
-  for (let row = 0; row < count; ++row) {
-    for (let e = sourceStart[row]; e < sourceStart[row + 1]; ++e) {
-      if (sourceRows[e] >= 0) list[next[sourceRows[e]]++] = row;
-    }
-  }
-  return { start, list };
-}
+/// The graphs that a rewrite may belong to.
+const NONE = 0,
+  BEFORE = 1,
+  OWN = 2;
 
 export class Rewriting {
   constructor(stage) {
@@ -35,7 +25,7 @@ export class Rewriting {
     /// The rewrites of rules; the others only rebuild the users of a changed node.
     this.fired = [];
     for (let i = 0; i < this.count; ++i) if (stage.rewrites[i * 3] !== 0) this.fired.push(i);
-    this.findInnerGraph();
+    this.findRoots();
   }
 
   rewrite(index) {
@@ -84,64 +74,52 @@ export class Rewriting {
     return [...ids].map((id) => this.rows.get(id)).filter((row) => row !== undefined);
   }
 
+  /// The roots of the graph that a rewrite belongs to: that before the stage, or those of the
+  /// stage's own graph that rewriters have begun with so far.
   rootsAt(rewrite) {
-    return this.isInner(rewrite) ? this.innerRoots : this.rowsOf(this.stage.before);
+    const graph = rewrite >= 0 ? this.graphOf[rewrite] : BEFORE;
+    if (graph === OWN) {
+      return this.ownRoots.filter(({ since }) => since <= rewrite).map(({ row }) => row);
+    }
+    if (graph === BEFORE) return this.rowsOf(this.stage.before);
+    return this.rowsOf([this.rewrite(rewrite).from]);
   }
 
-  /// Whether a rewrite belongs to a graph that the stage made itself.
-  isInner(rewrite) {
-    return rewrite >= 0 && this.inner[rewrite] === 1;
-  }
-
-  /// A stage may make a graph of its own before it rewrites. Its roots are not in the trace; they
-  /// are the last users, among the rewritten nodes, of nodes that no known root reaches.
-  findInnerGraph() {
-    const { graph, rewrites, before } = this.stage;
-    this.inner = new Uint8Array(this.count);
-    this.innerRoots = [];
-    const owner = new Uint8Array(graph.count); // 1: the graph before, 2: the stage's own
-    this.claim(owner, this.rowsOf(before), 1);
-    const users = neighboursOf(graph, this.sourceRows);
-    for (let i = 0; i < this.count; ++i) {
-      const from = this.rows.get(rewrites[i * 3 + 1]);
-      if (from === undefined) continue;
-      if (owner[from] === 0) {
-        const root = this.topUser(from, i, users, owner);
-        this.innerRoots.push(root);
-        this.claim(owner, [root], 2);
+  /// Finds the graph of each rewrite: that before the stage and what became of it, one that the
+  /// stage itself made, or none: a builder simplifies a node that it makes.
+  findRoots() {
+    const { graph, rewrites, before, roots } = this.stage;
+    this.graphOf = new Uint8Array(this.count).fill(BEFORE);
+    this.ownRoots = []; // { row, since: the first rewrite below it }
+    const owner = new Uint8Array(graph.count).fill(NONE);
+    this.claim(owner, this.rowsOf(before), BEFORE);
+    for (let i = 0, next = 0, root = -1; i < this.count; ++i) {
+      while (next < roots.length && roots[next] <= i) {
+        root = roots[next + 1];
+        next += 2;
       }
-      this.inner[i] = owner[from] === 2 ? 1 : 0;
-      this.claim(owner, this.rowsOf([rewrites[i * 3 + 2]]), owner[from]);
+      const row = this.rows.get(root >= 0 ? root : rewrites[i * 3 + 1]);
+      if (row === undefined) continue;
+      if (owner[row] === NONE && root >= 0) {
+        this.ownRoots.push({ row, since: i });
+        this.claim(owner, [row], OWN);
+      }
+      this.graphOf[i] = owner[row];
+      this.claim(owner, this.rowsOf([rewrites[i * 3 + 2]]), owner[row]);
     }
   }
 
-  /// Follows users that are rewritten later, and next, up to one that has none.
-  topUser(row, time, users, owner) {
-    for (;;) {
-      let best = null;
-      for (let e = users.start[row]; e < users.start[row + 1]; ++e) {
-        const user = users.list[e];
-        const next = this.byFrom.get(this.stage.graph.ids[user])?.find((index) => index > time);
-        if (owner[user] === 0 && next !== undefined && (!best || next < best.next)) {
-          best = { user, next };
-        }
-      }
-      if (!best) return row;
-      row = best.user;
-      time = best.next;
-    }
-  }
-
-  /// Marks what the rows reach and nobody owns.
+  /// Gives `who` the rows and what they reach, as far as nobody owns it.
   claim(owner, rows, who) {
+    if (who === NONE) return;
     const { sourceStart } = this.stage.graph,
-      open = rows.filter((row) => owner[row] === 0);
+      open = rows.filter((row) => owner[row] === NONE);
     for (const row of open) owner[row] = who;
     while (open.length) {
       const row = open.pop();
       for (let e = sourceStart[row]; e < sourceStart[row + 1]; ++e) {
         const source = this.sourceRows[e];
-        if (source < 0 || owner[source] !== 0) continue;
+        if (source < 0 || owner[source] !== NONE) continue;
         owner[source] = who;
         open.push(source);
       }

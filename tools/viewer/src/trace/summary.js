@@ -1,5 +1,6 @@
 // Adds to a trace what every view asks for: lanes of the tracks, sums of the kernels, memory and
 // use of the devices.
+import { addFindings } from './findings.js';
 import { length, makeLanes, orderByStart, overlap, referenceOf, union } from './lanes.js';
 
 const EMPTY_KERNEL = {
@@ -75,19 +76,30 @@ function addLanes(trace) {
   });
 }
 
-/// First and last time of any event.
-function addSpan(trace) {
+function extent(tables) {
   let first = Infinity,
     last = -Infinity;
-  for (const table of Object.values(trace.events)) {
-    for (let i = 0; i < table.count; ++i) {
-      const end = table.start[i] + (table.duration ? table.duration[i] : 0);
-      if (table.start[i] < first) first = table.start[i];
+  for (const { count, start, duration } of tables) {
+    for (let i = 0; i < count; ++i) {
+      const end = start[i] + (duration ? duration[i] : 0);
+      if (start[i] < first) first = start[i];
       if (end > last) last = end;
     }
   }
-  trace.first = first <= last ? first : 0;
-  trace.last = first <= last ? Math.max(last, first + 1) : 1;
+  return first <= last ? [first, last] : [0, 0];
+}
+
+/// First and last time of any event; and the length of the recording, of which devices are busy:
+/// from the start of the trace, if no event was dropped, to its end.
+function addSpan(trace) {
+  const { events, end } = trace;
+  const [first, last] = extent(Object.values(events));
+  trace.first = first;
+  trace.last = Math.max(last, first + 1);
+  let [begin, finish] = extent([events.launch, events.copy, events.wait, events.span]);
+  if (end && end.dropped === 0) begin = Math.min(begin, 0);
+  if (end) finish = Math.max(finish, end.time_ns);
+  trace.recorded = finish - begin;
 }
 
 /// Kernels as rows with the sums of their launches; launchesOf.list holds each kernel's launches.
@@ -165,38 +177,38 @@ function addMemory(trace) {
   });
 }
 
-function intervals(table, tracks) {
-  const start = [],
-    end = [];
-  for (let i = 0; i < table.count; ++i) {
-    if (!tracks.has(table.track[i])) continue;
-    start.push(table.start[i]);
-    end.push(table.start[i] + table.duration[i]);
+/// The times of the events that are chosen, without overlaps.
+function intervals({ count, start, duration }, isChosen) {
+  const starts = [],
+    ends = [];
+  for (let i = 0; i < count; ++i) {
+    if (!isChosen(i)) continue;
+    starts.push(start[i]);
+    ends.push(start[i] + duration[i]);
   }
-  return union(Float64Array.from(start), Float64Array.from(end));
+  return union(Float64Array.from(starts), Float64Array.from(ends));
 }
 
-/// For each device: time with a kernel, with a copy, with both, and bytes copied.
+/// For each device: time with a kernel, with a copy, with both, and bytes copied. Like the
+/// recorded time, as tools/trace/summary.cpp has them.
 function addUse(trace) {
-  const { copy } = trace.events;
-  const ids = new Set(trace.tracks.filter((track) => track.kind !== 'thread').map((t) => t.device));
-  trace.use = [...ids].map((device) => {
-    const tracks = new Set(
-      trace.tracks
-        .filter((t) => t.kind !== 'thread' && t.device === device)
-        .map((track) => track.id),
-    );
-    const kernels = intervals(trace.events.launch, tracks),
-      copies = intervals(copy, tracks);
+  const { copy, launch } = trace.events;
+  const deviceOf = new Map(trace.tracks.map(({ id, device }) => [id, device]));
+  const deviceOfLaunch = (i) => {
+    const device = deviceOf.get(launch.track[i]);
+    return trace.devices.has(device) ? device : trace.kernels[trace.rowOfLaunch[i]].device;
+  };
+  trace.use = [...trace.devices.keys()].map((device) => {
+    const isCopy = (i) => deviceOf.get(copy.track[i]) === device;
+    const kernels = intervals(launch, (i) => deviceOfLaunch(i) === device),
+      copies = intervals(copy, isCopy);
     let bytes = 0;
-    for (let i = 0; i < copy.count; ++i) if (tracks.has(copy.track[i])) bytes += copy.bytes[i];
-    return {
-      device,
-      kernelTime: length(kernels),
-      copyTime: length(copies),
-      copyBytes: bytes,
-      bothTime: overlap(kernels, copies),
-    };
+    for (let i = 0; i < copy.count; ++i) if (isCopy(i)) bytes += copy.bytes[i];
+    const kernelTime = length(kernels),
+      copyTime = length(copies),
+      bothTime = overlap(kernels, copies);
+    const busyTime = kernelTime + copyTime - bothTime;
+    return { device, kernelTime, copyTime, copyBytes: bytes, bothTime, busyTime };
   });
 }
 
@@ -216,6 +228,7 @@ export function summarise(trace) {
   addLanes(trace);
   addSpan(trace);
   addKernels(trace);
+  addFindings(trace);
   measureChosen(trace);
   addMemory(trace);
   addUse(trace);

@@ -2,6 +2,8 @@
 import { code, facts, fill, h, link } from '../dom.js';
 import { bytes, count, duration, percent, plural, rate } from '../format.js';
 import { operationList } from '../timeline/detail.js';
+import { findingsOf } from '../trace/findings.js';
+import { findingDetail } from './findings.js';
 import { tabs } from './tabs.js';
 
 const SHOWN_LAUNCHES = 100;
@@ -192,6 +194,7 @@ export function kernelDetail(context, row) {
     { 'aria-label': `Kernel ${kernel.name}` },
     h('h2', { class: 'name' }, kernel.name),
     linksOf(context, kernel),
+    findingsOf(context.trace, row.row).map((finding) => findingDetail(context, finding)),
     numbers(row, device),
     tabs('About the kernel', [
       ['Source', () => sourceTab(kernel)],

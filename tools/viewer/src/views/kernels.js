@@ -1,12 +1,20 @@
 // (b) The kernels: a table, the roofline, and what is known of one kernel.
 import { colourOf, theme } from '../colour.js';
 import { afterPause, fill, h } from '../dom.js';
-import { count, duration, percent, rate } from '../format.js';
+import { count, duration, percent, plural, rate } from '../format.js';
 import { Scatter } from '../plot/scatter.js';
 import { integerOf } from '../state.js';
+import { cacheText } from '../trace/compare.js';
+import { findingsOf } from '../trace/findings.js';
 import { rates, roofLine } from '../trace/roofline.js';
 import { kernelDetail } from './kernel_detail.js';
 import { SortedTable } from './table.js';
+
+/// A word for what layers reported of a kernel; empty: nothing.
+function reportOf(findings) {
+  if (findings.length === 0) return '';
+  return findings.some(({ difference }) => difference) ? 'differs' : 'reported';
+}
 
 class Kernels {
   constructor(element, context) {
@@ -17,6 +25,7 @@ class Kernels {
     this.rows = this.trace.kernels.map((kernel, row) => ({
       kernel,
       row,
+      report: reportOf(findingsOf(this.trace, row)),
       ...rates(kernel, this.trace.devices.get(kernel.device)),
       files: kernel.operations
         .map((id) => this.trace.operations.get(id))
@@ -46,7 +55,8 @@ class Kernels {
         h(
           'span',
           { class: 'muted' },
-          `${count(this.rows.length)} kernels, ${duration(this.total)} in launches`,
+          `${plural(this.rows.length, 'kernel')}, ${duration(this.total)} in launches; ` +
+            cacheText(this.trace),
         ),
       ),
       h(
@@ -91,13 +101,14 @@ class Kernels {
           title: 'Kernel',
           text: true,
           value: (r) => r.kernel.name,
-          search: (r) => `${r.kernel.name} ${r.files}`,
+          search: (r) => `${r.kernel.name} ${r.files} ${r.report}`,
           cell: (r) =>
             h(
               'a',
               { href: context.href('kernels', { kernel: r.kernel.id }) },
               h('span', { class: 'dot', style: { background: colourOf(r.row) } }),
               r.kernel.name,
+              r.report && h('span', { class: 'wrong' }, r.report),
             ),
         },
         {

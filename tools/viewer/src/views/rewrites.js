@@ -108,7 +108,7 @@ class Rewrites {
       title:
         `${stages[0].pipeline}: ${nameOf(stages[0].run)}, ` +
         plural(
-          stages.reduce((sum, stage) => sum + stage.rewrites.length / 3, 0),
+          stages.reduce((sum, stage) => sum + stage.uses, 0),
           'rewrite',
         ),
     }));
@@ -137,7 +137,7 @@ class Rewrites {
 
   openRun(index) {
     const { stages } = this.runs[index];
-    const first = stages.find((stage) => stage.rewrites.length > 0) ?? stages[0];
+    const first = stages.find((stage) => stage.uses > 0) ?? stages[0];
     this.context.go('rewrites', { stage: first.id });
   }
 
@@ -154,7 +154,7 @@ class Rewrites {
           'li',
           {},
           link(
-            `${item.name} (${count(item.rewrites.length / 3)})`,
+            `${item.name} (${count(item.uses)})`,
             this.context.href('rewrites', { stage: item.id }),
             { 'aria-current': item === stage ? 'true' : null, title: item.meaning },
           ),
@@ -396,10 +396,10 @@ class Rewrites {
     const ofKernel = run === 0 ? [] : this.trace.stages.filter((stage) => stage.run === run);
     const stage =
       this.trace.stages.find((item) => item.id === id) ??
-      ofKernel.find((item) => item.rewrites.length > 0) ??
+      ofKernel.find((item) => item.uses > 0) ??
       ofKernel[0] ??
       this.stage ??
-      this.trace.stages.find((item) => item.rewrites.length > 0) ??
+      this.trace.stages.find((item) => item.uses > 0) ??
       this.trace.stages[0];
     if (stage !== this.stage) this.openStage(stage);
     const step = integerOf(parameters, 'step');

@@ -7,7 +7,7 @@ import { integerOf } from '../state.js';
 import { SortedTable } from './table.js';
 
 /// How a kernel's choice compares: best measured, the chosen one, and the error of the prediction.
-export function choiceOf(kernel) {
+function choiceOf(kernel) {
   const measured = kernel.candidates.filter((candidate) => candidate.measured > 0);
   const chosen = kernel.candidates.find((candidate) => candidate.chosen) ?? null;
   const best = measured.reduce(

@@ -28,14 +28,13 @@ export class SortedTable {
   sorted() {
     const { value } = this.columns[this.sort],
       sign = this.descending ? -1 : 1;
-    const first = this.columns[0].value;
     const kept = this.filter ? this.rows.filter((row) => this.matches(row)) : this.rows.slice();
     return kept.sort((a, b) => {
       const left = value(a),
         right = value(b);
       if (left === right) return 0;
       return typeof left === 'string' ? sign * left.localeCompare(right) : sign * (left - right);
-    }, first);
+    });
   }
 
   matches(row) {

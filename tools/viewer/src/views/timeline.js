@@ -17,6 +17,9 @@ class Timeline {
     this.trace = context.trace;
     this.names = new EventNames(this.trace);
     Object.assign(this, makeRows(this.trace));
+    this.marks = this.trace.findings
+      .filter(({ launch }) => launch >= 0)
+      .map(({ launch }) => this.trace.events.launch.start[launch]);
     const margin = (this.trace.last - this.trace.first) * 0.01;
     this.limits = { begin: this.trace.first - margin, end: this.trace.last + margin };
     this.begin = this.limits.begin;
@@ -103,7 +106,7 @@ class Timeline {
         return h(
           'span',
           {},
-          `${name}: busy ${percent(use.kernelTime / (trace.last - trace.first))} ` +
+          `${name}: busy ${percent(use.busyTime / trace.recorded)} ` +
             `(kernels ${duration(use.kernelTime)}); ` +
             `copies ${bytes(use.copyBytes)} in ${duration(use.copyTime)}, ` +
             `of which ${duration(use.bothTime)} beside kernels${clock}. `,
@@ -124,8 +127,7 @@ class Timeline {
     const height = this.scroller.clientHeight,
       width = this.scroller.clientWidth;
     const context = prepareCanvas(this.canvas, width, height);
-    const begun = performance.now();
-    this.drawn = drawTimeline(
+    drawTimeline(
       context,
       this.rows,
       {
@@ -136,11 +138,11 @@ class Timeline {
         height,
         first: this.trace.first,
         scroll: this.scroller.scrollTop,
+        marks: this.marks,
       },
       this.names,
       this.selected,
     );
-    this.drawTime = performance.now() - begun;
     this.sumWindow();
   }
 

@@ -262,7 +262,8 @@ void Compare::found_difference(Known& kernel, const LaunchData& data, HostMemory
   const Finding finding{kernel.lines,         data,          difference, device_name_,
                         kernel.other->name(), std::move(got)};
   found = describe(finding);
-  report(found);  // before smaller kernels are tried: one of them may crash the device
+  // Before smaller kernels are tried: one of them may crash the device.
+  report(found, kernel.lines.name, difference_json(finding));
   explain(finding, *kernel.other);
 }
 
@@ -350,16 +351,18 @@ pgr_status Compare::replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error)
 void Compare::explain(const Finding& finding, Device& other) {
   if (const std::string path = write_replay(finding, options_.folder); !path.empty())
     report(fmt::format("kernel {}: the whole launch: plugrad replay {} --device {} --compare {}",
-                       finding.kernel.name, path, finding.device, finding.other));
+                       finding.kernel.name, path, finding.device, finding.other),
+           finding.kernel.name);
   else
     log_warning("compare: no replay file could be written to {}",
                 options_.folder.empty() ? "the cache directory" : options_.folder);
   if (options_.shrink_seconds == 0 || reported_.size() > kMostShrunk) return;
   try {
     if (!own_) own_ = open_beside_(device_name_);
-    report(describe_smallest(finding, *own_, other, options_));
+    report(describe_smallest(finding, *own_, other, options_), finding.kernel.name);
   } catch (const Error& e) {
-    report(fmt::format("kernel {} is not reduced: {}", finding.kernel.name, e.what()));
+    report(fmt::format("kernel {} is not reduced: {}", finding.kernel.name, e.what()),
+           finding.kernel.name);
   }
 }
 

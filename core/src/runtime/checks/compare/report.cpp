@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/storage/disk_cache.h"
+#include "base/trace/json_line.h"
 #include "plugrad/error.h"
 #include "runtime/checks/compare/judge.h"
 #include "runtime/checks/compare/shrink_kernel.h"
@@ -106,6 +107,16 @@ std::string describe(const Finding& f) {
   if (const std::string inputs = inputs_text(f); !inputs.empty())
     out += "\n  before the launch: " + inputs;
   return out;
+}
+
+std::string difference_json(const Finding& f) {
+  const Difference& d = f.difference;
+  trace::JsonLine line;
+  line.add("reference", f.other).add("buffer", d.argument).add("index", d.index);
+  line.add("got", bits_text(d.dtype, d.got)).add("expected", bits_text(d.dtype, d.expected));
+  if (d.ulps != UINT64_MAX) line.add("ulp", d.ulps);
+  line.add("differing", d.count).add("elements", d.elements);
+  return line.str();
 }
 
 std::string write_replay(const Finding& f, const std::string& given) {

@@ -27,6 +27,8 @@ struct Finding {
 
 /// Kernel, device, buffer, index, values, ulp, and the values before the launch.
 std::string describe(const Finding& finding);
+/// The difference as the trace has it (docs/trace-format.md).
+std::string difference_json(const Finding& finding);
 
 /// Writes the launch as a recording. Returns its path; empty if it cannot be written.
 std::string write_replay(const Finding& finding, const std::string& folder);

@@ -1,4 +1,4 @@
-#include "nn/progress/markup.h"
+#include "base/markup.h"
 
 #include <algorithm>
 
