@@ -8,7 +8,7 @@
 
 namespace plugrad::engine {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 namespace {
 

@@ -13,7 +13,7 @@
 namespace plugrad::engine {
 namespace {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 bool repeats_or_reorders(Op op) {
   return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Bounded ||

@@ -15,7 +15,7 @@
 namespace plugrad::engine {
 namespace {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 bool is_weak(DType dtype) {
   return dtype == DType::Index || dtype == DType::WeakFloat;

@@ -11,7 +11,7 @@
 
 namespace plugrad::engine {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 Session::Session() : state_(std::make_unique<SessionState>()) {
   shapes_ = std::make_unique<Shapes>(graph_);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/binding.h"
 #include "engine/computed_nodes.h"
 #include "engine/execute/loop_body.h"
 #include "engine/functions.h"
@@ -219,7 +220,7 @@ class Session {
   void clear_caches();
 
   // For recording and replaying calls (jit/), which runs plans on values that it holds itself.
-  std::recursive_mutex& mutex() { return mutex_; }
+  InterpreterAwareMutex& mutex() { return mutex_; }
   SessionState& state() { return *state_; }
   /// A new Buffer node of `graph` without a value.
   Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
@@ -328,7 +329,7 @@ class Session {
   Id copy_node(Graph& graph, Id id, const std::vector<Id>& new_id);
   void reclaim(bool must);
 
-  std::recursive_mutex mutex_;
+  InterpreterAwareMutex mutex_;
   uint32_t locks_held_ = 0;  // by the thread that owns the mutex
   Graph graph_;
   std::unique_ptr<Shapes> shapes_;

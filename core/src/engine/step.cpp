@@ -10,7 +10,7 @@
 namespace plugrad::engine {
 namespace {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 thread_local bool records_step = false;
 

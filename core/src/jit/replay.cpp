@@ -11,7 +11,7 @@
 namespace plugrad::jit_detail {
 namespace {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 }  // namespace
 

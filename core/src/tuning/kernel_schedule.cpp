@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -127,6 +128,7 @@ class Search {
   }
 
   std::vector<double> measure(std::span<const codegen::KernelCode* const> kernels) {
+    poll_interruption();
     TimeSpec spec;
     spec.contract = options_.contract;
     spec.seconds = std::min(1.0, std::max(0.05, seconds_ / 10));

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/binding.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
 #include "engine/plan/trace_plan.h"
@@ -64,6 +65,7 @@ LaunchLog::~LaunchLog() {
 
 void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params,
                        std::span<const uint64_t> scalars, uint64_t* measured_ns) {
+  poll_interruption();
   const codegen::KernelCode& code = ready.code;
   const runtime::Launch launch{
       .buffers = params.first(ready.param_count),
@@ -83,6 +85,7 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
 }
 
 void LaunchLog::launch(runtime::LaunchList& list, bool as_graph) {
+  poll_interruption();
   last_device_ = &list.device();
   statistics_.kernels_launched += list.size();
   list.run(as_graph);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -190,6 +191,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   std::vector<Tuned> tuned(missing.size());  // sequential: a search needs the whole machine
   for (size_t i = 0; i < missing.size(); ++i) {
     const KernelRequest& request = requests[missing[i]];
+    poll_interruption();
     if (request.ast)
       tuned[i] =
           tuning::tuned_schedule(*request.ast, *request.device, codegen_options(request, options));
@@ -199,6 +201,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   {
     CompileProgress progress(missing.size(), devices_of(requests, missing));
     thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
+      poll_interruption();
       ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
       progress.count();
     });

@@ -1,8 +1,10 @@
 #include "runtime/queue/timeline.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
+#include "base/binding.h"
 #include "runtime/device/device_state.h"
 
 namespace plugrad::runtime {
@@ -111,6 +113,27 @@ bool Timeline::is_reached(QueuePlace& place) {
   return true;
 }
 
+namespace {
+
+/// Waits for the event; returns early with the exception of an interruption check.
+pgr_status wait_for(DeviceState& device, pgr_event* event, std::exception_ptr& interruption,
+                    pgr_error* error) {
+  constexpr std::uint64_t kBetweenPollsNs = 100'000'000;  // chosen, not measured: below a second
+  for (;;) {
+    const std::uint64_t longest_ns = polls_interruption() ? kBetweenPollsNs : UINT64_MAX;
+    const pgr_status status = device.queue.event_wait(device.handle, event, longest_ns, error);
+    if (status != PGR_STATUS_TIMED_OUT || longest_ns == UINT64_MAX) return status;
+    try {
+      poll_interruption();
+    } catch (...) {
+      interruption = std::current_exception();
+      return PGR_STATUS_OK;
+    }
+  }
+}
+
+}  // namespace
+
 void Timeline::wait(QueuePlace& place) {
   {
     const std::lock_guard lock(mutex_);
@@ -118,9 +141,10 @@ void Timeline::wait(QueuePlace& place) {
   }
   pgr_event* const event = event_of(place);
   const std::uint64_t begin_ns = tracing() ? monotonic_ns() : 0;
-  device_.calls.check("event_wait", [&](pgr_error* e) {
-    return device_.queue.event_wait(device_.handle, event, UINT64_MAX, e);
-  });
+  std::exception_ptr interruption;
+  device_.calls.check("event_wait",
+                      [&](pgr_error* e) { return wait_for(device_, event, interruption, e); });
+  if (interruption) std::rethrow_exception(interruption);
   if (begin_ns != 0) device_.trace.waited(begin_ns);
   waited(place.number());
 }

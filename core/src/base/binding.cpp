@@ -1,0 +1,34 @@
+#include "base/binding.h"
+
+namespace plugrad {
+
+namespace {
+
+std::atomic<void* (*)()> release_interpreter = nullptr;
+std::atomic<void (*)(void*)> acquire_interpreter = nullptr;
+
+}  // namespace
+
+namespace detail {
+std::atomic<void (*)()> interruption_check = nullptr;
+}
+
+void set_interpreter_lock(const InterpreterLock& lock) {
+  acquire_interpreter = lock.acquire;
+  release_interpreter = lock.release;
+}
+
+void set_interruption_check(void (*check)()) {
+  detail::interruption_check = check;
+}
+
+void InterpreterAwareMutex::wait() {
+  void* (*const release)() = release_interpreter;
+  void* const released = release ? release() : nullptr;
+  mutex_.lock();
+  // Waiting here with the mutex is safe: who holds the interpreter's lock and wants the mutex
+  // releases that lock above.
+  if (released) acquire_interpreter.load()(released);
+}
+
+}  // namespace plugrad
