@@ -16,17 +16,28 @@ enum class ErrorKind : std::uint8_t {
   Internal,     ///< a bug in plugrad
 };
 
+/// The property of an argument that is wrong, for errors of kind User. Bindings of languages that
+/// tell these errors apart raise IndexError, TypeError and the like.
+enum class ErrorReason : std::uint8_t {
+  Value,     ///< any other: a shape, a number, a file
+  Index,     ///< an index or axis is out of range
+  Type,      ///< a dtype, or a type of argument, that the function does not take
+  Overflow,  ///< a number that the dtype does not hold
+};
+
 /// "user", "unsupported", "device" or "internal".
 PLUGRAD_API const char* to_string(ErrorKind kind);
 
 /// what() is "[operation] what failed, on what, and what to do".
 class PLUGRAD_API Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message);
+  Error(ErrorKind kind, const std::string& message, ErrorReason reason = ErrorReason::Value);
   ErrorKind kind() const { return kind_; }
+  ErrorReason reason() const { return reason_; }
 
  private:
   ErrorKind kind_;
+  ErrorReason reason_;
 };
 
 /// Memory of a device, or PLUGRAD_MEMORY_LIMIT, is used up. Kind: Device. Nothing was allocated.

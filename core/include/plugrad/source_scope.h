@@ -32,4 +32,7 @@ class PLUGRAD_API SourceScope {
   const SourceScope* outer_;
 };
 
+/// Whether a trace records the sources of operations, so that a SourceScope is of use.
+PLUGRAD_API bool records_sources();
+
 }  // namespace plugrad

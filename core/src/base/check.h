@@ -34,7 +34,8 @@ struct LocatedFormat {
       : text(s), where(w) {}
 };
 
-[[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
+[[noreturn]] void throw_error(ErrorKind kind, const std::string& message,
+                              ErrorReason reason = ErrorReason::Value);
 [[noreturn]] void throw_internal(Where where, const std::string& message);
 
 /// Throws an Error of `kind` unconditionally.
@@ -48,6 +49,22 @@ template <class... Args>
 void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) [[unlikely]]
     throw_error(ErrorKind::User, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// The same, for an index or axis out of range.
+template <class... Args>
+void require_index(bool ok, fmt::format_string<Args...> format, Args&&... args) {
+  if (!ok) [[unlikely]]
+    throw_error(ErrorKind::User, fmt::format(format, std::forward<Args>(args)...),
+                ErrorReason::Index);
+}
+
+/// The same, for a dtype that the function does not take.
+template <class... Args>
+void require_type(bool ok, fmt::format_string<Args...> format, Args&&... args) {
+  if (!ok) [[unlikely]]
+    throw_error(ErrorKind::User, fmt::format(format, std::forward<Args>(args)...),
+                ErrorReason::Type);
 }
 
 /// Throws kind Internal with file and line unless `ok`. Kept in release builds.

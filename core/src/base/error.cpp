@@ -20,8 +20,8 @@ const char* to_string(ErrorKind kind) {
   return "unknown";
 }
 
-Error::Error(ErrorKind kind, const std::string& message)
-    : std::runtime_error(sanitise_text(message)), kind_(kind) {}
+Error::Error(ErrorKind kind, const std::string& message, ErrorReason reason)
+    : std::runtime_error(sanitise_text(message)), kind_(kind), reason_(reason) {}
 
 OutOfMemoryError::OutOfMemoryError(std::uint64_t size_bytes, const std::string& message)
     : Error(ErrorKind::Device, message), size_bytes_(size_bytes) {}
@@ -31,8 +31,8 @@ CompileError::CompileError(const std::string& message, std::string source, std::
 
 CompileError::~CompileError() = default;
 
-void throw_error(ErrorKind kind, const std::string& message) {
-  throw Error(kind, message);
+void throw_error(ErrorKind kind, const std::string& message, ErrorReason reason) {
+  throw Error(kind, message, reason);
 }
 
 void throw_internal(Where where, const std::string& message) {

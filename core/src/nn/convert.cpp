@@ -38,8 +38,8 @@ void change_all(const StateDict& state, const Change& change) {
 }  // namespace
 
 void convert_state(const StateDict& state, DType dtype) {
-  require(is_float(dtype), "[to] {} is no float; a module's floats become other floats",
-          name_of(dtype));
+  require_type(is_float(dtype), "[to] {} is no float; a module's floats become other floats",
+               name_of(dtype));
   change_all(state, [&](const Tensor& tensor) {
     return is_float(tensor.dtype()) ? tensor.cast(dtype) : tensor;
   });

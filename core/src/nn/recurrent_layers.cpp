@@ -101,8 +101,8 @@ class Sequence {
     if (!lengths.defined()) return;
     require(lengths.shape() == Shape{batch}, "[{}] lengths are {}; a batch of {} needs ({},)",
             name_, to_string(lengths.shape()), batch, batch);
-    require(is_integer(lengths.dtype()), "[{}] lengths are {}, no integers", name_,
-            name_of(lengths.dtype()));
+    require_type(is_integer(lengths.dtype()), "[{}] lengths are {}, no integers", name_,
+                 name_of(lengths.dtype()));
   }
 
   /// (time, batch, 1): whether a step is inside its sequence, with the variable size of x along the

@@ -132,6 +132,10 @@ void FieldCopies::separate_from(const FieldCopies& original) {
   }
 }
 
+const void* identity_of(const Tensor& tensor) {
+  return tensor::state_of(tensor).get();
+}
+
 std::vector<Tensor> trained(const StateDict& state) {
   std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : state)
@@ -163,7 +167,7 @@ std::vector<StateDifference> load_state(const StateDict& target, const StateDict
   std::vector<StateDifference> found = differences(target, given);
   require(loading == Loading::NotStrict || found.empty(),
           "[load_state_dict] the state does not fit the module:{}\nnothing was loaded; "
-          "Loading::NotStrict skips what differs",
+          "loading that is not strict skips what differs",
           describe(found));
   std::set<std::string> skipped;
   for (const StateDifference& row : found) skipped.insert(row.name);

@@ -18,8 +18,8 @@ namespace {
 /// The gradient of the loss itself: 1, or `given`, which must have the loss's shape.
 Id seed_of(Recorder& r, Id loss, const Tensor& given) {
   const Shape shape = r.shape(loss);
-  require(is_float(r.dtype(loss)), "[{}] the loss is {}; only floats have gradients", r.function(),
-          name_of(strong(r.dtype(loss))));
+  require_type(is_float(r.dtype(loss)), "[{}] the loss is {}; only floats have gradients",
+               r.function(), name_of(strong(r.dtype(loss))));
   if (!given.defined()) {
     require(element_count(shape) == 1,
             "[{}] the loss has shape {}, not one element; reduce it with mean() or sum(), or give "
@@ -68,8 +68,8 @@ std::string assignment_advice(std::span<engine::TensorState* const> leaves) {
 Tensor& Tensor::requires_grad_(bool on) {
   Recorder r("requires_grad_");
   const Id node = r.use(*this);
-  require(!on || is_float(r.dtype(node)),
-          "[requires_grad_] the tensor is {}; only floats have gradients", name_of(dtype()));
+  require_type(!on || is_float(r.dtype(node)),
+               "[requires_grad_] the tensor is {}; only floats have gradients", name_of(dtype()));
   // Equal expressions share one node, but two leaves must not share a gradient.
   if (on && !state_->requires_grad && r.graph()[node].op != Op::Buffer) {
     const Id stored = r.cast(node, strong(r.dtype(node)));
@@ -153,8 +153,8 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
   std::vector<Id> ids;
   for (const Tensor& target : targets) {
     ids.push_back(r.use(target));
-    require(is_float(r.dtype(ids.back())), "[gradient] a target is {}; only floats have gradients",
-            name_of(target.dtype()));
+    require_type(is_float(r.dtype(ids.back())),
+                 "[gradient] a target is {}; only floats have gradients", name_of(target.dtype()));
   }
   const std::vector<Id> found = gradients_of(r, node, seed, ids);
   std::vector<Tensor> results;

@@ -176,9 +176,9 @@ Id Recorder::broadcast_to(Id node, const Shape& to) {
 }
 
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank) {
-  require(axis >= -rank && axis < rank,
-          "[{}] axis {} is out of range for {} axes: allowed are {} to {}", function, axis, rank,
-          -rank, rank - 1);
+  require_index(axis >= -rank && axis < rank,
+                "[{}] axis {} is out of range for {} axes: allowed are {} to {}", function, axis,
+                rank, -rank, rank - 1);
   return axis < 0 ? axis + rank : axis;
 }
 

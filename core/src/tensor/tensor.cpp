@@ -316,9 +316,9 @@ Tensor& Tensor::assign(const Tensor& value) {
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
   require(fits, "[assign] {} does not broadcast to {}", to_string(given), to_string(shape));
-  require(is_float(own) || !is_float(r.dtype(node)),
-          "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
-          name_of(own));
+  require_type(is_float(own) || !is_float(r.dtype(node)),
+               "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
+               name_of(own));
   node = r.assigned(old, r.broadcast_to(r.take(node, own), shape));
   // A leaf needs a node of its own, and the new value must not depend on other leaves.
   if (state_->requires_grad) {

@@ -152,6 +152,10 @@ StateDict state_dict(const Module& module) {
   return state;
 }
 
+/// The same for handles of one tensor, such as tied weights, and different for others; null if
+/// undefined. Valid while a handle of the tensor lives.
+PLUGRAD_API const void* identity_of(const Tensor& tensor);
+
 /// The tensors of `state` that require gradients.
 PLUGRAD_API std::vector<Tensor> trained(const StateDict& state);
 template <class Module>

@@ -47,6 +47,10 @@ SourceScope::~SourceScope() {
   source_of_thread = outer_;
 }
 
+bool records_sources() {
+  return tracing();
+}
+
 namespace trace {
 namespace {
 

@@ -17,7 +17,7 @@ void check(const IndexRange& range, std::span<const std::byte> bytes) {
     const auto index = static_cast<int64_t>(element);
     const bool in_range = index >= range.low && index < range.high;
     if (!std::in_range<int64_t>(element) || !(in_range || index == range.but))
-      fail(ErrorKind::User, "{}", range.problem(index, static_cast<int64_t>(at / sizeof(T))));
+      require_index(false, "{}", range.problem(index, static_cast<int64_t>(at / sizeof(T))));
   }
 }
 

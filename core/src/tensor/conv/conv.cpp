@@ -27,7 +27,7 @@ Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weigh
   require(x.defined() && weight.defined(), "[{}] a tensor is undefined; assign it a value first",
           function);
   const DType common = promote(x.dtype(), weight.dtype());
-  require(common != DType::Bool, "[{}] takes numbers, not bool; cast it", function);
+  require_type(common != DType::Bool, "[{}] takes numbers, not bool; cast it", function);
   if (given) {
     tensor::require_dtype(function, *given);
     return {*given, *given};

@@ -43,8 +43,8 @@ Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& indi
                   const PerAxis& kernel, const UnpoolOptions& o) {
   require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
           axes);
-  require(is_integer(indices.dtype()), "[{}] indices are {}, not integers", function,
-          name_of(indices.dtype()));
+  require_type(is_integer(indices.dtype()), "[{}] indices are {}, not integers", function,
+               name_of(indices.dtype()));
   require(indices.shape() == x.shape(), "[{}] indices {} and elements {} differ in shape", function,
           to_string(indices.shape()), to_string(x.shape()));
   const Shape sizes = unpooled_sizes(function, x, axes, kernel, o);

@@ -149,8 +149,8 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
 Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
                         std::string_view device) {
   require(count >= 0, "[linspace] count {} is negative", count);
-  require(dtype != DType::Bool && size_of(dtype) != 0, "[linspace] values are numbers, not {}",
-          name_of(dtype));
+  require_type(dtype != DType::Bool && size_of(dtype) != 0, "[linspace] values are numbers, not {}",
+               name_of(dtype));
   if (count == 1) return full({1}, start, DType::F64, device).cast(dtype);
   const double step = (stop - start) / static_cast<double>(count - 1);
   const DType counter = dtype == DType::F64 ? DType::F64 : DType::F32;
@@ -224,7 +224,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType d
   Recorder r("from");
   const int64_t count = checked_count("from", shape);
   const uint64_t size = size_of(dtype), needed = static_cast<uint64_t>(count) * size;
-  require(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
+  require_type(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
   require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
           bytes.size() / size, count, to_string(shape));
   const uint32_t number = device_number(r, device);

@@ -166,7 +166,7 @@ Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
 }
 
 Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
-  require(is_float(dtype), "[randn] draws floats, not {}", name_of(dtype));
+  require_type(is_float(dtype), "[randn] draws floats, not {}", name_of(dtype));
   Shape both = shape;
   both.insert(both.begin(), 2);
   const Tensor u = rand(both, DType::F32, device);
@@ -177,7 +177,7 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
                        std::string_view device) {
   require(low <= high && std::isfinite(high - low), "[uniform] there is no number in [{}, {})", low,
           high);
-  require(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
+  require_type(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
   const DType drawn = dtype == DType::F64 ? DType::F64 : DType::F32;
   return (rand(shape, drawn, device) * (high - low) + low).cast(dtype);
 }
@@ -185,14 +185,14 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
 Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
                       std::string_view device) {
   require(std >= 0.0, "[normal] the deviation is {}", std);
-  require(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
+  require_type(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
   return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
 }
 
 // f32 cannot represent every integer of a wide range: there, 64 random bits modulo the width.
 Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtype,
                        std::string_view device) {
-  require(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
+  require_type(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
   require(low < high, "[randint] there is no integer in [{}, {})", low, high);
   require(can_hold(dtype, low) && can_hold(dtype, high - 1), "[randint] {} does not hold [{}, {})",
           name_of(dtype), low, high);

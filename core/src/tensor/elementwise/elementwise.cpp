@@ -36,9 +36,9 @@ Tensor shift(std::string_view function, Op op, const Tensor& a, const Tensor& b)
   Recorder r(function);
   std::vector<Id> nodes = {r.use(a), r.use(b)};
   const DType dtype = strong(r.dtype(nodes[0]));
-  require(is_integer(dtype) && is_integer(strong(r.dtype(nodes[1]))),
-          "[{}] takes integers, not {} and {}; cast them", function, name_of(a.dtype()),
-          name_of(b.dtype()));
+  require_type(is_integer(dtype) && is_integer(strong(r.dtype(nodes[1]))),
+               "[{}] takes integers, not {} and {}; cast them", function, name_of(a.dtype()),
+               name_of(b.dtype()));
   for (Id& node : nodes) node = r.cast(node, dtype);
   r.match_shapes(nodes);
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
@@ -139,8 +139,9 @@ Tensor Tensor::minimum(const Tensor& other) const {
 Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   Recorder r("where");
   std::vector<Id> nodes = {r.use(condition), r.use(yes), r.use(no)};
-  require(r.dtype(nodes[0]) == DType::Bool,
-          "[where] the condition is {}, not bool; compare it first", name_of(condition.dtype()));
+  require_type(r.dtype(nodes[0]) == DType::Bool,
+               "[where] the condition is {}, not bool; compare it first",
+               name_of(condition.dtype()));
   std::vector<Id> arms = {nodes[1], nodes[2]};
   r.match_dtypes(arms, Takes::Any);
   nodes = {nodes[0], arms[0], arms[1]};

@@ -41,8 +41,8 @@ Tensor shared_heads(const Tensor& x, const Tensor& q) {
 
 void require_mask(const Tensor& mask, const Tensor& scores) {
   const Shape shape = mask.shape(), full = scores.shape();
-  require(mask.dtype() == DType::Bool || is_float(mask.dtype()),
-          "[{}] the mask is {}, neither bool nor a float", kName, name_of(mask.dtype()));
+  require_type(mask.dtype() == DType::Bool || is_float(mask.dtype()),
+               "[{}] the mask is {}, neither bool nor a float", kName, name_of(mask.dtype()));
   bool fits = shape.size() <= full.size();
   for (size_t i = 1; fits && i <= shape.size(); ++i) {
     const int64_t size = shape[shape.size() - i];

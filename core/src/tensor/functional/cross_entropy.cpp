@@ -28,8 +28,8 @@ Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
                  const CrossEntropyOptions& o) {
   Shape expected = logits.shape();
   expected.erase(expected.begin() + c.axis);
-  require(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them", c.function,
-          name_of(labels.dtype()));
+  require_type(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them",
+               c.function, name_of(labels.dtype()));
   require(labels.shape() == expected, "[{}] labels {} do not fit logits {}: expected {}",
           c.function, to_string(labels.shape()), to_string(logits.shape()), to_string(expected));
   return tensor::in_range(c.function, "label", labels, 0, c.classes, o.ignore_index);

@@ -21,8 +21,8 @@ Tensor counter(int64_t count, int64_t rank, int64_t axis) {
 }
 
 void require_indices(std::string_view function, const Tensor& indices) {
-  require(is_integer(indices.dtype()), "[{}] indices are {}, not integers; cast them", function,
-          name_of(indices.dtype()));
+  require_type(is_integer(indices.dtype()), "[{}] indices are {}, not integers; cast them",
+               function, name_of(indices.dtype()));
 }
 
 Tensor indices_of(std::string_view function, const Tensor& indices, int64_t size) {

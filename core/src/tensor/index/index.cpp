@@ -61,16 +61,16 @@ Tensor read_range(const Tensor& x, int64_t axis, const Range& range) {
 
 int64_t checked_index(int64_t number, int64_t axis, const Tensor& x) {
   const int64_t size = x.size(axis), at = number < 0 ? number + size : number;
-  require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", number, axis,
-          to_string(x.shape()));
+  require_index(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", number, axis,
+                to_string(x.shape()));
   return at;
 }
 
 Tensor index_from_end(int64_t number, int64_t axis, const Tensor& x) {
   const AxisSize size = axis_size(x, axis);
-  require(-number <= size.least,
-          "[index] {} may be out of range for axis {} of {}, whose size may be {}", number, axis,
-          shown_shape(x), size.least);
+  require_index(-number <= size.least,
+                "[index] {} may be out of range for axis {} of {}, whose size may be {}", number,
+                axis, shown_shape(x), size.least);
   return (size.count + number).reshape({1});
 }
 
@@ -94,11 +94,11 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
       return {Index::Kind::Tensor, whole, Tensor::from(indices, x.device())};
     }
     default:
-      require(index.tensor->dtype() != DType::Bool,
-              "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and "
-              "where(mask, …), which "
-              "keeps the shape",
-              number);
+      require_type(index.tensor->dtype() != DType::Bool,
+                   "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and "
+                   "where(mask, …), which "
+                   "keeps the shape",
+                   number);
       return {Index::Kind::Tensor, whole,
               wrapped_indices(indices_of("index", *index.tensor, size), x, axis)};
   }
@@ -112,8 +112,8 @@ std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index
     return i.kind != Kind::NewAxis && i.kind != Kind::Ellipsis;
   };
   const int64_t rank = x.ndim(), used = std::ranges::count_if(indices, uses_axis);
-  require(used <= rank, "[index] {} indices for shape {} of {} axes", used, to_string(x.shape()),
-          rank);
+  require_index(used <= rank, "[index] {} indices for shape {} of {} axes", used,
+                to_string(x.shape()), rank);
   require(std::ranges::count(indices, Kind::Ellipsis, &Index::kind) <= 1,
           "[index] more than one ellipsis");
   std::vector<IndexEntry> entries;

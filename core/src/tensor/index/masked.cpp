@@ -36,8 +36,9 @@ int64_t selected_count(std::string_view function, const Tensor& mask, std::optio
 void require_fill(std::string_view function, const Tensor& fill, DType dtype) {
   require(fill.ndim() == 0, "[{}] the fill has shape {}, not one number", function,
           to_string(fill.shape()));
-  require(is_float(dtype) || !is_float(fill.dtype()), "[{}] the fill is {}, the elements are {}",
-          function, name_of(fill.dtype()), name_of(dtype));
+  require_type(is_float(dtype) || !is_float(fill.dtype()),
+               "[{}] the fill is {}, the elements are {}", function, name_of(fill.dtype()),
+               name_of(dtype));
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ void require_fill(std::string_view function, const Tensor& fill, DType dtype) {
 Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
                              const Tensor& fill) const {
   require(defined() && mask.defined(), "[masked_select] a tensor is undefined; assign it a value");
-  require(mask.dtype() == DType::Bool, "[masked_select] the mask is {}, not bool; compare it first",
-          name_of(mask.dtype()));
+  require_type(mask.dtype() == DType::Bool,
+               "[masked_select] the mask is {}, not bool; compare it first", name_of(mask.dtype()));
   require_fill("masked_select", fill, dtype());
   std::vector<Tensor> both;
   {

@@ -29,9 +29,9 @@ Tensor last_axis(const Tensor& x, int64_t axis) {
 
 void require_values(std::string_view function, const Tensor& x, const Tensor& indices,
                     const Tensor& values) {
-  require(is_float(x.dtype()) || !is_float(values.dtype()),
-          "[{}] {} values into a {} tensor; cast them first", function, name_of(values.dtype()),
-          name_of(x.dtype()));
+  require_type(is_float(x.dtype()) || !is_float(values.dtype()),
+               "[{}] {} values into a {} tensor; cast them first", function,
+               name_of(values.dtype()), name_of(x.dtype()));
   require(values.ndim() == 0 || values.ndim() == indices.ndim(),
           "[{}] values {} and indices {} have different numbers of axes", function,
           to_string(values.shape()), to_string(indices.shape()));

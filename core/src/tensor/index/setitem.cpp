@@ -70,9 +70,9 @@ Tensor write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, con
 /// `value` in the dtype of `x` and the assigned shape.
 Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
   require(value.defined(), "[setitem] the value is undefined; assign it one first");
-  require(is_float(x.dtype()) || !is_float(value.dtype()),
-          "[setitem] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
-          name_of(x.dtype()));
+  require_type(is_float(x.dtype()) || !is_float(value.dtype()),
+               "[setitem] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
+               name_of(x.dtype()));
   Shape given = value.shape();
   while (given.size() > shape.size() && given[0] == 1) given.erase(given.begin());
   bool fits = given.size() <= shape.size();

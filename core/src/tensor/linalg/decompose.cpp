@@ -15,7 +15,8 @@ namespace {
 
 void require_matrices(std::string_view function, const Tensor& x) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", function, to_string(x.shape()));
-  require(is_float(x.dtype()), "[{}] takes floats, not {}; cast it", function, name_of(x.dtype()));
+  require_type(is_float(x.dtype()), "[{}] takes floats, not {}; cast it", function,
+               name_of(x.dtype()));
   tensor::require_fixed(function, x);
 }
 

@@ -267,7 +267,7 @@ Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands,
   DType common = operands[0].dtype();
   for (const Tensor& x : operands) common = promote(common, x.dtype());
   common = tensor::dtype_or("einsum", dtype, common);
-  require(common != DType::Bool, "[einsum] takes numbers, not bool; cast it");
+  require_type(common != DType::Bool, "[einsum] takes numbers, not bool; cast it");
   const bool half = is_float(common) && size_of(common) < 4;
   const Tensor y = sum.value(half ? DType::F32 : dtype ? common : tensor::narrow_sum_dtype(common));
   return half ? y.cast(common) : y;

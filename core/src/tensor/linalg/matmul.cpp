@@ -28,7 +28,7 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   require(ndim() > 0 && other.ndim() > 0, "[matmul] {} x {}: numbers have no inner axis; use *",
           to_string(shape()), to_string(other.shape()));
   const DType common = tensor::dtype_or("matmul", dtype, promote(this->dtype(), other.dtype()));
-  require(common != DType::Bool, "[matmul] takes numbers, not bool; cast it");
+  require_type(common != DType::Bool, "[matmul] takes numbers, not bool; cast it");
   const bool row = ndim() == 1, column = other.ndim() == 1;
   Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);

@@ -97,7 +97,7 @@ Tensor finite_or_zero(const Tensor& x) {
 /// x in the requested float dtype.
 Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
   const DType dtype = tensor::dtype_or(function, wanted, wanted);
-  require(is_float(dtype), "[{}] results are floats, not {}", function, name_of(dtype));
+  require_type(is_float(dtype), "[{}] results are floats, not {}", function, name_of(dtype));
   return x.cast(dtype);
 }
 

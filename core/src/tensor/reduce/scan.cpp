@@ -111,7 +111,7 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
 Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
                    std::optional<DType> wanted, Kind kind) {
   const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
-  require(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
+  require_type(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
   const DType compute = is_float(result) ? tensor::compute_dtype(result) : result;
   return scan(function, x.cast(result).cast(compute), axis, kind).cast(result);
 }
