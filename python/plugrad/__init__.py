@@ -6,5 +6,7 @@
 """
 from . import _plugrad
 from ._plugrad import *  # noqa: F403
+from .errors import (CompileError, DeviceError, Error, InternalError, OutOfMemoryError,
+                     UnsupportedError, UserError, UserIndexError, UserOverflowError, UserTypeError)
 
 __version__ = "1.0.0"

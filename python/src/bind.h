@@ -9,7 +9,8 @@ namespace plugrad::python {
 
 namespace nb = nanobind;
 
-void bind_errors(nb::module_& module);
+void bind_errors();
+void bind_interpreter(nb::module_& module);
 void bind_dtypes(nb::module_& module);
 void bind_devices(nb::module_& module);
 void bind_tensor(nb::module_& module);

@@ -8,42 +8,44 @@ namespace plugrad::python {
 
 namespace {
 
-/// The exception classes; they live as long as the process.
-struct Classes {
-  PyObject *error, *user, *unsupported, *device, *internal, *out_of_memory, *compile;
-};
-Classes classes;
-
-PyObject* make_class(nb::module_& module, const char* name, const char* doc,
-                     std::initializer_list<PyObject*> bases) {
-  nb::list list;
-  for (PyObject* base : bases) list.append(nb::handle(base));
-  const std::string qualified = std::string("plugrad.") + name;
-  PyObject* const made =
-      PyErr_NewExceptionWithDoc(qualified.c_str(), doc, nb::tuple(list).ptr(), nullptr);
-  if (!made) throw nb::python_error();
-  module.attr(name) = nb::handle(made);
-  return made;
+/// A class of plugrad/errors.py.
+nb::object class_named(const char* name) {
+  static PyObject* const module = nb::module_::import_("plugrad.errors").release().ptr();
+  return nb::handle(module).attr(name);
 }
 
-PyObject* class_of(ErrorKind kind) {
-  switch (kind) {
+const char* name_of(ErrorReason reason) {
+  switch (reason) {
+    case ErrorReason::Value:
+      break;
+    case ErrorReason::Index:
+      return "UserIndexError";
+    case ErrorReason::Type:
+      return "UserTypeError";
+    case ErrorReason::Overflow:
+      return "UserOverflowError";
+  }
+  return "UserError";
+}
+
+const char* name_of(const Error& error) {
+  switch (error.kind()) {
     case ErrorKind::User:
-      return classes.user;
+      return name_of(error.reason());
     case ErrorKind::Unsupported:
-      return classes.unsupported;
+      return "UnsupportedError";
     case ErrorKind::Device:
-      return classes.device;
+      return "DeviceError";
     case ErrorKind::Internal:
       break;
   }
-  return classes.internal;
+  return "InternalError";
 }
 
-void set_error(PyObject* type, const char* message, nb::dict attributes = {}) {
-  const nb::object error = nb::handle(type)(message);
-  for (const auto& [name, value] : attributes) error.attr(name) = value;
-  PyErr_SetObject(type, error.ptr());
+void set_error(const char* name, const char* message, const nb::dict& attributes = {}) {
+  const nb::object type = class_named(name), error = type(message);
+  for (const auto& [attribute, value] : attributes) error.attr(attribute) = value;
+  PyErr_SetObject(type.ptr(), error.ptr());
 }
 
 void translate(const std::exception_ptr& pointer, void*) {
@@ -52,41 +54,20 @@ void translate(const std::exception_ptr& pointer, void*) {
   } catch (const OutOfMemoryError& error) {
     nb::dict attributes;
     attributes["size_bytes"] = error.size_bytes();
-    set_error(classes.out_of_memory, error.what(), attributes);
+    set_error("OutOfMemoryError", error.what(), attributes);
   } catch (const CompileError& error) {
     nb::dict attributes;
     attributes["source"] = nb::str(error.source().c_str());
     attributes["log"] = nb::str(error.log().c_str());
-    set_error(classes.compile, error.what(), attributes);
+    set_error("CompileError", error.what(), attributes);
   } catch (const Error& error) {
-    set_error(class_of(error.kind()), error.what());
+    set_error(name_of(error), error.what());
   }
 }
 
 }  // namespace
 
-void bind_errors(nb::module_& module) {
-  PyObject* const error =
-      make_class(module, "Error", "Base of plugrad's exceptions.", {PyExc_Exception});
-  classes.error = error;
-  classes.user = make_class(module, "UserError",
-                            "An argument, a file or a setting is wrong: change the input.",
-                            {error, PyExc_ValueError});
-  classes.unsupported = make_class(module, "UnsupportedError",
-                                   "The request is sound, but this device or version cannot do it.",
-                                   {error, PyExc_NotImplementedError});
-  classes.device = make_class(module, "DeviceError", "A plugin or its device reported a failure.",
-                              {error, PyExc_RuntimeError});
-  classes.internal =
-      make_class(module, "InternalError", "A bug in plugrad.", {error, PyExc_RuntimeError});
-  classes.out_of_memory = make_class(
-      module, "OutOfMemoryError",
-      "Memory of a device, or PLUGRAD_MEMORY_LIMIT, is used up. `size_bytes` were asked for.",
-      {classes.device, PyExc_MemoryError});
-  classes.compile = make_class(
-      module, "CompileError",
-      "A device's compiler refused a kernel: `source` is its text, `log` the compiler's.",
-      {classes.device});
+void bind_errors() {
   nb::register_exception_translator(translate);
 }
 

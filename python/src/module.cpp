@@ -5,7 +5,8 @@ NB_MODULE(_plugrad, module) {
   using namespace plugrad::python;
   nb::set_leak_warnings(false);  // tensors and dtypes in globals live until the process ends
   module.doc() = "plugrad's C++ functions. Import plugrad instead.";
-  bind_errors(module);
+  bind_errors();
+  bind_interpreter(module);
   bind_dtypes(module);
   bind_devices(module);
   bind_tensor(module);

@@ -6,8 +6,10 @@ set(plugrad_python_sources
   dtypes.cpp
   errors.cpp
   indexing.cpp
+  interpreter.cpp
   module.cpp
   operators.cpp
+  place.cpp
   tensor.cpp
   values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

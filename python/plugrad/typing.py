@@ -1,0 +1,34 @@
+"""The types of arguments that plugrad's functions take."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, Protocol, SupportsIndex, Union
+
+from ._plugrad import Tensor, dtype
+
+
+class ArrayLike(Protocol):
+    """An object that gives its memory away, such as NumPy's and PyTorch's arrays."""
+
+    def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+
+#: What stands where a tensor does: numbers take the dtype and device of the other operand.
+TensorLike = Union[Tensor, bool, int, float, ArrayLike]
+#: A dtype of plugrad or NumPy, its name, or one of Python's types of numbers.
+DTypeLike = Union[dtype, str, type, Any]
+#: Sizes of axes; one integer for one axis.
+ShapeLike = Union[int, SupportsIndex, Sequence[int]]
+#: One axis, several, or all (None).
+AxisLike = Union[int, Sequence[int], None]
+#: Pairs (before, after) for each axis, None for an axis without padding; or numbers for the last
+#: axes, the last axis first.
+PadsLike = Union[Sequence[int], Sequence[Union[tuple[int, int], None]]]
+#: One number, one for each axis, a pair for each axis, or "same" or "valid".
+PaddingLike = Union[int, Sequence[int], Sequence[tuple[int, int]], str]
+#: Begin and end for each axis, None for the whole axis.
+BoxLike = Sequence[Union[tuple[int, int], None]]
+#: What stands between the brackets of x[…].
+IndexPart = Union[int, slice, EllipsisType, None, Tensor, Sequence[Any], ArrayLike]
+IndexLike = Union[IndexPart, tuple[IndexPart, ...]]
