@@ -147,8 +147,9 @@ async function walkPlans(page, lines) {
 }
 
 /// The page names the first kernel that a layer reported, and tells what differs.
-async function walkFindings(page, lines) {
+async function walkFindings(page, name, lines) {
   const first = lines.find((line) => line.t === 'finding');
+  assert.equal(first !== undefined, name === 'broken', 'only the broken plugin is reported');
   if (!first) return;
   const { kernel, difference } = first;
   await page.evaluate(() => document.querySelector('.note.wrong a').click());
@@ -179,7 +180,7 @@ async function walk(browser, { name, address, lines, profile }, timings) {
   await walkKernels(page);
   await walkRewrites(page, lines);
   await walkPlans(page, lines);
-  await walkFindings(page, lines);
+  await walkFindings(page, name, lines);
   await go(page, '#view=schedules');
   await go(page, '#view=compare');
   await expectText(page, '.compare', /plugrad view BEFORE AFTER/);
