@@ -54,6 +54,14 @@ void construct(T* self, Arguments&&... arguments) {
 /// undefined.
 const void* identity_of(const Tensor& tensor);
 
+/// The C++ object of a Python object. Errors: TypeError for another class, or one whose __init__ has
+/// not run.
+template <class T>
+T& object_of(nb::handle self) {
+  if (nb::isinstance<T>(self) && nb::inst_ready(self)) return *nb::inst_ptr<T>(self);
+  throw nb::type_error("the object is of another class, or super().__init__() was not called");
+}
+
 /// Names and tensors as a list of pairs.
 nb::list list_of_state(const nn::StateDict& state);
 /// "Linear(weight (128, 784) f32, bias (128) f32)".
@@ -79,7 +87,7 @@ std::vector<const Tensor*> handles_of(const Module& module) {
 /// copy.deepcopy (with a memo) has tensors of its own, copy.copy shares them.
 template <class Module>
 nb::object copy_of(nb::handle self, nb::handle memo) {
-  const Module& original = *nb::inst_ptr<Module>(self);
+  const Module& original = object_of<Module>(self);
   const nb::object made = allocate_like(self);
   Module* const copy = new (nb::inst_ptr<Module>(made)) Module(original);
   const std::vector<const Tensor*> from = handles_of(original), to = handles_of(*copy);
@@ -107,7 +115,7 @@ void bind_module(nb::class_<Module>& made) {
       "__deepcopy__", [](nb::handle self, nb::dict memo) { return copy_of<Module>(self, memo); },
       "memo"_a);
   made.def("__repr__", [](nb::handle self) {
-    return describe_module(self, nn::state_dict(*nb::inst_ptr<Module>(self)));
+    return describe_module(self, nn::state_dict(object_of<Module>(self)));
   });
 }
 
@@ -165,8 +173,9 @@ void def_named_tensors(nb::class_<Module>& made) {
   made.def(
       "__setattr__",
       [](nb::handle self, nb::handle name, nb::handle value) {
+        const bool is_made = nb::isinstance<Module>(self) && nb::inst_ready(self);
         Tensor* const tensor =
-            find_tensor(*nb::inst_ptr<Module>(self), nb::cast<std::string>(name));
+            is_made ? find_tensor(object_of<Module>(self), nb::cast<std::string>(name)) : nullptr;
         if (!tensor) {
           if (PyObject_GenericSetAttr(self.ptr(), name.ptr(), value.ptr()) != 0)
             throw nb::python_error();
@@ -176,7 +185,7 @@ void def_named_tensors(nb::class_<Module>& made) {
         if (!given.assign(value)) throw nb::type_error("a weight is a tensor or an array");
         *tensor = given.get();
       },
-      "name"_a, "value"_a, nb::sig("def __setattr__(self, name: str, value: TensorLike) -> None"));
+      "name"_a, nb::arg("value").none(), nb::sig("def __setattr__(self, name: str, value: TensorLike) -> None"));
 }
 
 }  // namespace plugrad::python

@@ -235,7 +235,7 @@ void bind_copies() {
   nb::setattr(tensor, "__deepcopy__",
               nb::cpp_function(
                   [](nb::handle self, nb::dict memo) {
-                    const Tensor& original = *nb::inst_ptr<Tensor>(self);
+                    const Tensor& original = object_of<Tensor>(self);
                     const nb::tuple key = key_of(original);
                     if (memo.contains(key)) return nb::borrow(memo[key]);
                     const nb::object copy = nb::cast(copy_of_tensor(original));
