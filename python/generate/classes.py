@@ -140,6 +140,8 @@ class ClassBinder:
             lines += self._attribute(bound, member)
         has_fields = any(function.name == "visit_fields" for function in bound.made.functions)
         if bound.made.fields:
+            lines += [f"  made.attr({quoted(name)}) = nb::make_tuple({', '.join(map(quoted, names))});"
+                      for name, names in self._parts(bound).items()]
             lines.append("  bind_module(made);")
         elif has_fields:
             lines.append("  bind_state(made);")
@@ -177,6 +179,10 @@ class ClassBinder:
         signature = ["self"] + [each.signature(name) for each, name in zip(arguments, names)]
         keywords = [each.keyword(name) for each, name in zip(arguments, names)]
         body = f"construct(self, {', '.join(call)});" if call else "construct(self);"
+        if "parameters.get()" in call:  # an optimiser computes the initial values of its parameters
+            body = ("const std::vector<Tensor> list = parameters.get(); "
+                    "const nb::gil_scoped_release released; "
+                    + body.replace("parameters.get()", "list"))
         parts = [quoted("__init__"),
                  f"[]({', '.join(declared)}) {{ const Place place; {body} }}", *keywords,
                  f"nb::sig({quoted('def __init__(' + ', '.join(signature) + ') -> None')})"]
@@ -231,6 +237,25 @@ class ClassBinder:
         return f"  made.def({', '.join(parts)});"
 
     # ---- Attributes ----
+
+    def _parts(self, bound: Bound) -> dict[str, list[str]]:
+        """What nn.py needs to pickle a layer: the arguments of its constructor without a default,
+        its attributes that are numbers, and those that are tensors or layers."""
+        constructor = next(each for each in bound.made.functions if each.name == "__init__")
+        arguments, _ = self._arguments(constructor, bound)
+        values, parts = [], []
+        for member in bound.made.fields:
+            type_name = bound.type_of(member.type)
+            if type_name in COMPUTED_NAMES:
+                type_name = "RecurrentOptions"
+            if type_name in self.options:
+                values += [each.name for each in self.options[type_name].fields]
+            elif type_name in ATTRIBUTES:
+                values.append(member.name)
+            else:
+                parts.append(member.name)
+        return {"_required": [each.name for each in arguments if each.default is None],
+                "_values": values, "_parts": parts}
 
     def _attribute(self, bound: Bound, member: headers.Field) -> list[str]:
         type_name = bound.type_of(member.type)

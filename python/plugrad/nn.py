@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from . import _plugrad
 from ._plugrad import Tensor
 from ._plugrad._nn import *  # noqa: F403
-from ._plugrad._nn import (StateDifference, _convert_state, _load_state, _trained, _update_average,
+from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state, _trained, _update_average,
                           safe_load, safe_save, training)
 
 if TYPE_CHECKING:
@@ -41,6 +41,34 @@ _NOT_SEARCHED = (type, types.ModuleType, types.FunctionType, types.MethodType,
 # Functions such as plugrad.relu, as layers of a module that is copied or pickled.
 for _function in (_plugrad.relu, Tensor.relu):
     copyreg.pickle(type(_function), lambda function: function.__qualname__)
+
+
+def _pickled(layer: Any) -> tuple[Any, ...]:
+    """How a layer is pickled: its numbers and its tensors."""
+    values = {name: getattr(layer, name) for name in layer._values}
+    if "dtype" in values:
+        values["dtype"] = values["dtype"] and values["dtype"].name
+    parts = {name: getattr(layer, name) for name in layer._parts or dict(layer._state())}
+    return _unpickled, (type(layer), values, parts), getattr(layer, "__dict__", None)
+
+
+def _unpickled(kind: Any, values: dict[str, Any], parts: dict[str, Any]) -> Any:
+    base = next(each for each in kind.__mro__ if each.__module__ == Linear.__module__)
+    unit = values.get("groups", values.get("heads", 1))  # sizes are multiples of it
+    sizes = {name: unit for name in base._required if name not in values}
+    layer = kind.__new__(kind)
+    state = Tensor.random_state()  # initial weights are not used
+    base.__init__(layer, **sizes, **{name: value for name, value in values.items()
+                                     if value is not None})
+    Tensor.set_random_state(state)
+    for name, part in parts.items():
+        setattr(layer, name, part)
+    return layer
+
+
+for _layer in vars(_plugrad._nn).values():
+    if isinstance(_layer, type) and hasattr(_layer, "_required"):
+        _layer.__reduce__ = _pickled  # type: ignore[method-assign, assignment]
 
 
 def _slots(item: object) -> Iterator[tuple[str, object]]:

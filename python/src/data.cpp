@@ -5,6 +5,7 @@
 #include <nanobind/stl/function.h>
 
 #include <filesystem>
+#include <mutex>
 
 #include "arguments.h"
 #include "bind.h"
@@ -39,6 +40,7 @@ struct BatchIterator {
   BatchIterator(const BatchIterator&) = delete;  // `at` points to `batches`
   BatchIterator& operator=(const BatchIterator&) = delete;
 
+  std::mutex mutex;  // of threads that share the loop; taken without Python's lock
   data::Batches batches;
   data::Batches::Iterator at;
   bool is_first = true;
@@ -54,6 +56,7 @@ nb::object next_batch(BatchIterator& self) {
   data::Batch batch;
   {
     const nb::gil_scoped_release released;
+    const std::lock_guard lock(self.mutex);
     if (!self.is_first && self.at != std::default_sentinel) ++self.at;
     self.is_first = false;
     if (self.at == std::default_sentinel) throw nb::stop_iteration();
@@ -66,7 +69,8 @@ void bind_batches(nb::module_& module) {
   nb::class_<BatchIterator>(module, "BatchIterator", "The batches of one loop.")
       .def("__iter__", [](nb::handle self) { return self; })
       .def("__next__", next_batch, nb::sig("def __next__(self) -> Batch"));
-  nb::class_<data::Batches>(module, "Batches", doc("Batches"))
+  nb::class_<data::Batches>(module, "Batches",
+                            "The batches of a data set, for any number of loops over them.")
       .def("__len__", &data::Batches::size)
       .def_prop_ro("batch_size", &data::Batches::batch_size, "Samples of a batch.")
       .def(
@@ -85,7 +89,11 @@ void bind_dataset(nb::module_& module) {
       },
       "images"_a, "labels"_a, "sample"_a,
       nb::sig("def __init__(self, images: Buffer, labels: Buffer, sample: ShapeLike) -> None"),
-      doc("Dataset::__init__"));
+      "images: bytes, or an array of uint8, the samples one after another\n"
+      "labels: one byte each\n"
+      "sample: (channels, height, width), the width innermost\n"
+      "Errors: ValueError unless the number of values is the number of labels times the size of "
+      "`sample`.");
   made.def("__len__", &data::Dataset::size);
   made.def_prop_ro("sample_shape", &data::Dataset::sample_shape,
                    nb::sig("def sample_shape(self, /) -> tuple[int, ...]"),

@@ -185,7 +185,8 @@ void def_named_tensors(nb::class_<Module>& made) {
         if (!given.assign(value)) throw nb::type_error("a weight is a tensor or an array");
         *tensor = given.get();
       },
-      "name"_a, nb::arg("value").none(), nb::sig("def __setattr__(self, name: str, value: TensorLike) -> None"));
+      "name"_a, nb::arg("value").none(),
+      nb::sig("def __setattr__(self, name: str, value: TensorLike) -> None"));
 }
 
 }  // namespace plugrad::python

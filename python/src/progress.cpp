@@ -1,4 +1,4 @@
-// Progress bars on stderr, and plots of a training.
+// Progress bars on stderr, and plots of a training. Python's lock, which is kept, guards them.
 #include "plugrad/progress.h"
 
 #include <nanobind/stl/filesystem.h>
@@ -25,10 +25,7 @@ class Closable {
     if (!shown_) throw nb::value_error("this progress is closed");
     return *shown_;
   }
-  void close() {
-    const nb::gil_scoped_release released;
-    shown_.reset();
-  }
+  void close() { shown_.reset(); }
 
  private:
   std::unique_ptr<Shown> shown_;
@@ -88,9 +85,7 @@ void bind_training_progress(nb::module_& module) {
   made.def(
       "update",
       [](Progress& self, std::optional<double> loss, std::optional<double> accuracy) {
-        optim::Progress& shown = self.get();
-        const nb::gil_scoped_release released;
-        shown.update(loss, accuracy);
+        self.get().update(loss, accuracy);
       },
       "loss"_a = nb::none(), "accuracy"_a = nb::none(), doc("Progress::update"));
   made.def(

@@ -243,6 +243,16 @@ void bind_copies() {
                     return copy;
                   },
                   nb::name("__deepcopy__"), nb::scope(tensor), nb::is_method()));
+  if (!nb::cast<bool>(tensor.attr("__dict__").attr("__contains__")("__reduce__")))
+    nb::setattr(tensor, "__reduce__",
+                nb::cpp_function(
+                    [](nb::handle self) {
+                      const bool is_leaf = object_of<Tensor>(self).requires_grad();
+                      return nb::make_tuple(
+                          self.type(),
+                          nb::make_tuple(self.attr("numpy")(), nb::none(), nb::none(), is_leaf));
+                    },
+                    nb::name("__reduce__"), nb::scope(tensor), nb::is_method()));
   nb::setattr(tensor, "__copy__",
               nb::cpp_function([](const Tensor& self) { return self; }, nb::name("__copy__"),
                                nb::scope(tensor), nb::is_method()));

@@ -1,5 +1,6 @@
 """Layers: values against NumPy's formulas and PyTorch, attributes, modes and containers."""
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -419,6 +420,35 @@ def test_subclasses_of_layers_keep_attributes_in_copies():
     made.scale.assign(0)
     assert layer.scale.item() == 3
     near(made(values(1, 2)), np.zeros((1, 2)))
+
+
+class Scaled(nn.Conv2d):
+    def __init__(self, scale):
+        super().__init__(2, 4, 3, groups=2, padding="same", dtype="float64", bias=False)
+        self.scale = scale
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nn.Linear(3, 2, bias=False), lambda: nn.Embedding(4, 2), lambda: nn.Dropout(0.25),
+    lambda: nn.ConvTranspose1d(2, 3, 2, stride=2), lambda: nn.BatchNorm(3, affine=False),
+    lambda: nn.LayerNorm((2, 3), eps=1e-3), lambda: nn.GroupNorm(2, 4), lambda: nn.InstanceNorm(3),
+    lambda: nn.RMSNorm(3), lambda: nn.MultiHeadAttention(8, 4, kv_heads=2, bias=False),
+    lambda: nn.LSTM(2, 3, layers=2, bidirectional=True), lambda: nn.GRU(2, 3, bias=False),
+    lambda: nn.LSTMCell(2, 3), lambda: nn.GRUCell(2, 3, bias=False), lambda: Scaled(2.5),
+    lambda: nn.Sequential(nn.Linear(2, 3), pg.relu, pg.Tensor.exp)])
+def test_layers_are_pickled(make):
+    layer = make()
+    before = pg.Tensor.random_state()
+    made = pickle.loads(pickle.dumps(layer))
+    assert pg.Tensor.random_state() == before and type(made) is type(layer)
+    ours, theirs = nn.state_dict(made), nn.state_dict(layer)
+    assert list(ours) == list(theirs) and repr(made) == repr(layer)
+    for name, value in theirs.items():
+        assert np.array_equal(ours[name].numpy(), value.numpy())
+        assert ours[name].requires_grad == value.requires_grad
+    for name in getattr(layer, "_values", ()):
+        assert getattr(made, name) == getattr(layer, name)
+    assert getattr(made, "scale", None) == getattr(layer, "scale", None)
 
 
 def test_ema_averages_parameters_and_copies_the_rest():
