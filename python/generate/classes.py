@@ -140,9 +140,8 @@ class ClassBinder:
             lines += self._attribute(bound, member)
         has_fields = any(function.name == "visit_fields" for function in bound.made.functions)
         if bound.made.fields:
-            lines += [f"  made.attr({quoted(name)}) = nb::make_tuple({', '.join(map(quoted, names))});"
-                      for name, names in self._parts(bound).items()]
-            lines.append("  bind_module(made);")
+            lists = [f"{{{', '.join(map(quoted, names))}}}" for names in self._parts(bound)]
+            lines.append(f"  bind_module(made, ModuleParts{{{', '.join(lists)}}});")
         elif has_fields:
             lines.append("  bind_state(made);")
         return "\n".join([*lines, "}"])
@@ -238,7 +237,7 @@ class ClassBinder:
 
     # ---- Attributes ----
 
-    def _parts(self, bound: Bound) -> dict[str, list[str]]:
+    def _parts(self, bound: Bound) -> tuple[list[str], list[str], list[str]]:
         """What nn.py needs to pickle a layer: the arguments of its constructor without a default,
         its attributes that are numbers, and those that are tensors or layers."""
         constructor = next(each for each in bound.made.functions if each.name == "__init__")
@@ -254,8 +253,7 @@ class ClassBinder:
                 values.append(member.name)
             else:
                 parts.append(member.name)
-        return {"_required": [each.name for each in arguments if each.default is None],
-                "_values": values, "_parts": parts}
+        return [each.name for each in arguments if each.default is None], values, parts
 
     def _attribute(self, bound: Bound, member: headers.Field) -> list[str]:
         type_name = bound.type_of(member.type)

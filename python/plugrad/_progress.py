@@ -29,7 +29,8 @@ class _NotebookBar:
     """ProgressBar as an element of a notebook's page."""
 
     def __init__(self, total: int, label: str, unit: str, units_a_step: int):
-        from IPython.display import HTML, display
+        from IPython.display import (  # type: ignore[import-not-found,unused-ignore]
+            HTML, display)
         self._html = HTML
         self._total, self._label, self._unit, self._units = total, label, unit, units_a_step
         self._start = self._shown = time.monotonic()

@@ -45,17 +45,18 @@ for _function in (_plugrad.relu, Tensor.relu):
 
 def _pickled(layer: Any) -> tuple[Any, ...]:
     """How a layer is pickled: its numbers and its tensors."""
-    values = {name: getattr(layer, name) for name in layer._values}
+    _, numbers, names = layer._parts()
+    values = {name: getattr(layer, name) for name in numbers}
     if "dtype" in values:
         values["dtype"] = values["dtype"] and values["dtype"].name
-    parts = {name: getattr(layer, name) for name in layer._parts or dict(layer._state())}
+    parts = {name: getattr(layer, name) for name in names or dict(layer._state())}
     return _unpickled, (type(layer), values, parts), getattr(layer, "__dict__", None)
 
 
 def _unpickled(kind: Any, values: dict[str, Any], parts: dict[str, Any]) -> Any:
     base = next(each for each in kind.__mro__ if each.__module__ == Linear.__module__)
     unit = values.get("groups", values.get("heads", 1))  # sizes are multiples of it
-    sizes = {name: unit for name in base._required if name not in values}
+    sizes = {name: unit for name in base._parts()[0] if name not in values}
     layer = kind.__new__(kind)
     state = Tensor.random_state()  # initial weights are not used
     base.__init__(layer, **sizes, **{name: value for name, value in values.items()
@@ -67,7 +68,7 @@ def _unpickled(kind: Any, values: dict[str, Any], parts: dict[str, Any]) -> Any:
 
 
 for _layer in vars(_plugrad._nn).values():
-    if isinstance(_layer, type) and hasattr(_layer, "_required"):
+    if isinstance(_layer, type) and hasattr(_layer, "_parts"):
         _layer.__reduce__ = _pickled  # type: ignore[method-assign, assignment]
 
 

@@ -67,7 +67,9 @@ nb::object next_batch(BatchIterator& self) {
 
 void bind_batches(nb::module_& module) {
   nb::class_<BatchIterator>(module, "BatchIterator", "The batches of one loop.")
-      .def("__iter__", [](nb::handle self) { return self; })
+      .def(
+          "__iter__", [](nb::handle self) { return self; },
+          nb::sig("def __iter__(self) -> BatchIterator"))
       .def("__next__", next_batch, nb::sig("def __next__(self) -> Batch"));
   nb::class_<data::Batches>(module, "Batches",
                             "The batches of a data set, for any number of loops over them.")
@@ -88,7 +90,8 @@ void bind_dataset(nb::module_& module) {
                                  bytes_of_object(labels, "labels"), sample);
       },
       "images"_a, "labels"_a, "sample"_a,
-      nb::sig("def __init__(self, images: Buffer, labels: Buffer, sample: ShapeLike) -> None"),
+      nb::sig("def __init__(self, images: bytes | numpy.typing.NDArray[numpy.uint8], labels: bytes "
+              "| numpy.typing.NDArray[numpy.uint8], sample: ShapeLike) -> None"),
       "images: bytes, or an array of uint8, the samples one after another\n"
       "labels: one byte each\n"
       "sample: (channels, height, width), the width innermost\n"
@@ -105,11 +108,13 @@ void bind_dataset(nb::module_& module) {
         shape.insert(shape.begin(), self.size());
         return array_of_bytes(self.images(), shape);
       },
-      nb::sig("def images(self, /) -> numpy.ndarray"), "All images as an array of uint8, copied.");
+      nb::sig("def images(self, /) -> numpy.typing.NDArray[numpy.uint8]"),
+      "All images as an array of uint8, copied.");
   made.def_prop_ro(
       "labels",
       [](const data::Dataset& self) { return array_of_bytes(self.labels(), {self.size()}); },
-      nb::sig("def labels(self, /) -> numpy.ndarray"), "All labels as an array of uint8, copied.");
+      nb::sig("def labels(self, /) -> numpy.typing.NDArray[numpy.uint8]"),
+      "All labels as an array of uint8, copied.");
   made.def(
       "gather",
       [](const data::Dataset& self, const std::vector<int64_t>& samples) {

@@ -54,8 +54,8 @@ void construct(T* self, Arguments&&... arguments) {
 /// undefined.
 const void* identity_of(const Tensor& tensor);
 
-/// The C++ object of a Python object. Errors: TypeError for another class, or one whose __init__ has
-/// not run.
+/// The C++ object of a Python object. Errors: TypeError for another class, or one whose __init__
+/// has not run.
 template <class T>
 T& object_of(nb::handle self) {
   if (nb::isinstance<T>(self) && nb::inst_ready(self)) return *nb::inst_ptr<T>(self);
@@ -107,13 +107,24 @@ void bind_state(nb::class_<Module, Bases...>& made) {
       nb::sig("def _state(self) -> list[tuple[str, Tensor]]"));
 }
 
+/// What pickling needs to know of a layer: the arguments of its constructor without a default, its
+/// attributes that are numbers, and those that are tensors or layers.
+struct ModuleParts {
+  std::vector<std::string> required, values, parts;
+};
+
 template <class Module>
-void bind_module(nb::class_<Module>& made) {
+void bind_module(nb::class_<Module>& made, const ModuleParts& parts) {
   bind_state(made);
-  made.def("__copy__", [](nb::handle self) { return copy_of<Module>(self, nb::none()); });
+  made.def_static(
+      "_parts", [parts] { return std::tuple(parts.required, parts.values, parts.parts); },
+      nb::sig("def _parts() -> tuple[list[str], list[str], list[str]]"));
+  made.def(
+      "__copy__", [](nb::handle self) { return copy_of<Module>(self, nb::none()); },
+      nb::sig("def __copy__(self) -> Any"));
   made.def(
       "__deepcopy__", [](nb::handle self, nb::dict memo) { return copy_of<Module>(self, memo); },
-      "memo"_a);
+      "memo"_a, nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Any"));
   made.def("__repr__", [](nb::handle self) {
     return describe_module(self, nn::state_dict(object_of<Module>(self)));
   });

@@ -34,7 +34,8 @@ class Closable {
 template <class Shown>
 void bind_closing(nb::class_<Closable<Shown>>& made) {
   made.def("close", &Closable<Shown>::close, "Ends the line.");
-  made.def("__enter__", [](nb::handle self) { return self; });
+  made.def(
+      "__enter__", [](nb::handle self) { return self; }, nb::sig("def __enter__(self) -> Self"));
   made.def(
       "__exit__", [](Closable<Shown>& self, const nb::args&) { self.close(); },
       nb::sig("def __exit__(self, *error: object) -> None"));

@@ -99,7 +99,10 @@ void bind_changes(nb::module_& module) {
         const nb::gil_scoped_release released;
         return nn::load_state(to, from, strict ? nn::Loading::Strict : nn::Loading::NotStrict);
       },
-      "target"_a, "source"_a, "strict"_a, doc("nn::load_state"));
+      "target"_a, "source"_a, "strict"_a,
+      nb::sig("def _load_state(target: dict[str, Tensor], source: dict[str, Any], strict: bool) -> "
+              "list[StateDifference]"),
+      doc("nn::load_state"));
   module.def(
       "_convert_state",
       [](const nb::dict& state, DType dtype) {
@@ -107,7 +110,9 @@ void bind_changes(nb::module_& module) {
         const nb::gil_scoped_release released;
         nn::convert_state(tensors, dtype);
       },
-      "state"_a, "dtype"_a, doc("nn::convert_state"));
+      "state"_a, "dtype"_a,
+      nb::sig("def _convert_state(state: dict[str, Tensor], dtype: DTypeLike) -> None"),
+      doc("nn::convert_state"));
   module.def(
       "_convert_state",
       [](const nb::dict& state, std::string_view device) {
@@ -115,7 +120,9 @@ void bind_changes(nb::module_& module) {
         const nb::gil_scoped_release released;
         nn::move_state(tensors, device);
       },
-      "state"_a, "device"_a, doc("nn::convert_state"));
+      "state"_a, "device"_a,
+      nb::sig("def _convert_state(state: dict[str, Tensor], device: str) -> None"),
+      doc("nn::convert_state"));
   module.def(
       "_update_average",
       [](const nb::dict& average, const nb::dict& source, double decay) {
@@ -123,8 +130,12 @@ void bind_changes(nb::module_& module) {
         const nb::gil_scoped_release released;
         nn::update_average(to, from, decay);
       },
-      "average"_a, "source"_a, "decay"_a, doc("nn::update_average"));
-  module.def("_trained", trained_once, "state"_a, doc("nn::trained"));
+      "average"_a, "source"_a, "decay"_a,
+      nb::sig("def _update_average(average: dict[str, Tensor], source: dict[str, Tensor], decay: "
+              "float) -> None"),
+      doc("nn::update_average"));
+  module.def("_trained", trained_once, "state"_a,
+             nb::sig("def _trained(state: dict[str, Tensor]) -> list[Tensor]"), doc("nn::trained"));
 }
 
 using Path = std::filesystem::path;
@@ -242,7 +253,9 @@ void bind_copies() {
                     memo[key] = copy;
                     return copy;
                   },
-                  nb::name("__deepcopy__"), nb::scope(tensor), nb::is_method()));
+                  nb::name("__deepcopy__"),
+                  nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor"),
+                  nb::scope(tensor), nb::is_method()));
   if (!nb::cast<bool>(tensor.attr("__dict__").attr("__contains__")("__reduce__")))
     nb::setattr(tensor, "__reduce__",
                 nb::cpp_function(
@@ -252,7 +265,8 @@ void bind_copies() {
                           self.type(),
                           nb::make_tuple(self.attr("numpy")(), nb::none(), nb::none(), is_leaf));
                     },
-                    nb::name("__reduce__"), nb::scope(tensor), nb::is_method()));
+                    nb::name("__reduce__"), nb::sig("def __reduce__(self) -> tuple[Any, ...]"),
+                    nb::scope(tensor), nb::is_method()));
   nb::setattr(tensor, "__copy__",
               nb::cpp_function([](const Tensor& self) { return self; }, nb::name("__copy__"),
                                nb::scope(tensor), nb::is_method()));
