@@ -143,7 +143,7 @@ class ClassBinder:
             lists = [f"{{{', '.join(map(quoted, names))}}}" for names in self._parts(bound)]
             lines.append(f"  bind_module(made, ModuleParts{{{', '.join(lists)}}});")
         elif has_fields:
-            lines.append("  bind_state(made);")
+            lines.append("  bind_optimiser_state(made);")
         return "\n".join([*lines, "}"])
 
     def _arguments(self, function: Function, bound: Bound | None = None
@@ -333,7 +333,7 @@ def header(namespace: str, functions: list[str], function: str, calls: list[str]
     """A file for one source of python/src to include."""
     return "\n".join([
         "// Written by python/generate/classes.py from the public headers.", "#pragma once", "",
-        "#include \"modules.h\"", "#include \"place.h\"", "",
+        "#include \"modules.h\"", "",
         "namespace plugrad::python {", "", "namespace {", "",
         f"using namespace plugrad::{namespace};  // for the structs of options", "",
         "\n\n".join(functions), "",

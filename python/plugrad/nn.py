@@ -114,28 +114,30 @@ def state_dict(module: object) -> StateDict:
         raise TypeError("a single tensor has no name: pass a module, or {\"name\": tensor}")
     state: StateDict = {}
     path: set[int] = set()  # objects that contain the present one
-    waiting: list[tuple[str, object, bool]] = [("", module, False)]
+    waiting: list[tuple[tuple[object, ...], object, bool]] = [((), module, False)]
     while waiting:
-        name, item, is_done = waiting.pop()
+        keys, item, is_done = waiting.pop()
         if is_done:
             path.discard(id(item))
         elif isinstance(item, Tensor):
+            name = _name(keys)
             if name in state:
                 raise ValueError(f"two tensors of the module are called {name!r}")
             state[name] = item
         elif item is not None and id(item) not in path:
             path.add(id(item))
-            waiting.append((name, item, True))
-            parts = [(_joined(name, key), value, False) for key, value in _fields(item)]
+            waiting.append((keys, item, True))
+            parts = [((*keys, key), value, False) for key, value in _fields(item)]
             waiting += reversed(parts)
     return state
 
 
-def _joined(name: str, key: object) -> str:
-    if not isinstance(key, (str, int)):
-        raise TypeError(f"the key {key!r} in {name or 'the module'} is neither a string nor an "
-                        "integer: it names no tensor")
-    return f"{name}.{key}" if name else str(key)
+def _name(keys: tuple[object, ...]) -> str:
+    for key in keys:
+        if not isinstance(key, (str, int)):
+            raise TypeError(f"a tensor lies under the key {key!r}, which is neither a string nor an "
+                            "integer: it has no name")
+    return ".".join(map(str, keys))
 
 
 def parameters(module: object) -> list[Tensor]:

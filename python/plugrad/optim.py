@@ -11,9 +11,11 @@ nn.save, nn.load and nn.state_dict accept an optimiser like a module.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from . import nn
+from ._plugrad import Tensor
 from ._plugrad._optim import *  # noqa: F403
 from ._plugrad._optim import Optimizer
 
@@ -43,6 +45,14 @@ class OptimizerGroup:
             if member.has_gradients():
                 member.record_step()
         Optimizer.realize_recorded()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tensors of all members' states by name: nn.state_dict(self)."""
+        return nn.state_dict(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Assigns the tensors of a state: nn.load_state_dict(self, state)."""
+        nn.load_state_dict(self, state)
 
     def __getitem__(self, index: int) -> Any:
         return self.members[index]

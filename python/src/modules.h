@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "docs.h"
+#include "place.h"
 #include "plugrad/plugrad.h"
 
 namespace plugrad::python {
@@ -64,6 +65,9 @@ T& object_of(nb::handle self) {
 
 /// Names and tensors as a list of pairs.
 nb::list list_of_state(const nn::StateDict& state);
+/// The same as a dictionary, and back.
+nb::dict dict_of_state(const nn::StateDict& state);
+nn::StateDict state_of_dict(const nb::dict& dict);
 /// "Linear(weight (128, 784) f32, bias (128) f32)".
 std::string describe_module(nb::handle module, const nn::StateDict& state);
 
@@ -105,6 +109,26 @@ void bind_state(nb::class_<Module, Bases...>& made) {
   made.def(
       "_state", [](const Module& self) { return list_of_state(nn::state_dict(self)); },
       nb::sig("def _state(self) -> list[tuple[str, Tensor]]"));
+}
+
+/// state_dict() and load_state_dict(), as PyTorch's optimisers have them.
+template <class Optimiser, class... Bases>
+void bind_optimiser_state(nb::class_<Optimiser, Bases...>& made) {
+  bind_state(made);
+  made.def(
+      "state_dict", [](const Optimiser& self) { return dict_of_state(nn::state_dict(self)); },
+      nb::sig("def state_dict(self) -> dict[str, Tensor]"),
+      "The tensors of the state by name: nn.state_dict(self).");
+  made.def(
+      "load_state_dict",
+      [](const Optimiser& self, const nb::dict& state) {
+        const Place place;
+        const nn::StateDict target = nn::state_dict(self), source = state_of_dict(state);
+        const nb::gil_scoped_release released;
+        nn::load_state(target, source);
+      },
+      "state"_a, nb::sig("def load_state_dict(self, state: dict[str, Any]) -> None"),
+      "Assigns the tensors of a state: nn.load_state_dict(self, state).");
 }
 
 /// What pickling needs to know of a layer: the arguments of its constructor without a default, its

@@ -14,29 +14,6 @@ namespace plugrad::python {
 
 namespace {
 
-/// A dictionary of tensors, or arrays, by name.
-nn::StateDict state_of_dict(const nb::dict& dict) {
-  nn::StateDict state;
-  for (const auto& [name, value] : dict) {
-    if (!PyUnicode_Check(name.ptr()))
-      throw nb::type_error("a state is a dictionary whose keys are names (str)");
-    TensorLike tensor;
-    if (!tensor.assign(value))
-      throw nb::type_error(
-          ("the value of \"" + nb::cast<std::string>(name) +
-           "\" is neither a tensor nor an array: " + nb::cast<std::string>(nb::str(value.type())))
-              .c_str());
-    state.emplace_back(nb::cast<std::string>(name), tensor.get());
-  }
-  return state;
-}
-
-nb::dict dict_of_state(const nn::StateDict& state) {
-  nb::dict dict;
-  for (const auto& [name, tensor] : state) dict[name.c_str()] = tensor;
-  return dict;
-}
-
 /// The key of copy.deepcopy's memory for the copies of one tensor.
 nb::tuple key_of(const Tensor& tensor) {
   return nb::make_tuple("plugrad.Tensor", reinterpret_cast<uintptr_t>(identity_of(tensor)));
@@ -95,6 +72,7 @@ void bind_changes(nb::module_& module) {
   module.def(
       "_load_state",
       [](const nb::dict& target, const nb::dict& source, bool strict) {
+        const Place place;
         const nn::StateDict to = state_of_dict(target), from = state_of_dict(source);
         const nb::gil_scoped_release released;
         return nn::load_state(to, from, strict ? nn::Loading::Strict : nn::Loading::NotStrict);
@@ -106,6 +84,7 @@ void bind_changes(nb::module_& module) {
   module.def(
       "_convert_state",
       [](const nb::dict& state, DType dtype) {
+        const Place place;
         const nn::StateDict tensors = state_of_dict(state);
         const nb::gil_scoped_release released;
         nn::convert_state(tensors, dtype);
@@ -116,6 +95,7 @@ void bind_changes(nb::module_& module) {
   module.def(
       "_convert_state",
       [](const nb::dict& state, std::string_view device) {
+        const Place place;
         const nn::StateDict tensors = state_of_dict(state);
         const nb::gil_scoped_release released;
         nn::move_state(tensors, device);
@@ -126,6 +106,7 @@ void bind_changes(nb::module_& module) {
   module.def(
       "_update_average",
       [](const nb::dict& average, const nb::dict& source, double decay) {
+        const Place place;
         const nn::StateDict to = state_of_dict(average), from = state_of_dict(source);
         const nb::gil_scoped_release released;
         nn::update_average(to, from, decay);
@@ -278,6 +259,28 @@ const void* identity_of(const Tensor& tensor) {
   const void* state;  // a handle is a pointer to its tensor
   std::memcpy(&state, &tensor, sizeof state);
   return state;
+}
+
+nn::StateDict state_of_dict(const nb::dict& dict) {
+  nn::StateDict state;
+  for (const auto& [name, value] : dict) {
+    if (!PyUnicode_Check(name.ptr()))
+      throw nb::type_error("a state is a dictionary whose keys are names (str)");
+    TensorLike tensor;
+    if (!tensor.assign(value))
+      throw nb::type_error(
+          ("the value of \"" + nb::cast<std::string>(name) +
+           "\" is neither a tensor nor an array: " + nb::cast<std::string>(nb::str(value.type())))
+              .c_str());
+    state.emplace_back(nb::cast<std::string>(name), tensor.get());
+  }
+  return state;
+}
+
+nb::dict dict_of_state(const nn::StateDict& state) {
+  nb::dict dict;
+  for (const auto& [name, tensor] : state) dict[name.c_str()] = tensor;
+  return dict;
 }
 
 nb::list list_of_state(const nn::StateDict& state) {

@@ -269,6 +269,20 @@ def test_a_saved_optimiser_continues_as_if_it_had_not_been(tmp_path, name):
     np.testing.assert_array_equal(p.numpy(), q.numpy())
 
 
+def test_optimisers_give_and_take_their_state():
+    p, q = (pg.Tensor(START, requires_grad=True) for _ in range(2))
+    opt, other = optim.LAMB([p]), optim.LAMB([q])
+    p.sum().backward()
+    opt.step()
+    other.load_state_dict(opt.state_dict())
+    for name, value in opt.state_dict().items():
+        assert np.array_equal(other.state_dict()[name].numpy(), value.numpy()), name
+    with pytest.raises(ValueError, match="missing"):
+        other.load_state_dict({})
+    with pytest.raises(TypeError):
+        other.load_state_dict(3)
+
+
 def test_groups_step_together_and_skip_members_without_gradients():
     p, q = (pg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) for _ in range(2))
     group = optim.OptimizerGroup(optim.SGD([p], lr=0.5), optim.Adam([q], lr=0.1))
@@ -280,7 +294,10 @@ def test_groups_step_together_and_skip_members_without_gradients():
     group.step()
     np.testing.assert_allclose(q.numpy(), np.array([[0.9, 1.9], [2.9, 3.9]]), 1e-5)
     assert len(group) == 2 and isinstance(group[1], optim.Adam)
-    assert list(nn.state_dict(group)) == ["1.mean.0", "1.variance.0", "1.correction"]
+    assert list(group.state_dict()) == ["1.mean.0", "1.variance.0", "1.correction"]
+    state = {name: value.numpy() * 2 for name, value in group.state_dict().items()}
+    group.load_state_dict(state)
+    assert np.array_equal(group.state_dict()["1.mean.0"].numpy(), state["1.mean.0"])
     with pytest.raises(TypeError):
         optim.OptimizerGroup(optim.SGD([p]), 3)
 

@@ -125,7 +125,8 @@ def test_names_that_are_ambiguous_or_missing_are_errors():
     with pytest.raises(ValueError, match="'a.b'"):
         nn.state_dict({"a": {"b": tensor(1.0)}, "a.b": tensor(2.0)})
     with pytest.raises(TypeError, match="key"):
-        nn.state_dict({(1, 2): tensor(1.0)})
+        nn.state_dict({"a": {(1, 2): [tensor(1.0)]}})
+    assert nn.state_dict({(1, 2): "no tensor"}) == {}
     with pytest.raises(TypeError, match="single tensor"):
         nn.state_dict(tensor(1.0))
 
