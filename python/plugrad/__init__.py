@@ -10,5 +10,6 @@ from .errors import (CompileError, DeviceError, Error, InternalError, OutOfMemor
                      UnsupportedError, UserError, UserIndexError, UserOverflowError, UserTypeError)
 from . import data, nn, optim  # noqa: E402
 from ._progress import progress
+from .nn import from_torch_state
 
 __version__ = "1.0.0"

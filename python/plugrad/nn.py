@@ -156,6 +156,16 @@ def load_state_dict(module: object, state: Mapping[str, Any],
     return _load_state(state_dict(module), dict(state), strict)
 
 
+def from_torch_state(state: Mapping[str, Any]) -> StateDict:
+    """The tensors of a state_dict() of PyTorch, under the same names.
+
+    nn.load_state_dict takes such a state as it is, too. Layers of the same kind have the same names
+    and shapes in both, except nn.MultiHeadAttention, whose q_proj, k_proj and v_proj are PyTorch's
+    in_proj_weight and in_proj_bias in three parts.
+    """
+    return {name: Tensor(value) for name, value in state.items()}
+
+
 def save(module: object, path: str | os.PathLike[str]) -> None:
     """Writes the state of a module, an optimiser or a dictionary of tensors as safetensors."""
     safe_save(state_dict(module), path)

@@ -146,6 +146,21 @@ def test_loading_assigns_and_casts_floats():
     assert all(np.all(value.numpy() == 0) for value in nn.state_dict(net).values())
 
 
+def test_states_of_pytorch_load_as_they_are():
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    ours = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm(4))
+    assert nn.load_state_dict(ours, theirs.state_dict()) == []
+    state = pg.from_torch_state(theirs.state_dict())
+    assert state["1.num_batches_tracked"].dtype == pg.int64
+    for name, value in theirs.state_dict().items():
+        assert np.array_equal(nn.state_dict(ours)[name].numpy(), value.numpy())
+        assert np.array_equal(state[name].numpy(), value.numpy())
+    theirs[0].weight.data = theirs[0].weight.data.to(torch.bfloat16).t().contiguous().t()
+    nn.load_state_dict(ours, theirs.state_dict())
+    assert np.array_equal(ours[0].weight.numpy(), theirs[0].weight.detach().float().numpy())
+
+
 def test_strict_loading_reports_differences_and_assigns_nothing():
     layer = nn.Linear(2, 2)
     before = layer.bias.tolist()
