@@ -323,7 +323,11 @@ def main() -> None:
     write(output / "docs.h", docs_h(binder))
     write_parts(output, "tensor_methods", "nb::class_<Tensor>& tensor", binder.methods(), METHOD_PARTS)
     write_parts(output, "functions", "nb::module_& module", binder.functions(), FUNCTION_PARTS)
+    from classes import files  # which imports this module
+    for name, text in files(binder).items():
+        write(output / name, text)
 
 
 if __name__ == "__main__":
-    main()
+    import bindings  # the copy that classes.py imports
+    bindings.main()

@@ -41,8 +41,16 @@ class Class:
     name: str
     doc: str
     bases: list[str] = field(default_factory=list)
+    template: list[str] = field(default_factory=list)  # names of the template's parameters
     functions: list[Function] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
+
+
+@dataclass
+class Alias:
+    name: str
+    type: str
+    doc: str
 
 
 @dataclass
@@ -57,6 +65,7 @@ class Header:
     classes: list[Class] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     enums: list[Enum] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
 
 
 @dataclass
@@ -88,6 +97,9 @@ def split(text: str, separator: str = ",") -> list[str]:
     return parts + [last] if last or parts else []
 
 
+_CLASS = r"(?:template <([^<>]*)> )?(class|struct) "
+
+
 def _read_scope(text: str, header: Header) -> None:
     for statement in _statements(text):
         if statement.text.startswith("namespace"):
@@ -95,7 +107,9 @@ def _read_scope(text: str, header: Header) -> None:
                 _read_scope(statement.body or "", header)
         elif match := re.match(r"enum class (\w+)", statement.text):
             header.enums.append(_enum(match[1], statement))
-        elif re.match(r"(class|struct)\b", statement.text) and statement.body is not None:
+        elif match := re.match(r"using (\w+) = (.*)$", statement.text):
+            header.aliases.append(Alias(match[1], match[2], statement.doc))
+        elif re.match(_CLASS, statement.text) and statement.body is not None:
             header.classes.append(_class(statement))
         elif "(" in statement.text and not statement.text.startswith(("using", "concept")):
             if function := _function(statement):
@@ -127,6 +141,8 @@ def _statements(text: str) -> list[Statement]:
                 section, in_section = [line.strip("/- ")], True
             elif in_section:
                 section.append(line.strip("/- "))
+            i = line_end + 1
+        elif line.startswith("PLUGRAD_FIELDS("):
             i = line_end + 1
         elif match := re.match(r"(public|private|protected):$", line):
             if match[1] != "public":
@@ -223,13 +239,14 @@ def _enum(name: str, statement: Statement) -> Enum:
 
 def _class(statement: Statement) -> Class:
     head = statement.text.replace("PLUGRAD_API ", "")
-    match = re.match(r"(class|struct) (\w+)(?: final)?(?:\s*:\s*(.*))?$", head)
+    match = re.match(_CLASS + r"(\w+)(?: final)?(?:\s*:\s*(.*))?$", head)
     if not match:
         raise SyntaxError(f"not understood: {head}")
-    bases = [base.replace("public ", "").strip() for base in split(match[3] or "")]
-    made = Class(match[2], statement.doc, bases)
+    bases = [base.replace("public ", "").strip() for base in split(match[4] or "")]
+    template = [part.split()[-1] for part in split(match[1] or "")]
+    made = Class(match[3], statement.doc, bases, template)
     body = statement.body or ""
-    if match[1] == "class":
+    if match[2] == "class":
         at = re.search(r"^\s*public:$", body, re.M)
         body = body[at.end():] if at else ""
     for member in _statements(body):

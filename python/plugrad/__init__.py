@@ -8,5 +8,8 @@ from . import _plugrad
 from ._plugrad import *  # noqa: F403
 from .errors import (CompileError, DeviceError, Error, InternalError, OutOfMemoryError,
                      UnsupportedError, UserError, UserIndexError, UserOverflowError, UserTypeError)
+from . import data, nn, optim  # noqa: E402
+from ._progress import progress
+from .nn import from_torch_state
 
 __version__ = "1.0.0"

@@ -11,4 +11,9 @@ NB_MODULE(_plugrad, module) {
   bind_devices(module);
   bind_tensor(module);
   bind_functions(module);
+  bind_layers(module);
+  bind_optimisers(module);
+  bind_data(module);
+  bind_state(module);
+  bind_progress(module);
 }

@@ -2,14 +2,19 @@
 set(plugrad_python_sources
   arguments.cpp
   arrays.cpp
+  data.cpp
   devices.cpp
   dtypes.cpp
   errors.cpp
   indexing.cpp
   interpreter.cpp
+  layers.cpp
   module.cpp
   operators.cpp
+  optimisers.cpp
   place.cpp
+  progress.cpp
+  state.cpp
   tensor.cpp
   values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -1,0 +1,278 @@
+"""Layers, and the state of modules.
+
+A module is any Python object: its tensors are found, nothing is registered.
+
+    class Net:
+        def __init__(self):
+            self.conv, self.out = nn.Conv2d(1, 32, 5), nn.Linear(576, 10)
+            self.blocks = [Block(), Block()]
+
+    nn.state_dict(Net())  # "conv.weight", "conv.bias", "out.weight", …, "blocks.0.…"
+
+Tensors are looked for in layers, lists, tuples, dictionaries, and the attributes of objects
+(`__dict__` and `__slots__`), in their order. An object that computes the names of its fields defines
+`__fields__()`, which returns pairs of a name and a value. Sets, functions, classes and modules of
+Python are not searched.
+"""
+from __future__ import annotations
+
+import copy
+import copyreg
+import os
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from . import _plugrad
+from ._plugrad import Tensor
+from ._plugrad._nn import *  # noqa: F403
+from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state, _trained, _update_average,
+                          safe_load, safe_save, training)
+
+if TYPE_CHECKING:
+    from .data import Dataset
+
+Module = TypeVar("Module")
+StateDict = dict[str, Tensor]
+
+_NOT_SEARCHED = (type, types.ModuleType, types.FunctionType, types.MethodType,
+                 types.BuiltinFunctionType, str, bytes, bytearray, int, float, complex)
+
+# Functions such as plugrad.relu, as layers of a module that is copied or pickled.
+for _function in (_plugrad.relu, Tensor.relu):
+    copyreg.pickle(type(_function), lambda function: function.__qualname__)
+
+
+def _pickled(layer: Any) -> tuple[Any, ...]:
+    """How a layer is pickled: its numbers and its tensors."""
+    _, numbers, names = layer._parts()
+    values = {name: getattr(layer, name) for name in numbers}
+    if "dtype" in values:
+        values["dtype"] = values["dtype"] and values["dtype"].name
+    parts = {name: getattr(layer, name) for name in names or dict(layer._state())}
+    return _unpickled, (type(layer), values, parts), getattr(layer, "__dict__", None)
+
+
+def _unpickled(kind: Any, values: dict[str, Any], parts: dict[str, Any]) -> Any:
+    base = next(each for each in kind.__mro__ if each.__module__ == Linear.__module__)
+    unit = values.get("groups", values.get("heads", 1))  # sizes are multiples of it
+    sizes = {name: unit for name in base._parts()[0] if name not in values}
+    layer = kind.__new__(kind)
+    state = Tensor.random_state()  # initial weights are not used
+    base.__init__(layer, **sizes, **{name: value for name, value in values.items()
+                                     if value is not None})
+    Tensor.set_random_state(state)
+    for name, part in parts.items():
+        setattr(layer, name, part)
+    return layer
+
+
+for _layer in vars(_plugrad._nn).values():
+    if isinstance(_layer, type) and hasattr(_layer, "_parts"):
+        _layer.__reduce__ = _pickled  # type: ignore[method-assign, assignment]
+
+
+def _slots(item: object) -> Iterator[tuple[str, object]]:
+    """The attributes in __slots__, those of base classes first."""
+    for base in reversed(type(item).__mro__):
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{base.__name__.lstrip('_')}{name}"
+            if name not in ("__dict__", "__weakref__") and hasattr(item, name):
+                yield name, getattr(item, name)
+
+
+def _fields(item: object) -> Iterable[tuple[object, object]]:
+    """The names and values in which the tensors of an object are looked for."""
+    if isinstance(item, (list, tuple)):
+        names = getattr(item, "_fields", None)  # of a named tuple
+        return zip(names, item) if isinstance(names, tuple) else enumerate(item)
+    if isinstance(item, Mapping):
+        return item.items()
+    if isinstance(item, _NOT_SEARCHED):
+        return ()
+    fields: list[tuple[object, object]] = []
+    if hasattr(type(item), "__fields__"):
+        return item.__fields__()  # type: ignore[attr-defined, no-any-return]
+    if hasattr(type(item), "_state"):  # a layer or optimiser of C++
+        fields += item._state()  # type: ignore[attr-defined]
+    fields += _slots(item)
+    fields += getattr(item, "__dict__", {}).items()
+    return fields
+
+
+def state_dict(module: object) -> StateDict:
+    """Every tensor of the module by name, trained or not, in the order of its attributes.
+
+    The values denote the module's own tensors: assigning to them changes the module. A tensor or a
+    layer that the module holds twice has both names. An object that contains itself is searched
+    once. Errors: TypeError for a single tensor and for keys that are no strings or integers,
+    ValueError for two tensors of one name.
+    """
+    if isinstance(module, Tensor):
+        raise TypeError("a single tensor has no name: pass a module, or {\"name\": tensor}")
+    state: StateDict = {}
+    path: set[int] = set()  # objects that contain the present one
+    waiting: list[tuple[tuple[object, ...], object, bool]] = [((), module, False)]
+    while waiting:
+        keys, item, is_done = waiting.pop()
+        if is_done:
+            path.discard(id(item))
+        elif isinstance(item, Tensor):
+            name = _name(keys)
+            if name in state:
+                raise ValueError(f"two tensors of the module are called {name!r}")
+            state[name] = item
+        elif item is not None and id(item) not in path:
+            path.add(id(item))
+            waiting.append((keys, item, True))
+            parts = [((*keys, key), value, False) for key, value in _fields(item)]
+            waiting += reversed(parts)
+    return state
+
+
+def _name(keys: tuple[object, ...]) -> str:
+    for key in keys:
+        if not isinstance(key, (str, int)):
+            raise TypeError(f"a tensor lies under the key {key!r}, which is neither a string nor an "
+                            "integer: it has no name")
+    return ".".join(map(str, keys))
+
+
+def parameters(module: object) -> list[Tensor]:
+    """The tensors of the module that require gradients, each once."""
+    return _trained(state_dict(module))
+
+
+def load_state_dict(module: object, state: Mapping[str, Any],
+                    strict: bool = True) -> list[StateDifference]:
+    """Assigns the tensors (or arrays) of `state` to those of the module with the same names.
+
+    Floats are cast to the module's dtypes. Returns the differences that it skipped. Errors:
+    ValueError when strict and there is a difference, with the table of them; then nothing is
+    assigned.
+    """
+    return _load_state(state_dict(module), dict(state), strict)
+
+
+def from_torch_state(state: Mapping[str, Any]) -> StateDict:
+    """The tensors of a state_dict() of PyTorch, under the same names.
+
+    nn.load_state_dict takes such a state as it is, too. Layers of the same kind have the same names
+    and shapes in both, except nn.MultiHeadAttention, whose q_proj, k_proj and v_proj are PyTorch's
+    in_proj_weight and in_proj_bias in three parts.
+    """
+    return {name: Tensor(value) for name, value in state.items()}
+
+
+def save(module: object, path: str | os.PathLike[str]) -> None:
+    """Writes the state of a module, an optimiser or a dictionary of tensors as safetensors."""
+    safe_save(state_dict(module), path)
+
+
+def load(module: object, path: str | os.PathLike[str],
+         strict: bool = True) -> list[StateDifference]:
+    """Reads a safetensors file into a module or optimiser, as load_state_dict does."""
+    return load_state_dict(module, safe_load(path), strict)
+
+
+@overload
+def to(module: Module, dtype: _plugrad.dtype, /) -> Module: ...
+@overload
+def to(module: Module, target: str, /) -> Module: ...
+@overload
+def to(module: Module, *, dtype: Any = None, device: str | None = None) -> Module: ...
+def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Any:
+    """Casts the floats of a module to a dtype, or moves it to a device, in place.
+
+        nn.to(net, "float16");  nn.to(net, "CUDA");  nn.to(net, dtype="float16", device="CUDA")
+
+    Returns the module. Drops gradients. Optimisers and jitted functions that hold its tensors are
+    not converted: create them afterwards. Errors: ValueError for a dtype that is no float and an
+    unknown device.
+    """
+    state = state_dict(module)
+    for wanted in (target, dtype, device):
+        if wanted is not None:
+            _convert_state(state, wanted)
+    return module
+
+
+def clone(module: Module) -> Module:
+    """A copy of the module with tensors of its own, at their present values: copy.deepcopy.
+
+    Tensors that the module holds twice (tied weights) are one tensor in the copy, too.
+    """
+    return copy.deepcopy(module)
+
+
+def accuracy(net: Callable[[Tensor], Tensor], dataset: Dataset, batch_size: int = 500) -> float:
+    """The fraction of the data set whose label is the argmax of `net`, in evaluation mode."""
+    correct = 0
+    with training(False):
+        for x, y in dataset.batches(batch_size, keep_partial=True):
+            correct += int((net(x).argmax(-1) == y).sum().item())
+    return correct / len(dataset)
+
+
+class Sequential:
+    """Calls its layers in order: layers, functions and other callables of one tensor.
+
+        net = nn.Sequential(nn.Linear(784, 128), plugrad.relu, nn.Linear(128, 10))
+
+    The state is named by index: "0.weight", "0.bias", "2.weight", "2.bias".
+    """
+
+    def __init__(self, *layers: Callable[[Tensor], Tensor]):
+        self.layers: list[Callable[[Tensor], Tensor]] = []
+        for layer in layers:
+            self.append(layer)
+
+    def append(self, layer: Callable[[Tensor], Tensor]) -> Sequential:
+        """Adds a layer at the end. Errors: TypeError for what is not callable."""
+        if not callable(layer):
+            raise TypeError(f"a layer of Sequential is callable; {layer!r} is not")
+        self.layers.append(layer)
+        return self
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        return iter(self.layers)
+
+    def __getitem__(self, index: int) -> Callable[[Tensor], Tensor]:
+        return self.layers[index]
+
+    def __fields__(self) -> Iterable[tuple[int, object]]:
+        return enumerate(self.layers)
+
+    def __repr__(self) -> str:
+        return f"Sequential({', '.join(map(repr, self.layers))})"
+
+
+class Ema:
+    """A copy of a module whose parameters are the exponential moving average of the original's.
+
+        ema = nn.Ema(net, 0.999)
+        … each step: optimizer.step(); ema.update(net)
+        ema.module(x)
+
+    They need no gradients; other tensors are copied. Polyak and Juditsky 1992.
+    """
+
+    def __init__(self, source: Any, decay: float = 0.999):
+        self.module = clone(source)
+        self.decay = decay
+        for tensor in parameters(self.module):
+            tensor.requires_grad = False
+
+    def update(self, source: object) -> None:
+        """average = decay * average + (1 - decay) * source, at least in float32."""
+        _update_average(state_dict(self.module), state_dict(source), self.decay)

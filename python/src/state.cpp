@@ -1,0 +1,330 @@
+// State of modules: named tensors as dictionaries, their files, and copies of modules.
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "bind.h"
+#include "enum_argument.h"
+#include "modules.h"
+#include "place.h"
+
+namespace plugrad::python {
+
+namespace {
+
+/// The key of copy.deepcopy's memory for the copies of one tensor.
+nb::tuple key_of(const Tensor& tensor) {
+  return nb::make_tuple("plugrad.Tensor", reinterpret_cast<uintptr_t>(identity_of(tensor)));
+}
+
+Tensor copy_of_tensor(const Tensor& tensor) {
+  Tensor copy = tensor.detach().clone();
+  if (tensor.requires_grad()) copy.requires_grad_();
+  return copy;
+}
+
+/// One state is a tensor of the other's parameters, each listed once.
+std::vector<Tensor> trained_once(const nb::dict& dict) {
+  std::vector<Tensor> once;
+  nb::set seen;
+  for (Tensor& tensor : nn::trained(state_of_dict(dict))) {
+    const nb::object key = nb::int_(reinterpret_cast<uintptr_t>(identity_of(tensor)));
+    if (seen.contains(key)) continue;
+    seen.add(key);
+    once.push_back(std::move(tensor));
+  }
+  return once;
+}
+
+const char* name_of(nn::StateDifference::Kind kind) {
+  using Kind = nn::StateDifference::Kind;
+  switch (kind) {
+    case Kind::Missing:
+      return "missing";
+    case Kind::Unexpected:
+      return "unexpected";
+    case Kind::Shape:
+      return "shape";
+    case Kind::DType:
+      return "dtype";
+  }
+  return "";
+}
+
+void bind_differences(nb::module_& module) {
+  using nn::StateDifference;
+  nb::class_<StateDifference> made(module, "StateDifference", doc("nn::StateDifference"));
+  made.def_prop_ro(
+      "kind", [](const StateDifference& self) { return name_of(self.kind); },
+      "\"missing\": only in the module; \"unexpected\": only in the state; \"shape\"; \"dtype\".");
+  made.def_ro("name", &StateDifference::name, "The tensor's name.");
+  made.def_ro("in_module", &StateDifference::in_module, "\"(3, 4) f32\", or empty.");
+  made.def_ro("in_state", &StateDifference::in_state, "\"(3, 4) f32\", or empty.");
+  made.def("__repr__", [](const StateDifference& self) {
+    return "StateDifference(" + std::string(name_of(self.kind)) + " " + self.name + ", module '" +
+           self.in_module + "', state '" + self.in_state + "')";
+  });
+}
+
+void bind_changes(nb::module_& module) {
+  module.def(
+      "_load_state",
+      [](const nb::dict& target, const nb::dict& source, bool strict) {
+        const Place place;
+        const nn::StateDict to = state_of_dict(target), from = state_of_dict(source);
+        const nb::gil_scoped_release released;
+        return nn::load_state(to, from, strict ? nn::Loading::Strict : nn::Loading::NotStrict);
+      },
+      "target"_a, "source"_a, "strict"_a,
+      nb::sig("def _load_state(target: dict[str, Tensor], source: dict[str, Any], strict: bool) -> "
+              "list[StateDifference]"),
+      doc("nn::load_state"));
+  module.def(
+      "_convert_state",
+      [](const nb::dict& state, DType dtype) {
+        const Place place;
+        const nn::StateDict tensors = state_of_dict(state);
+        const nb::gil_scoped_release released;
+        nn::convert_state(tensors, dtype);
+      },
+      "state"_a, "dtype"_a,
+      nb::sig("def _convert_state(state: dict[str, Tensor], dtype: DTypeLike) -> None"),
+      doc("nn::convert_state"));
+  module.def(
+      "_convert_state",
+      [](const nb::dict& state, std::string_view device) {
+        const Place place;
+        const nn::StateDict tensors = state_of_dict(state);
+        const nb::gil_scoped_release released;
+        nn::move_state(tensors, device);
+      },
+      "state"_a, "device"_a,
+      nb::sig("def _convert_state(state: dict[str, Tensor], device: str) -> None"),
+      doc("nn::convert_state"));
+  module.def(
+      "_update_average",
+      [](const nb::dict& average, const nb::dict& source, double decay) {
+        const Place place;
+        const nn::StateDict to = state_of_dict(average), from = state_of_dict(source);
+        const nb::gil_scoped_release released;
+        nn::update_average(to, from, decay);
+      },
+      "average"_a, "source"_a, "decay"_a,
+      nb::sig("def _update_average(average: dict[str, Tensor], source: dict[str, Tensor], decay: "
+              "float) -> None"),
+      doc("nn::update_average"));
+  module.def("_trained", trained_once, "state"_a,
+             nb::sig("def _trained(state: dict[str, Tensor]) -> list[Tensor]"), doc("nn::trained"));
+}
+
+using Path = std::filesystem::path;
+
+void bind_safetensors(nb::module_& module) {
+  module.def(
+      "safe_save",
+      [](const nb::dict& state, const Path& path) {
+        const nn::StateDict tensors = state_of_dict(state);
+        const nb::gil_scoped_release released;
+        nn::save_state(tensors, path.string());
+      },
+      "state"_a, "path"_a,
+      nb::sig("def safe_save(state: dict[str, Tensor], path: str | os.PathLike[str]) -> None"),
+      doc("nn::save_state"));
+  module.def(
+      "safe_load",
+      [](const Path& path, const DeviceLike& device) {
+        nn::StateDict state;
+        {
+          const nb::gil_scoped_release released;
+          state = nn::read_state(path.string(), device.name);
+        }
+        return dict_of_state(state);
+      },
+      "path"_a, "device"_a = nb::none(),
+      nb::sig("def safe_load(path: str | os.PathLike[str], device: str | None = None) -> "
+              "dict[str, Tensor]"),
+      doc("nn::read_state"));
+}
+
+void bind_numpy_files(nb::module_& module) {
+  module.def(
+      "load_npy",
+      [](const Path& path, const DeviceLike& device) {
+        const nb::gil_scoped_release released;
+        return load_npy(path.string(), device.name);
+      },
+      "path"_a, "device"_a = nb::none(),
+      nb::sig("def load_npy(path: str | os.PathLike[str], device: str | None = None) -> Tensor"),
+      doc("load_npy"));
+  module.def(
+      "save_npy",
+      [](const TensorLike& tensor, const Path& path) {
+        const Tensor values = tensor.get();
+        const nb::gil_scoped_release released;
+        save_npy(values, path.string());
+      },
+      "tensor"_a, "path"_a,
+      nb::sig("def save_npy(tensor: TensorLike, path: str | os.PathLike[str]) -> None"),
+      doc("save_npy"));
+  module.def(
+      "load_npz",
+      [](const Path& path, const DeviceLike& device) {
+        nn::StateDict state;
+        {
+          const nb::gil_scoped_release released;
+          state = load_npz(path.string(), device.name);
+        }
+        return dict_of_state(state);
+      },
+      "path"_a, "device"_a = nb::none(),
+      nb::sig("def load_npz(path: str | os.PathLike[str], device: str | None = None) -> dict[str, "
+              "Tensor]"),
+      doc("load_npz"));
+  module.def(
+      "save_npz",
+      [](const nb::dict& arrays, const Path& path, bool compressed) {
+        const nn::StateDict tensors = state_of_dict(arrays);
+        const nb::gil_scoped_release released;
+        save_npz(tensors, path.string(), compressed);
+      },
+      "arrays"_a, "path"_a, "compressed"_a = false,
+      nb::sig("def save_npz(arrays: dict[str, Tensor], path: str | os.PathLike[str], compressed: "
+              "bool = False) -> None"),
+      doc("save_npz"));
+}
+
+/// The training mode of the thread between __enter__ and __exit__.
+class TrainingMode {
+ public:
+  explicit TrainingMode(bool training) : training_(training) {}
+  TrainingMode(const TrainingMode&) = delete;
+  TrainingMode& operator=(const TrainingMode&) = delete;
+  void enter() { scopes_.push_back(std::make_unique<nn::TrainingScope>(training_)); }
+  void leave() { scopes_.pop_back(); }
+
+ private:
+  bool training_;
+  std::vector<std::unique_ptr<nn::TrainingScope>> scopes_;
+};
+
+void bind_training(nb::module_& module) {
+  nb::class_<TrainingMode> made(module, "training",
+                                "Within `with nn.training(mode):`, layers that differ between "
+                                "training and evaluation (BatchNorm, Dropout) are in this mode, in "
+                                "this thread. Without it they train.");
+  made.def(nb::init<bool>(), "mode"_a = true);
+  made.def("__enter__", &TrainingMode::enter);
+  made.def(
+      "__exit__", [](TrainingMode& self, const nb::args&) { self.leave(); },
+      nb::sig("def __exit__(self, *error: object) -> None"));
+  module.def("is_training", &nn::is_training, doc("nn::is_training"));
+}
+
+void bind_copies() {
+  const nb::handle tensor = nb::type<Tensor>();
+  nb::setattr(tensor, "__deepcopy__",
+              nb::cpp_function(
+                  [](nb::handle self, nb::dict memo) {
+                    const Tensor& original = object_of<Tensor>(self);
+                    const nb::tuple key = key_of(original);
+                    if (memo.contains(key)) return nb::borrow(memo[key]);
+                    const nb::object copy = nb::cast(copy_of_tensor(original));
+                    memo[key] = copy;
+                    return copy;
+                  },
+                  nb::name("__deepcopy__"),
+                  nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor"),
+                  nb::scope(tensor), nb::is_method()));
+  if (!nb::cast<bool>(tensor.attr("__dict__").attr("__contains__")("__reduce__")))
+    nb::setattr(tensor, "__reduce__",
+                nb::cpp_function(
+                    [](nb::handle self) {
+                      const bool is_leaf = object_of<Tensor>(self).requires_grad();
+                      return nb::make_tuple(
+                          self.type(),
+                          nb::make_tuple(self.attr("numpy")(), nb::none(), nb::none(), is_leaf));
+                    },
+                    nb::name("__reduce__"), nb::sig("def __reduce__(self) -> tuple[Any, ...]"),
+                    nb::scope(tensor), nb::is_method()));
+  nb::setattr(tensor, "__copy__",
+              nb::cpp_function([](const Tensor& self) { return self; }, nb::name("__copy__"),
+                               nb::scope(tensor), nb::is_method()));
+}
+
+}  // namespace
+
+const void* identity_of(const Tensor& tensor) {
+  const void* state;  // a handle is a pointer to its tensor
+  std::memcpy(&state, &tensor, sizeof state);
+  return state;
+}
+
+nn::StateDict state_of_dict(const nb::dict& dict) {
+  nn::StateDict state;
+  for (const auto& [name, value] : dict) {
+    if (!PyUnicode_Check(name.ptr()))
+      throw nb::type_error("a state is a dictionary whose keys are names (str)");
+    TensorLike tensor;
+    if (!tensor.assign(value))
+      throw nb::type_error(
+          ("the value of \"" + nb::cast<std::string>(name) +
+           "\" is neither a tensor nor an array: " + nb::cast<std::string>(nb::str(value.type())))
+              .c_str());
+    state.emplace_back(nb::cast<std::string>(name), tensor.get());
+  }
+  return state;
+}
+
+nb::dict dict_of_state(const nn::StateDict& state) {
+  nb::dict dict;
+  for (const auto& [name, tensor] : state) dict[name.c_str()] = tensor;
+  return dict;
+}
+
+nb::list list_of_state(const nn::StateDict& state) {
+  nb::list list;
+  for (const auto& [name, tensor] : state) list.append(nb::make_tuple(name, tensor));
+  return list;
+}
+
+void share_copies(const std::vector<const Tensor*>& originals,
+                  const std::vector<const Tensor*>& copies, nb::dict memo) {
+  for (size_t i = 0; i < originals.size(); ++i) {
+    if (!originals[i]->defined()) continue;
+    const nb::tuple key = key_of(*originals[i]);
+    if (memo.contains(key))
+      *const_cast<Tensor*>(copies[i]) = nb::cast<Tensor>(memo[key]);
+    else
+      memo[key] = *copies[i];
+  }
+}
+
+nb::object allocate_like(nb::handle original) {
+  return nb::inst_alloc(original.type());
+}
+
+void finish_copy(nb::handle copy, nb::handle original, nb::handle memo) {
+  nb::inst_mark_ready(copy);
+  const nb::object attributes = nb::getattr(original, "__dict__", nb::none());
+  if (attributes.is_none()) return;
+  nb::dict copied = nb::borrow<nb::dict>(attributes);
+  if (!memo.is_none()) {
+    memo[nb::int_(reinterpret_cast<uintptr_t>(original.ptr()))] = copy;  // for cycles
+    copied = nb::borrow<nb::dict>(nb::module_::import_("copy").attr("deepcopy")(copied, memo));
+  }
+  copy.attr("__dict__").attr("update")(copied);
+}
+
+void bind_state(nb::module_& module) {
+  nb::module_ made = nb::borrow<nb::module_>(module.attr("_nn"));
+  bind_differences(made);
+  bind_changes(made);
+  bind_safetensors(made);
+  bind_training(made);
+  bind_numpy_files(module);
+  bind_copies();
+}
+
+}  // namespace plugrad::python
