@@ -1,4 +1,7 @@
-"""The plugrad command: becomes the program of plugrad_backend, so that exit status and signals are its own."""
+"""The plugrad command: becomes the program of plugrad_backend.
+
+Its process, exit status and signals are the program's own.
+"""
 import os
 import signal
 import sys

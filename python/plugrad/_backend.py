@@ -80,8 +80,8 @@ def plugin_directories() -> list[str]:
             reason = ""
         if not directories:
             import warnings
-            warnings.warn(f"the plugin {entry.name} is not used: its entry point names {entry.value}"
-                          f", which cannot be found{reason}", stacklevel=2)
+            warnings.warn(f"the plugin {entry.name} is not used: its entry point names "
+                          f"{entry.value}, which cannot be found{reason}", stacklevel=2)
         found |= dict.fromkeys(directories)
     return list(found)
 

@@ -36,7 +36,8 @@ class Environment:
         subprocess.run([python, "-m", "venv", "--without-pip", str(self.folder / "venv")], check=True)
         self.variables = {"HOME": str(self.folder), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
                           "PLUGRAD_CACHE_DIR": str(self.folder / "cache"),
-                          **{name: value for name, value in os.environ.items() if "CCACHE" in name}}
+                          **{name: value for name, value in os.environ.items()
+                             if re.match("CCACHE_|PLUGRAD_(TEST_|TUNE$|DATA$)", name)}}
 
     def pip(self, *arguments: str) -> None:
         done = subprocess.run([str(PIP), "--python", str(self.bin / "python"), *arguments, "--quiet",
