@@ -2,6 +2,7 @@
 """Writes the bindings of plugrad's tensor functions from the public headers.
 
     bindings.py HEADERS OUTPUT
+    bindings.py --list            prints the names of the sources that it writes
 
 HEADERS is the folder of plugrad/tensor.h, OUTPUT the folder for enums.h, docs.h, and the sources
 tensor_methods_*.cpp and functions_*.cpp. Every public method of Tensor and every free function of
@@ -315,7 +316,16 @@ METHOD_PARTS = 6
 FUNCTION_PARTS = 3
 
 
+def sources() -> list[str]:
+    parts = {"tensor_methods": METHOD_PARTS, "functions": FUNCTION_PARTS}
+    return [file for name, count in parts.items()
+            for file in [f"{name}.cpp", *(f"{name}_{part}.cpp" for part in range(count))]]
+
+
 def main() -> None:
+    if sys.argv[1:] == ["--list"]:
+        print(*sources(), sep=";")
+        return
     folder, output = Path(sys.argv[1]), Path(sys.argv[2])
     output.mkdir(parents=True, exist_ok=True)
     binder = Binder(folder)

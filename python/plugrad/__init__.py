@@ -4,12 +4,16 @@
     x = pg.Tensor([[1.0, 2.0], [3.0, 4.0]])
     print((x @ x).relu().numpy())
 """
-from . import _plugrad
-from ._plugrad import *  # noqa: F403
-from .errors import (CompileError, DeviceError, Error, InternalError, OutOfMemoryError,
-                     UnsupportedError, UserError, UserIndexError, UserOverflowError, UserTypeError)
-from . import data, nn, optim  # noqa: E402
-from ._progress import progress
-from .nn import from_torch_state
+from . import _backend
+from ._version import __version__
 
-__version__ = "1.0.0"
+_backend.prepare()  # the module's libraries are there, and its search path has every plugin
+
+from . import _plugrad  # noqa: E402
+from ._plugrad import *  # noqa: E402, F403
+from .errors import (CompileError, DeviceError, Error, InternalError,  # noqa: E402
+                     OutOfMemoryError, UnsupportedError, UserError, UserIndexError,
+                     UserOverflowError, UserTypeError)
+from . import data, nn, optim  # noqa: E402
+from ._progress import progress  # noqa: E402
+from .nn import from_torch_state  # noqa: E402

@@ -1,0 +1,16 @@
+"""run_pytest.py WHEELS [PYTEST_ARGUMENT…]: runs python/tests with the wheels in a fresh virtual environment."""
+import sys
+
+import fresh
+
+REQUIRED = ["pytest", "numpy", "ml-dtypes", "hypothesis"]
+
+
+def main(folder: str, *arguments: str) -> None:
+    environment = fresh.Environment()
+    environment.pip("install", *fresh.wheels_in(folder), *REQUIRED)
+    print(environment.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir",
+                          str(environment.folder), *arguments, str(fresh.SOURCE / "python/tests")))
+
+
+main(*sys.argv[1:])
