@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/escaping/sanitise_text.h"
 #include "base/file.h"
-#include "base/sanitise_text.h"
 #include "command.h"
 #include "cost/calibration_text.h"
 #include "plugrad/error.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 #include "base/settings.h"
 #include "command.h"
 #include "plugrad/error.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/markup.h"
+#include "base/escaping/markup.h"
 #include "trace/lines.h"
 #include "trace/trace.h"
 

@@ -2,7 +2,7 @@
 #include "plugrad/error.h"
 
 #include "base/check.h"
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 
 namespace plugrad {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <mutex>
 
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 
 namespace plugrad {
 namespace {

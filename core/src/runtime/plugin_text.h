@@ -1,7 +1,7 @@
 // Sanitises texts of plugins for terminals, JSON and messages.
 #pragma once
 
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 #include "runtime/status.h"
 
 namespace plugrad::runtime {

@@ -35,7 +35,7 @@ constexpr double kFewIterations = 1024;  // fewer have nothing to gain
 constexpr double kLongLaunch = 30;       // seconds; upper limit, once a launch was timed
 constexpr uint32_t kMostLosses = 8;      // lost helpers in one search
 
-// For traces.
+/// The schedules that searches of this process have measured, kept while there is a trace.
 class Measured {
  public:
   static Measured& instance() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/markup.h"
+#include "base/escaping/markup.h"
 
 using namespace plugrad;
 

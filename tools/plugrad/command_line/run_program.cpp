@@ -7,7 +7,7 @@
 #include <exception>
 #include <new>
 
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 #include "plugrad/error.h"
 
 namespace plugrad::tools {

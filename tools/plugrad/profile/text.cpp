@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 #include "profile/report.h"
 
 namespace plugrad::tools {

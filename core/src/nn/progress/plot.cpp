@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/markup.h"
+#include "base/escaping/markup.h"
 #include "nn/progress/axis.h"
 #include "training_templates.h"
 

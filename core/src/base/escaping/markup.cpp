@@ -1,9 +1,9 @@
-#include "base/markup.h"
+#include "base/escaping/markup.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 
 namespace plugrad {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/sanitise_text.h"
+#include "base/escaping/sanitise_text.h"
 
 #include <cstddef>
 #include <cstdint>
