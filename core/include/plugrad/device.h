@@ -17,6 +17,19 @@ struct PLUGRAD_API Device {
   static void set_default_device(std::string_view name);
 };
 
+/// While it lives, the default device of this thread. Scopes nest.
+class PLUGRAD_API DeviceScope {
+ public:
+  /// Errors: User for an unknown device; the message lists the devices found.
+  explicit DeviceScope(std::string_view name);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  unsigned outer_;
+};
+
 /// Adds the plugin library at `path` in front of all others with its device name, and returns that
 /// name. Reads and checks the manifest now and opens the library at the device's first use; a
 /// failure then appears in the load record (`plugrad devices --why`, errors of device selection).

@@ -14,6 +14,7 @@
 #include "plugrad/linalg.h"
 #include "plugrad/loss.h"
 #include "plugrad/nn.h"
+#include "plugrad/no_grad.h"
 #include "plugrad/numpy.h"
 #include "plugrad/optim.h"
 #include "plugrad/progress.h"

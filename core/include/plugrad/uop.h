@@ -175,6 +175,7 @@ struct PLUGRAD_API Rule {
 class PLUGRAD_API PatternMatcher {
  public:
   PatternMatcher(std::initializer_list<Rule> rules);
+  explicit PatternMatcher(std::vector<Rule> rules);
   /// The result of the first rule that matches the node itself; undefined when none does.
   UOp apply(const UOp& node) const;
   /// Applies the rules to the node and everything below it, sources first, until none applies.

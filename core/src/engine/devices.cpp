@@ -1,11 +1,14 @@
 #include "engine/devices.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace plugrad::engine {
 namespace {
+
+thread_local uint32_t default_of_thread = 0;
 
 std::string short_name(const std::string& plugin, uint32_t index) {
   return index == 0 ? plugin : fmt::format("{}:{}", plugin, index);
@@ -83,7 +86,12 @@ runtime::Device& DeviceTable::open(uint32_t number) {
   return device;
 }
 
+uint32_t DeviceTable::set_default_of_thread(uint32_t number) {
+  return std::exchange(default_of_thread, number);
+}
+
 uint32_t DeviceTable::default_number() {
+  if (default_of_thread != 0) return default_of_thread;
   return number(runtime::Registry::instance().default_device());
 }
 

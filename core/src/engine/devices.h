@@ -22,7 +22,10 @@ class DeviceTable {
   /// "CPU", "CUDA:1".
   const std::string& name(uint32_t number) const { return entry(number).name; }
   runtime::Device& open(uint32_t number);
+  /// The number that the calling thread has set, else the registry's default device.
   uint32_t default_number();
+  /// Sets the default of the calling thread, 0 for none; returns the one before.
+  static uint32_t set_default_of_thread(uint32_t number);
   /// Devices opened so far.
   std::vector<runtime::Device*> opened() const;
 

@@ -1,10 +1,12 @@
 // Turns backward() and gradient() into calls of autodiff/, and stores gradients in marked leaves.
 #include <algorithm>
+#include <utility>
 
 #include "autodiff/gradient.h"
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "jit/trace.h"
+#include "plugrad/no_grad.h"
 #include "tensor/function_gradient.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
@@ -14,6 +16,8 @@ namespace plugrad {
 using tensor::Recorder;
 
 namespace {
+
+thread_local bool records_gradients = true;
 
 /// The gradient of the loss itself: 1, or `given`, which must have the loss's shape.
 Id seed_of(Recorder& r, Id loss, const Tensor& given) {
@@ -64,6 +68,14 @@ std::string assignment_advice(std::span<engine::TensorState* const> leaves) {
 }
 
 }  // namespace
+
+NoGradScope::NoGradScope() : outer_(std::exchange(records_gradients, false)) {}
+NoGradScope::~NoGradScope() {
+  records_gradients = outer_;
+}
+bool is_grad_enabled() {
+  return records_gradients;
+}
 
 Tensor& Tensor::requires_grad_(bool on) {
   Recorder r("requires_grad_");

@@ -8,6 +8,7 @@
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "jit/trace.h"
+#include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/sizes.h"
 
@@ -51,6 +52,8 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
+  if (!is_grad_enabled() && is_float(dtype(node)) && graph()[node].op != Op::Detach)
+    node = graph().unary(Op::Detach, node);
   return tensor_of(session_.make(node, device_ != 0 ? device_ : hint_));
 }
 

@@ -66,6 +66,13 @@ void Device::set_default_device(std::string_view name) {
   Session::current().set_default_device(name);
 }
 
+DeviceScope::DeviceScope(std::string_view name)
+    : outer_(engine::DeviceTable::set_default_of_thread(
+          Session::current().device_number(name))) {}
+DeviceScope::~DeviceScope() {
+  engine::DeviceTable::set_default_of_thread(outer_);
+}
+
 std::string add_plugin(const std::string& path) {
   return Session::current().add_plugin(path);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <span>
 #include <unordered_map>
 
 #include "ir/text/parser.h"
@@ -101,7 +102,7 @@ struct PatternMatcher::State {
   std::unordered_map<const plugrad::Rule*, const Entry*> by_rule;
   RuleTable table{std::span<const plugrad::Rule>{}};
 
-  explicit State(std::initializer_list<Rule> rules) {
+  explicit State(std::span<const Rule> rules) {
     for (const Rule& rule : rules) add(rule);
   }
 
@@ -156,6 +157,9 @@ const UOp& Match::operator[](std::string_view name) const {
 }
 
 PatternMatcher::PatternMatcher(std::initializer_list<Rule> rules)
+    : state_(std::make_shared<const State>(std::span(rules.begin(), rules.size()))) {}
+
+PatternMatcher::PatternMatcher(std::vector<Rule> rules)
     : state_(std::make_shared<const State>(rules)) {}
 
 UOp PatternMatcher::apply(const UOp& node) const {
