@@ -2,6 +2,7 @@
 set(plugrad_python_sources
   arguments.cpp
   arrays.cpp
+  copies.cpp
   data.cpp
   devices.cpp
   dtypes.cpp
