@@ -6,7 +6,7 @@
 
 #include "bind.h"
 #include "enum_argument.h"
-#include "modules.h"
+#include "modules/modules.h"
 #include "place.h"
 
 namespace plugrad::python {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "bind.h"
-#include "modules.h"
+#include "modules/modules.h"
 
 namespace plugrad::python {
 
