@@ -190,7 +190,10 @@ class TrainingMode {
   TrainingMode(const TrainingMode&) = delete;
   TrainingMode& operator=(const TrainingMode&) = delete;
   void enter() { scopes_.push_back(std::make_unique<nn::TrainingScope>(training_)); }
-  void leave() { scopes_.pop_back(); }
+  void leave() {
+    if (scopes_.empty()) throw nb::value_error("this training mode was not entered");
+    scopes_.pop_back();
+  }
 
  private:
   bool training_;
