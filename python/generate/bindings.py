@@ -2,10 +2,10 @@
 """Writes the bindings of plugrad's tensor functions from the public headers.
 
     bindings.py HEADERS OUTPUT
-    bindings.py --list            prints the names of the sources that it writes
+    bindings.py --list            prints the names of the files that it writes
 
-HEADERS is the folder of plugrad/tensor.h, OUTPUT the folder for enums.h, docs.h, and the sources
-tensor_methods_*.cpp and functions_*.cpp. Every public method of Tensor and every free function of
+HEADERS is the folder of plugrad/tensor.h, OUTPUT the folder for enums.h, docs.h, the headers of
+classes.py, and the sources tensor_methods_*.cpp and functions_*.cpp. Every public method of Tensor and every free function of
 the headers below is bound, with its defaults as keyword arguments and its comment as docstring,
 unless a list here names it as bound by hand. A type that this script does not know is an error.
 """
@@ -314,12 +314,13 @@ def write_parts(output: Path, name: str, parameter: str, definitions: list[str],
 
 METHOD_PARTS = 6
 FUNCTION_PARTS = 3
+HEADERS = ["enums.h", "docs.h", "layer_classes.h", "optimiser_classes.h"]
 
 
 def sources() -> list[str]:
     parts = {"tensor_methods": METHOD_PARTS, "functions": FUNCTION_PARTS}
-    return [file for name, count in parts.items()
-            for file in [f"{name}.cpp", *(f"{name}_{part}.cpp" for part in range(count))]]
+    return [*HEADERS, *(file for name, count in parts.items() for file in
+                        [f"{name}.cpp", *(f"{name}_{part}.cpp" for part in range(count))])]
 
 
 def main() -> None:

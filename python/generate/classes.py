@@ -333,7 +333,7 @@ def header(namespace: str, functions: list[str], function: str, calls: list[str]
     """A file for one source of python/src to include."""
     return "\n".join([
         "// Written by python/generate/classes.py from the public headers.", "#pragma once", "",
-        "#include \"modules.h\"", "",
+        "#include \"modules/modules.h\"", "",
         "namespace plugrad::python {", "", "namespace {", "",
         f"using namespace plugrad::{namespace};  // for the structs of options", "",
         "\n\n".join(functions), "",

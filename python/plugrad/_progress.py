@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -29,13 +30,12 @@ class _NotebookBar:
     """ProgressBar as an element of a notebook's page."""
 
     def __init__(self, total: int, label: str, unit: str, units_a_step: int):
-        from IPython.display import (  # type: ignore[import-not-found,unused-ignore]
-            HTML, display)
-        self._html = HTML
+        shown: Any = importlib.import_module("IPython.display")
+        self._html = shown.HTML
         self._total, self._label, self._unit, self._units = total, label, unit, units_a_step
         self._start = self._shown = time.monotonic()
         self._done, self._note = 0, ""
-        self._handle = display(HTML(self._page()), display_id=True)
+        self._handle = shown.display(shown.HTML(self._page()), display_id=True)
 
     def update(self, done: int, note: str = "") -> None:
         self._done, self._note = done, note or self._note

@@ -15,5 +15,6 @@ NB_MODULE(_plugrad, module) {
   bind_optimisers(module);
   bind_data(module);
   bind_state(module);
+  bind_copies();
   bind_progress(module);
 }

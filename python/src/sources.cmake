@@ -2,19 +2,20 @@
 set(plugrad_python_sources
   arguments.cpp
   arrays.cpp
-  data.cpp
   devices.cpp
   dtypes.cpp
   errors.cpp
   indexing.cpp
   interpreter.cpp
-  layers.cpp
   module.cpp
+  modules/copies.cpp
+  modules/data.cpp
+  modules/layers.cpp
+  modules/optimisers.cpp
+  modules/progress.cpp
+  modules/state.cpp
   operators.cpp
-  optimisers.cpp
   place.cpp
-  progress.cpp
-  state.cpp
   tensor.cpp
   values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

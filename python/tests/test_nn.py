@@ -363,6 +363,8 @@ def test_training_mode_is_a_scope():
     with pytest.raises(RuntimeError), nn.training(False):
         raise RuntimeError
     assert nn.is_training()
+    with pytest.raises(ValueError, match="entered"):
+        evaluation.__exit__(None, None, None)
 
 
 def test_training_mode_belongs_to_a_thread():

@@ -2,30 +2,18 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "bind.h"
 #include "enum_argument.h"
-#include "modules.h"
+#include "modules/modules.h"
 #include "place.h"
 
 namespace plugrad::python {
 
 namespace {
 
-/// The key of copy.deepcopy's memory for the copies of one tensor.
-nb::tuple key_of(const Tensor& tensor) {
-  return nb::make_tuple("plugrad.Tensor", reinterpret_cast<uintptr_t>(identity_of(tensor)));
-}
-
-Tensor copy_of_tensor(const Tensor& tensor) {
-  Tensor copy = tensor.detach().clone();
-  if (tensor.requires_grad()) copy.requires_grad_();
-  return copy;
-}
-
-/// One state is a tensor of the other's parameters, each listed once.
+/// The tensors that require gradients, each listed once.
 std::vector<Tensor> trained_once(const nb::dict& dict) {
   std::vector<Tensor> once;
   nb::set seen;
@@ -202,7 +190,10 @@ class TrainingMode {
   TrainingMode(const TrainingMode&) = delete;
   TrainingMode& operator=(const TrainingMode&) = delete;
   void enter() { scopes_.push_back(std::make_unique<nn::TrainingScope>(training_)); }
-  void leave() { scopes_.pop_back(); }
+  void leave() {
+    if (scopes_.empty()) throw nb::value_error("this training mode was not entered");
+    scopes_.pop_back();
+  }
 
  private:
   bool training_;
@@ -222,44 +213,7 @@ void bind_training(nb::module_& module) {
   module.def("is_training", &nn::is_training, doc("nn::is_training"));
 }
 
-void bind_copies() {
-  const nb::handle tensor = nb::type<Tensor>();
-  nb::setattr(tensor, "__deepcopy__",
-              nb::cpp_function(
-                  [](nb::handle self, nb::dict memo) {
-                    const Tensor& original = object_of<Tensor>(self);
-                    const nb::tuple key = key_of(original);
-                    if (memo.contains(key)) return nb::borrow(memo[key]);
-                    const nb::object copy = nb::cast(copy_of_tensor(original));
-                    memo[key] = copy;
-                    return copy;
-                  },
-                  nb::name("__deepcopy__"),
-                  nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor"),
-                  nb::scope(tensor), nb::is_method()));
-  if (!nb::cast<bool>(tensor.attr("__dict__").attr("__contains__")("__reduce__")))
-    nb::setattr(tensor, "__reduce__",
-                nb::cpp_function(
-                    [](nb::handle self) {
-                      const bool is_leaf = object_of<Tensor>(self).requires_grad();
-                      return nb::make_tuple(
-                          self.type(),
-                          nb::make_tuple(self.attr("numpy")(), nb::none(), nb::none(), is_leaf));
-                    },
-                    nb::name("__reduce__"), nb::sig("def __reduce__(self) -> tuple[Any, ...]"),
-                    nb::scope(tensor), nb::is_method()));
-  nb::setattr(tensor, "__copy__",
-              nb::cpp_function([](const Tensor& self) { return self; }, nb::name("__copy__"),
-                               nb::scope(tensor), nb::is_method()));
-}
-
 }  // namespace
-
-const void* identity_of(const Tensor& tensor) {
-  const void* state;  // a handle is a pointer to its tensor
-  std::memcpy(&state, &tensor, sizeof state);
-  return state;
-}
 
 nn::StateDict state_of_dict(const nb::dict& dict) {
   nn::StateDict state;
@@ -289,34 +243,6 @@ nb::list list_of_state(const nn::StateDict& state) {
   return list;
 }
 
-void share_copies(const std::vector<const Tensor*>& originals,
-                  const std::vector<const Tensor*>& copies, nb::dict memo) {
-  for (size_t i = 0; i < originals.size(); ++i) {
-    if (!originals[i]->defined()) continue;
-    const nb::tuple key = key_of(*originals[i]);
-    if (memo.contains(key))
-      *const_cast<Tensor*>(copies[i]) = nb::cast<Tensor>(memo[key]);
-    else
-      memo[key] = *copies[i];
-  }
-}
-
-nb::object allocate_like(nb::handle original) {
-  return nb::inst_alloc(original.type());
-}
-
-void finish_copy(nb::handle copy, nb::handle original, nb::handle memo) {
-  nb::inst_mark_ready(copy);
-  const nb::object attributes = nb::getattr(original, "__dict__", nb::none());
-  if (attributes.is_none()) return;
-  nb::dict copied = nb::borrow<nb::dict>(attributes);
-  if (!memo.is_none()) {
-    memo[nb::int_(reinterpret_cast<uintptr_t>(original.ptr()))] = copy;  // for cycles
-    copied = nb::borrow<nb::dict>(nb::module_::import_("copy").attr("deepcopy")(copied, memo));
-  }
-  copy.attr("__dict__").attr("update")(copied);
-}
-
 void bind_state(nb::module_& module) {
   nb::module_ made = nb::borrow<nb::module_>(module.attr("_nn"));
   bind_differences(made);
@@ -324,7 +250,6 @@ void bind_state(nb::module_& module) {
   bind_safetensors(made);
   bind_training(made);
   bind_numpy_files(module);
-  bind_copies();
 }
 
 }  // namespace plugrad::python
