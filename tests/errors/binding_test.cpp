@@ -1,10 +1,11 @@
 // The hooks for bindings of other languages: an interpreter's lock, and interruption.
+#include "plugrad/binding.h"
+
 #include <gtest/gtest.h>
 
 #include <mutex>
 #include <thread>
 
-#include "plugrad/binding.h"
 #include "plugrad/function.h"
 #include "plugrad/tensor.h"
 
