@@ -6,53 +6,13 @@
 #include "base/check.h"
 #include "runtime/device/device.h"
 #include "runtime/device/device_state.h"
+#include "runtime/memory/mapping.h"
 
 namespace plugrad::runtime {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 4u << 20;
 constexpr std::uint64_t kWorthMapping = 1u << 20;
-
-// A buffer's memory mapped to the host, if mapping needs no copy.
-class Mapping {
- public:
-  explicit Mapping(const Buffer& buffer) : buffer_(buffer), d_(buffer.device().state()) {
-    const bool can =
-        d_.caps.unified_memory && offered(d_.allocator_api.map) && offered(d_.allocator_api.unmap);
-    if (!can) return;
-    CallError error;
-    std::string escaped;
-    pgr_buffer* const handle = buffer.handle();
-    const WatchedCall watched(d_.calls, "map");
-    const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
-      return d_.allocator_api.map(d_.handle, handle, &pointer_, e);
-    });
-    if (status == PGR_STATUS_DEVICE_LOST) d_.calls.fail("map", "", status, error.message());
-    if (status != PGR_STATUS_OK) pointer_ = nullptr;  // fall back to copying
-  }
-  ~Mapping() {
-    if (pointer_) d_.calls.quietly("unmap", [&] { unmap(nullptr); });
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  explicit operator bool() const { return pointer_ != nullptr; }
-  std::byte* bytes() const { return static_cast<std::byte*>(pointer_); }
-  /// Returns written bytes to the device.
-  void end() {
-    d_.calls.check("unmap", [&](pgr_error* e) { return unmap(e); });
-  }
-
- private:
-  pgr_status unmap(pgr_error* error) {
-    pointer_ = nullptr;
-    return d_.allocator_api.unmap(d_.handle, buffer_.plain_handle(), error);
-  }
-
-  const Buffer& buffer_;
-  DeviceState& d_;
-  void* pointer_ = nullptr;
-};
 
 void copy_in_pieces(Buffer& dst, std::uint64_t dst_offset, const Buffer& src,
                     std::uint64_t src_offset, std::uint64_t size) {

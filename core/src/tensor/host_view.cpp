@@ -1,0 +1,52 @@
+#include "plugrad/host_view.h"
+
+#include "base/check.h"
+#include "engine/plan/ready_plan.h"
+#include "engine/plan/size_checks.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
+#include "plugrad/tensor.h"
+#include "runtime/memory/mapping.h"
+#include "tensor/handles.h"
+
+namespace plugrad {
+
+namespace {
+
+/// Members are destroyed in reverse: the mapping ends before its buffer is released.
+struct MappedBuffer {
+  explicit MappedBuffer(std::shared_ptr<runtime::Buffer> memory)
+      : buffer(std::move(memory)), mapping(*buffer) {}
+  std::shared_ptr<runtime::Buffer> buffer;
+  runtime::Mapping mapping;
+};
+
+/// A copy of the computed value, which shares its memory; nothing if the tensor is a constant.
+std::optional<engine::Value> value_of(const Tensor& tensor) {
+  engine::Session& session = engine::Session::current();
+  engine::TensorState& state = *tensor::state_of(tensor);
+  const std::lock_guard guard(session.mutex());
+  if (session.constant_value(state.node)) return {};
+  engine::CallObserver::require_none("read");
+  const engine::ValuePtr value = session.readable_value(state);
+  engine::require_there(*value);
+  return *value;
+}
+
+}  // namespace
+
+std::optional<HostView> host_view(const Tensor& tensor) {
+  if (tensor.numel() == 0 || tensor.bound_shape() != tensor.shape()) return {};
+  tensor.realize();
+  // Waits for the device without the session's lock.
+  const std::optional<engine::Value> value = value_of(tensor);
+  if (!value) return {};
+  if (value->pending_checks) value->pending_checks->require_within();
+  if (!value->buffer) return HostView{value->host, value->host_owner};
+  auto mapped = std::make_shared<MappedBuffer>(value->buffer);
+  if (!mapped->mapping) return {};
+  const std::span<const std::byte> bytes(mapped->mapping.bytes(), value->size_bytes);
+  return HostView{bytes, std::move(mapped)};
+}
+
+}  // namespace plugrad
