@@ -18,7 +18,7 @@ NO_NETWORK = re.compile(r"NewConnectionError|NameResolution|Name or service not 
 def wheels_in(folder: str) -> list[str]:
     found = sorted(glob.glob(f"{folder}/plugrad*.whl"))
     if not found:
-        print("skipped: tools/wheel made no wheels, because PyPI could not be reached")
+        print(f"skipped: no wheels in {folder}; tools/wheel makes none where PyPI cannot be reached")
         sys.exit(SKIPPED)
     if len(found) != 2:
         sys.exit(f"{folder} has {found}, not the two wheels")
