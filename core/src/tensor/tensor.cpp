@@ -67,8 +67,7 @@ void Device::set_default_device(std::string_view name) {
 }
 
 DeviceScope::DeviceScope(std::string_view name)
-    : outer_(engine::DeviceTable::set_default_of_thread(
-          Session::current().device_number(name))) {}
+    : outer_(engine::DeviceTable::set_default_of_thread(Session::current().device_number(name))) {}
 DeviceScope::~DeviceScope() {
   engine::DeviceTable::set_default_of_thread(outer_);
 }
