@@ -1,8 +1,12 @@
 // plugrad train SET: trains a network, prints progress on stderr and one line of JSON on stdout.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "base/check.h"
@@ -160,6 +164,17 @@ Arguments model_names() {
   return names;
 }
 
+/// Reports before the training what would fail after it. Errors: User.
+void require_writable(std::string_view option, const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const char* const where = folder.empty() ? "." : folder.c_str();
+  const int error = access(where, W_OK | X_OK) != 0       ? errno
+                    : std::filesystem::is_directory(path) ? EISDIR
+                                                          : 0;
+  require(error == 0, "[train] --{} {} cannot be written: {}", option, path, std::strerror(error));
+}
+
 Request read_request(const Parsed& parsed) {
   Request request;
   request.set = &find_data_set(parsed.get<Arguments>("set"), kUsage);
@@ -181,6 +196,8 @@ Request read_request(const Parsed& parsed) {
   if (!request.plot.empty() && !request.plot.ends_with(".svg") && !request.plot.ends_with(".html"))
     throw UsageError(
         fmt::format("--plot {} must end in .svg or .html\nusage: {}", request.plot, kUsage));
+  require_writable("plot", request.plot);
+  require_writable("save", request.save);
   return request;
 }
 

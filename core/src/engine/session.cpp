@@ -162,6 +162,10 @@ uint32_t Session::default_device() {
   return state_->devices.default_number();
 }
 
+uint32_t Session::set_default_of_thread(uint32_t device) {
+  return DeviceTable::set_default_of_thread(device);
+}
+
 void Session::set_default_device(std::string_view selection) {
   runtime::Registry::instance().set_default_device(selection);
 }

@@ -145,6 +145,8 @@ class Session {
   /// The registry's current default; loads its plugin on first use. Errors: User, with the load
   /// records.
   uint32_t default_device();
+  /// Sets the calling thread's default, 0 for none; returns the one before.
+  static uint32_t set_default_of_thread(uint32_t device);
   void set_default_device(std::string_view selection);  ///< empty: the registry's rule
   std::string add_plugin(const std::string& path);      ///< returns its device name
 

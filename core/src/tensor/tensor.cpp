@@ -67,9 +67,9 @@ void Device::set_default_device(std::string_view name) {
 }
 
 DeviceScope::DeviceScope(std::string_view name)
-    : outer_(engine::DeviceTable::set_default_of_thread(Session::current().device_number(name))) {}
+    : outer_(Session::set_default_of_thread(Session::current().device_number(name))) {}
 DeviceScope::~DeviceScope() {
-  engine::DeviceTable::set_default_of_thread(outer_);
+  Session::set_default_of_thread(outer_);
 }
 
 std::string add_plugin(const std::string& path) {

@@ -108,6 +108,10 @@ class Plot(unittest.TestCase):
                 self.assertIn(f"{name}/{path}", done.stderr)
                 self.assertIn(reason, done.stderr)
                 self.assertNotIn("train  1/", done.stderr)
+            # Without a data set that could be loaded: the path is checked before it.
+            for option in ("--plot", "--save"):
+                done = train("--data", f"{name}/folder.svg", option, f"{name}/missing/a.svg")
+                self.assertIn(f"{option} {name}/missing/a.svg cannot be written", done.stderr)
 
     def test_an_interrupted_training_leaves_a_static_page(self):
         with tempfile.TemporaryDirectory() as name:
