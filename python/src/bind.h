@@ -25,5 +25,11 @@ void bind_data(nb::module_& module);        // makes the submodule _data
 void bind_state(nb::module_& module);
 void bind_copies();
 void bind_progress(nb::module_& module);
+void bind_callbacks(nb::module_& module);
+void bind_jit(nb::module_& module);
+void bind_function_classes(nb::module_& module);  // functions with a backward, scan, Variable
+void bind_uops(nb::module_& module);
+void bind_kernels(nb::module_& module);
+void bind_scopes(nb::module_& module);
 
 }  // namespace plugrad::python

@@ -17,4 +17,6 @@ NB_MODULE(_plugrad, module) {
   bind_state(module);
   bind_copies();
   bind_progress(module);
+  bind_callbacks(module);
+  bind_jit(module);
 }
