@@ -19,4 +19,8 @@ NB_MODULE(_plugrad, module) {
   bind_progress(module);
   bind_callbacks(module);
   bind_jit(module);
+  bind_function_classes(module);
+  bind_uops(module);
+  bind_kernels(module);
+  bind_scopes(module);
 }

@@ -1,4 +1,4 @@
-#include "callbacks.h"
+#include "programs/callbacks.h"
 
 #include <mutex>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tree.h"
+#include "programs/tree.h"
 
 #include <bit>
 #include <optional>

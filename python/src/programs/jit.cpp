@@ -6,9 +6,9 @@
 
 #include "arguments.h"
 #include "bind.h"
-#include "callbacks.h"
+#include "programs/callbacks.h"
 #include "docs.h"
-#include "tree.h"
+#include "programs/tree.h"
 
 namespace plugrad::python {
 
