@@ -1,8 +1,8 @@
 plugrad\._plugrad\.__prefix__:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, Generic
     from plugrad.typing import (
-        AxisLike, BoxLike, DTypeLike, IndexLike, PaddingLike, PadsLike, ShapeLike, TensorLike)
+        AxisLike, BoxLike, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike, TensorLike)
     from typing_extensions import Self
 
 plugrad\._plugrad\._nn\.__prefix__:

@@ -3,9 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex, Union
+from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, Union
 
 from ._plugrad import Tensor, dtype
+
+#: The parameters and the result of a function that is wrapped.
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class ArrayLike(Protocol):

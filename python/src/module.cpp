@@ -17,4 +17,10 @@ NB_MODULE(_plugrad, module) {
   bind_state(module);
   bind_copies();
   bind_progress(module);
+  bind_callbacks(module);
+  bind_jit(module);
+  bind_function_classes(module);
+  bind_uops(module);
+  bind_kernels(module);
+  bind_scopes(module);
 }

@@ -16,6 +16,13 @@ set(plugrad_python_sources
   modules/state.cpp
   operators.cpp
   place.cpp
+  programs/callbacks.cpp
+  programs/functions.cpp
+  programs/jit.cpp
+  programs/kernels.cpp
+  programs/scopes.cpp
+  programs/tree.cpp
+  programs/uops.cpp
   tensor.cpp
   values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -170,6 +170,8 @@ void bind_tensor(nb::module_& module) {
   bind_representation(tensor);
   bind_autograd(tensor);
   bind_values(tensor);
+  bind_kernel_methods(tensor);
+  bind_uop_methods(tensor);
   bind_operators(tensor);
   bind_indexing(tensor);
   bind_tensor_methods(tensor);
