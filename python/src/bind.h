@@ -19,6 +19,7 @@ void bind_tensor_methods(nb::class_<Tensor>& tensor);  // generated
 void bind_operators(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);
 void bind_values(nb::class_<Tensor>& tensor);
+void bind_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
 void bind_layers(nb::module_& module);      // makes the submodule _nn
 void bind_optimisers(nb::module_& module);  // makes the submodule _optim
 void bind_data(nb::module_& module);        // makes the submodule _data

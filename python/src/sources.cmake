@@ -4,8 +4,13 @@ set(plugrad_python_sources
   arrays.cpp
   data.cpp
   devices.cpp
+  dlpack.cpp
   dtypes.cpp
   errors.cpp
+  exchange.cpp
+  held_objects.cpp
+  host_array.cpp
+  host_values.cpp
   indexing.cpp
   interpreter.cpp
   layers.cpp
