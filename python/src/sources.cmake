@@ -3,8 +3,13 @@ set(plugrad_python_sources
   arguments.cpp
   arrays.cpp
   devices.cpp
+  dlpack.cpp
   dtypes.cpp
   errors.cpp
+  exchange.cpp
+  held_objects.cpp
+  host_array.cpp
+  host_values.cpp
   indexing.cpp
   interpreter.cpp
   module.cpp
