@@ -1,16 +1,10 @@
 # The module's sources that are written by hand; bindings.py writes the others.
 set(plugrad_python_sources
   arguments.cpp
-  arrays.cpp
   data.cpp
   devices.cpp
-  dlpack.cpp
   dtypes.cpp
   errors.cpp
-  exchange.cpp
-  held_objects.cpp
-  host_array.cpp
-  host_values.cpp
   indexing.cpp
   interpreter.cpp
   layers.cpp
@@ -21,5 +15,11 @@ set(plugrad_python_sources
   progress.cpp
   state.cpp
   tensor.cpp
-  values.cpp)
+  values.cpp
+  exchange/arrays.cpp
+  exchange/constructors.cpp
+  exchange/dlpack.cpp
+  exchange/held_objects.cpp
+  exchange/host_array.cpp
+  exchange/host_values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
