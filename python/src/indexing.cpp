@@ -1,7 +1,7 @@
 // x[...] and x[...] = value by NumPy's rules.
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
+#include "exchange/arrays.h"
 #include "place.h"
 
 namespace plugrad::python {

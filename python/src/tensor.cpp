@@ -2,10 +2,10 @@
 #include <sstream>
 
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
 #include "docs.h"
-#include "host_values.h"
+#include "exchange/arrays.h"
+#include "exchange/host_values.h"
 #include "place.h"
 
 namespace plugrad::python {

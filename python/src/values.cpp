@@ -1,8 +1,8 @@
 // Reading values: numbers, lists and arrays.
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
 #include "docs.h"
+#include "exchange/arrays.h"
 
 namespace plugrad::python {
 

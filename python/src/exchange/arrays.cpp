@@ -1,4 +1,4 @@
-#include "arrays.h"
+#include "exchange/arrays.h"
 
 #include <nanobind/ndarray.h>
 
@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "arguments.h"
-#include "host_array.h"
-#include "host_values.h"
+#include "exchange/host_array.h"
+#include "exchange/host_values.h"
 
 namespace plugrad::python {
 

@@ -1,4 +1,4 @@
-#include "held_objects.h"
+#include "exchange/held_objects.h"
 
 #include <atomic>
 #include <mutex>

@@ -2,11 +2,11 @@
 #include <sstream>
 
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
-#include "dlpack.h"
-#include "held_objects.h"
-#include "host_values.h"
+#include "exchange/arrays.h"
+#include "exchange/dlpack.h"
+#include "exchange/held_objects.h"
+#include "exchange/host_values.h"
 #include "place.h"
 
 namespace plugrad::python {

@@ -1,11 +1,11 @@
-#include "dlpack.h"
+#include "exchange/dlpack.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "arguments.h"
-#include "host_values.h"
+#include "exchange/host_values.h"
 
 namespace plugrad::python {
 

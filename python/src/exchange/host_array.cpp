@@ -1,4 +1,4 @@
-#include "host_array.h"
+#include "exchange/host_array.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "arguments.h"
-#include "dlpack.h"
-#include "held_objects.h"
+#include "exchange/dlpack.h"
+#include "exchange/held_objects.h"
 
 namespace plugrad::python {
 

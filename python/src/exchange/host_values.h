@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "host_array.h"
+#include "exchange/host_array.h"
 
 namespace plugrad::python {
 

@@ -2,7 +2,7 @@
 // Source: https://github.com/dmlc/dlpack/blob/main/include/dlpack/dlpack.h
 #pragma once
 
-#include "host_array.h"
+#include "exchange/host_array.h"
 
 namespace plugrad::python {
 

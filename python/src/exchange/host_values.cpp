@@ -1,4 +1,4 @@
-#include "host_values.h"
+#include "exchange/host_values.h"
 
 #include <array>
 #include <cstring>
