@@ -1,10 +1,11 @@
-// Settings for a part of a program: default device, search, schedules; and the state of all of it.
+// Settings of a thread for a part of its program: default device, gradients, search, schedules.
 #include <memory>
 #include <tuple>
 
 #include "arguments.h"
 #include "bind.h"
 #include "docs.h"
+#include "plugrad/no_grad.h"
 #include "plugrad/search.h"
 #include "plugrad/shutdown.h"
 
@@ -17,6 +18,9 @@ template <class Scope, class... Arguments>
 class PythonScope {
  public:
   explicit PythonScope(Arguments... arguments) : arguments_(std::move(arguments)...) {}
+  ~PythonScope() {
+    while (!scopes_.empty()) leave();
+  }
   PythonScope(const PythonScope&) = delete;
   PythonScope& operator=(const PythonScope&) = delete;
 
@@ -33,25 +37,6 @@ class PythonScope {
  private:
   std::tuple<Arguments...> arguments_;
   std::vector<std::unique_ptr<Scope>> scopes_;
-};
-
-/// Sets the default device, and restores the one before.
-class DeviceScope {
- public:
-  explicit DeviceScope(const std::string& name) : before_(Device::default_device()) {
-    Device::set_default_device(name);
-  }
-  ~DeviceScope() {
-    try {
-      Device::set_default_device(before_);
-    } catch (const Error&) {  // after shutdown()
-    }
-  }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  std::string before_;
 };
 
 template <class Scope, class... Arguments>
@@ -83,9 +68,11 @@ void bind_scopes(nb::module_& module) {
       .def(nb::init<std::string>(), "lists"_a, doc("OptimisationScope::__init__"));
   bind_scope<DeviceScope, std::string>(
       module, "device",
-      "Within `with plugrad.device(\"OPENCL\"):`, new tensors are on that device, in every thread. "
+      "Within `with plugrad.device(\"OPENCL\"):`, that device is the default one of this thread. "
       "Errors: ValueError for an unknown device, when the scope is entered.")
       .def(nb::init<std::string>(), "name"_a);
+  bind_scope<NoGradScope>(module, "_NoGradScope", doc("NoGradScope")).def(nb::init<>());
+  module.def("is_grad_enabled", &is_grad_enabled, "False within `with plugrad.no_grad():`.");
   module.def(
       "manual_seed", [](uint64_t seed) { Tensor::manual_seed(seed); }, "seed"_a = 0,
       "Tensor.manual_seed: the seed of all random numbers that are drawn later.");

@@ -1,8 +1,4 @@
 // Nodes of the graph, patterns, and rules whose right sides are functions of Python.
-#include <bit>
-#include <initializer_list>
-#include <sstream>
-
 #include "arguments.h"
 #include "bind.h"
 #include "programs/callbacks.h"
@@ -302,13 +298,7 @@ class Matcher {
   static PatternMatcher made_of(nb::handle rules, std::vector<nb::object>& functions) {
     std::vector<Rule> list;
     for (const nb::handle rule : rules) list.push_back(rule_of(rule, functions));
-    // An initializer_list is a pointer and a size; the class has no constructor from a vector.
-    struct Layout {
-      const Rule* begin;
-      size_t size;
-    };
-    return PatternMatcher(
-        std::bit_cast<std::initializer_list<Rule>>(Layout{list.data(), list.size()}));
+    return PatternMatcher(std::move(list));
   }
 
   static Rule rule_of(nb::handle given, std::vector<nb::object>& functions) {
