@@ -1,8 +1,8 @@
 plugrad\._plugrad\.__prefix__:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
     from plugrad.typing import (
-        AxisLike, BoxLike, DTypeLike, IndexLike, PaddingLike, PadsLike, ShapeLike, TensorLike)
+        AxisLike, BoxLike, DType, DTypeLike, IndexLike, PaddingLike, PadsLike, ShapeLike, TensorLike)
     from typing_extensions import Self
 
 plugrad\._plugrad\._nn\.__prefix__:
@@ -22,3 +22,16 @@ plugrad\._plugrad\._data\.__prefix__:
     from plugrad.data import Batch, Split
     from plugrad.typing import ShapeLike
 
+
+# Comparisons of elements: object's compare objects.
+plugrad\._plugrad\.Tensor\.__(eq|ne)__:
+    def __\1__(self, other: TensorLike, /) -> Tensor: ... # type: ignore[override]
+
+# In the class, `dtype` is the property.
+plugrad\._plugrad\.(Tensor|UOp)\.dtype:
+    @property
+    def dtype(self) -> DType:
+        \doc
+
+plugrad\._plugrad\.dtype\.__reduce__:
+    def __reduce__(self) -> tuple[Any, ...]: ...

@@ -200,6 +200,7 @@ SUMMARIES = {
                               "row-major over the pooled axes of the image without padding; of equal "
                               "elements, the index of the first.",
     "gradient": "Gradients, a list:",
+    "ReduceOnPlateau.rate": "The present rate.",
     "qr": "Orthogonal and upper triangular factors, x = q r.",
     "svd": "Orthogonal factors and singular values, x = u diag(s) vt.",
     "cross_entropy": "-log softmax(logits)[target].",
@@ -233,7 +234,8 @@ def translate(files: dict[str, Header]) -> None:
                 item.section = _section(item.section)
     tensor = next(made for made in files["tensor.h"].classes if made.name == "Tensor")
     functions = [function for file in files.values() for function in file.functions]
-    _add_summaries({"Tensor.": tensor.functions, "": functions})
+    others = {f"{made.name}.": made.functions for file in files.values() for made in file.classes}
+    _add_summaries({**others, "Tensor.": tensor.functions, "": functions})
     _share(tensor.functions, functions)
     _share(functions, tensor.functions)
 
@@ -245,6 +247,8 @@ def _section(text: str) -> str:
 
 
 def _add_summaries(groups: dict[str, list[Function]]) -> None:
+    """Puts the summaries before the comments; `groups` are the functions by the prefix of their
+    names."""
     unused = set(SUMMARIES)
     for prefix, functions in groups.items():
         for function in functions:
