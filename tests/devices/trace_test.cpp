@@ -179,24 +179,52 @@ TEST_P(Trace, MemoryGoesUpAndDownByItsChanges) {
   }
 }
 
+TEST(TraceOfSearch, HasThePredictedAndMeasuredTimesOfItsCandidates) {
+  TemporaryDirectory directory;
+  const Traced traced = trace_of(
+      [&]() -> json {
+        change_settings([&](Settings& s) {
+          s.schedule_database = directory / "search.db";
+          s.beam = 1;
+          s.beam_seconds = 0.5;
+        });
+        Tensor a = Tensor::rand({96, 96}, DType::F32, "CPU").realize();
+        matmul(a, a).realize();
+        return json::object();
+      },
+      true);
+  size_t measured = 0, chosen = 0;
+  for (const json& kernel : traced.lines.at("kernel"))
+    for (const json& candidate : kernel.value("candidates", json::array())) {
+      if (candidate["measured_ns"] == 0) continue;
+      ++measured;
+      chosen += candidate["chosen"] == true;
+      EXPECT_GT(candidate["predicted_ns"], 0);
+    }
+  EXPECT_GE(chosen, 1u);
+  EXPECT_GT(measured, chosen);
+}
+
+namespace {
+
 // A kernel of some 100 ms and, on a second queue, copies of other values from the host.
-TEST(TraceOfQueues, CopiesBesideAKernelOverlapIt) {
-  const Traced traced = trace_of([]() -> json {
-    const std::string device = "OPENCL";
-    Tensor a = Tensor::full({1024, 1024}, 0.001f, DType::F32, device).contiguous().realize();
-    Tensor b = matmul(a, a).realize();
-    const std::vector<float> values(1 << 20, 1.0f);
-    for (int i = 0; i < 4; ++i) b = matmul(b, a).realize();
-    std::vector<Tensor> sums;
-    for (int i = 0; i < 4; ++i)
-      sums.push_back(Tensor::from(values, {1 << 20}, device).sum().realize());
-    for (Tensor& sum : sums) sum.to_vector<float>();
-    return json::object();
-  });
-  const auto clock = traced.lines.at("device")[0];
-  EXPECT_EQ(clock["clock"], "device");
+json copy_beside_kernels() {
+  const std::string device = "OPENCL";
+  Tensor a = Tensor::full({1024, 1024}, 0.001f, DType::F32, device).contiguous().realize();
+  Tensor b = matmul(a, a).realize();
+  const std::vector<float> values(1 << 20, 1.0f);
+  for (int i = 0; i < 4; ++i) b = matmul(b, a).realize();
+  std::vector<Tensor> sums;
+  for (int i = 0; i < 4; ++i)
+    sums.push_back(Tensor::from(values, {1 << 20}, device).sum().realize());
+  for (Tensor& sum : sums) sum.to_vector<float>();
+  return json::object();
+}
+
+// The times in which a copy and a launch of another queue run, summed.
+int64_t overlap_ns(const Traced& traced) {
   const std::vector<json> launches = events(traced.lines, "launch");
-  int64_t overlap_ns = 0;
+  int64_t sum = 0;
   for (const json& copy : events(traced.lines, "copy"))
     for (const json& launch : launches) {
       if (copy["track"] == launch["track"]) continue;
@@ -204,9 +232,25 @@ TEST(TraceOfQueues, CopiesBesideAKernelOverlapIt) {
       const int64_t end =
           std::min(copy["start"].get<int64_t>() + copy["duration"].get<int64_t>(),
                    launch["start"].get<int64_t>() + launch["duration"].get<int64_t>());
-      overlap_ns += std::max<int64_t>(0, end - begin);
+      sum += std::max<int64_t>(0, end - begin);
     }
-  EXPECT_GT(overlap_ns, 0);
+  return sum;
+}
+
+}  // namespace
+
+TEST(TraceOfQueues, CopiesBesideAKernelOverlapIt) {
+  // On a loaded machine the host may give the copies after the kernels have ended.
+  Traced traced;
+  int64_t overlap = 0;
+  for (int attempt = 0; attempt < 10 && overlap == 0; ++attempt) {
+    traced = trace_of(copy_beside_kernels);
+    overlap = overlap_ns(traced);
+  }
+  EXPECT_GT(overlap, 0);
+  const auto clock = traced.lines.at("device")[0];
+  EXPECT_EQ(clock["clock"], "device");
+  const std::vector<json> launches = events(traced.lines, "launch");
   // In-order work never overlaps itself.
   int64_t last_end = 0;
   for (const json& launch : launches) {

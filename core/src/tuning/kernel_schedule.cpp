@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "base/binding.h"
 #include "base/check.h"
@@ -33,6 +34,34 @@ constexpr double kReferenceIterations =
 constexpr double kFewIterations = 1024;  // fewer have nothing to gain
 constexpr double kLongLaunch = 30;       // seconds; upper limit, once a launch was timed
 constexpr uint32_t kMostLosses = 8;      // lost helpers in one search
+
+// For traces.
+class Measured {
+ public:
+  static Measured& instance() {
+    static auto* const one = new Measured;
+    return *one;
+  }
+  void add(const KernelAst& ast, const runtime::Device& device, const KernelSchedule& list,
+           double seconds) {
+    if (!tracing() || !std::isfinite(seconds)) return;
+    const std::lock_guard lock(mutex_);
+    known_[key(ast, device)].push_back({list, seconds});
+  }
+  std::vector<MeasuredSchedule> of(const KernelAst& ast, const runtime::Device& device) {
+    const std::lock_guard lock(mutex_);
+    const auto at = known_.find(key(ast, device));
+    return at == known_.end() ? std::vector<MeasuredSchedule>() : at->second;
+  }
+
+ private:
+  using Key = std::tuple<uint64_t, uint64_t, std::string>;
+  static Key key(const KernelAst& ast, const runtime::Device& device) {
+    return {ast.hash[0], ast.hash[1], device.name()};
+  }
+  std::mutex mutex_;
+  std::map<Key, std::vector<MeasuredSchedule>> known_;
+};
 
 double now_seconds() {
   return static_cast<double>(monotonic_ns()) * 1e-9;
@@ -136,6 +165,7 @@ class Search {
     std::vector<double> seconds;
     for (size_t i = 0; i < timings.size(); ++i) {
       seconds.push_back(timings[i].seconds);
+      Measured::instance().add(ast_, device_, kernels[i]->schedule, timings[i].seconds);
       if (!timings[i].problem.empty() && (timings[i].is_dangerous || debugging(2)))
         log_warning("[search] {} on {}: {} is not used: {}", kernels[i]->name, device_.name(),
                     codegen::to_string(kernels[i]->schedule), timings[i].problem);
@@ -250,7 +280,10 @@ std::optional<KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Devi
   ScheduleRecord key = schedule_key(ast, device, options);
   const auto known = schedule_database().find(key);
   if (known && (!searches || known->width >= static_cast<uint32_t>(settings().beam)))
-    if (auto list = usable(*known, ast, device, options)) return list;
+    if (auto list = usable(*known, ast, device, options)) {
+      Measured::instance().add(ast, device, *list, known->seconds);
+      return list;
+    }
   if (!searches || iterations_of(ast) < kFewIterations) return std::nullopt;
   try {
     return Search(ast, device, options, std::move(key)).run();
@@ -263,6 +296,11 @@ std::optional<KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Devi
     const auto found = schedule_database().find(schedule_key(ast, device, options));
     return found ? usable(*found, ast, device, options) : std::nullopt;
   }
+}
+
+std::vector<MeasuredSchedule> measured_schedules(const KernelAst& ast,
+                                                 const runtime::Device& device) {
+  return Measured::instance().of(ast, device);
 }
 
 }  // namespace plugrad::tuning

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "codegen/codegen.h"
 #include "ir/kernel_ast.h"
@@ -23,5 +24,14 @@ ScheduleRecord schedule_key(const KernelAst& ast, runtime::Device& device,
 /// for an invalid budget and for an override that is not legal.
 std::optional<codegen::KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Device& device,
                                                       const codegen::Options& options);
+
+struct MeasuredSchedule {
+  codegen::KernelSchedule list;
+  double seconds = 0;  // of a launch
+};
+/// What this process knows of launches of the kernel with other schedules: the times of its
+/// searches, or that of the stored result. Kept only while a trace is on.
+std::vector<MeasuredSchedule> measured_schedules(const KernelAst& ast,
+                                                 const runtime::Device& device);
 
 }  // namespace plugrad::tuning

@@ -1,6 +1,8 @@
 #include "engine/plan/trace_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "ir/text/printer.h"
 #include "runtime/device/device_state.h"
 #include "tuning/calibration/machines.h"
+#include "tuning/kernel_schedule.h"
 
 namespace plugrad::engine {
 namespace {
@@ -178,27 +181,62 @@ double predicted_ns(const codegen::Candidate& candidate, const cost::Machine& ma
   return candidate.prediction.seconds(machine, machine.threads) * 1e9;
 }
 
-// Adds the cost model's predictions for the kernel's schedule and for those one change away. Takes
-// as long as code generation.
+// The kernel's candidates as a JSON list.
+class Candidates {
+ public:
+  explicit Candidates(const ReadyKernel& ready)
+      : machine_(*tuning::machine_of(ready.kernel->device())) {
+    for (const auto& [list, seconds] :
+         tuning::measured_schedules(*ready.ast, ready.kernel->device())) {
+      double& best = seconds_.try_emplace(codegen::to_string(list), seconds).first->second;
+      best = std::min(best, seconds);
+      measured_.push_back(list);
+    }
+  }
+  const std::vector<codegen::KernelSchedule>& measured() const { return measured_; }
+
+  // Each schedule once.
+  void add(const codegen::Candidate& each, bool is_chosen) {
+    const std::string schedule = codegen::to_string(each.list);
+    if (!added_.insert(schedule).second) return;
+    const auto measured = seconds_.find(schedule);
+    const double seconds = measured == seconds_.end() ? 0 : measured->second;
+    list_.add(JsonLine()
+                  .add("schedule", schedule)
+                  .add_raw("predicted_ns", fmt::format("{:.0f}", predicted_ns(each, machine_)))
+                  .add_raw("measured_ns", fmt::format("{:.0f}", seconds * 1e9))
+                  .add("chosen", is_chosen));
+  }
+  std::string str() const { return list_.str(); }
+
+ private:
+  const cost::Machine& machine_;
+  std::map<std::string, double> seconds_;
+  std::vector<codegen::KernelSchedule> measured_;
+  std::set<std::string> added_;
+  JsonList list_;
+};
+
+// Adds the cost model's predictions for the kernel's schedule, for those one change away, and for
+// those that a search timed. Takes as long as code generation.
 void add_choice(JsonLine& line, const ReadyKernel& ready) {
   if (!ready.ast) return;
-  const Choice choice = choice_of(report_of(ready), kCandidates);
+  const KernelReport report = report_of(ready);
+  const Choice choice = choice_of(report, kCandidates);
   const cost::Machine& machine = *tuning::machine_of(ready.kernel->device());
-  JsonList candidates;
-  const auto add = [&](const codegen::Candidate& each, bool is_chosen) {
-    candidates.add(JsonLine()
-                       .add("schedule", codegen::to_string(each.list))
-                       .add_raw("predicted_ns", fmt::format("{:.0f}", predicted_ns(each, machine)))
-                       .add("measured_ns", 0)
-                       .add("chosen", is_chosen));
-  };
-  add(choice.own, true);
-  add(choice.plain, false);
-  for (const codegen::Candidate& each : choice.nearest) add(each, false);
+  Candidates candidates(ready);
+  candidates.add(choice.own, true);
+  candidates.add(choice.plain, false);
+  for (const codegen::Candidate& each : predictions_of(report, candidates.measured()))
+    candidates.add(each, false);
+  for (const codegen::Candidate& each : choice.nearest) candidates.add(each, false);
   line.add_raw("candidates", candidates.str());
   line.add_raw("predicted_ns", fmt::format("{:.0f}", predicted_ns(choice.own, machine)));
-  line.add("why", fmt::format("the cost model compared it with {} legal schedules one change away",
-                              choice.looked_at));
+  std::string why = fmt::format(
+      "the cost model compared it with {} legal schedules one change away", choice.looked_at);
+  if (!candidates.measured().empty())
+    why += fmt::format("; {} launches were timed", candidates.measured().size());
+  line.add("why", why);
 }
 
 }  // namespace

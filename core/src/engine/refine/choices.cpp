@@ -28,6 +28,15 @@ codegen::Candidate prediction_of(const KernelReport& report) {
   return own_of(space_of(report), report);
 }
 
+std::vector<codegen::Candidate> predictions_of(const KernelReport& report,
+                                               std::span<const codegen::KernelSchedule> lists) {
+  const codegen::SearchSpace space = space_of(report);
+  std::vector<codegen::Candidate> found;
+  for (const codegen::KernelSchedule& list : lists)
+    if (auto each = space.look(list)) found.push_back(std::move(*each));
+  return found;
+}
+
 Choice choice_of(const KernelReport& report, size_t most) {
   const codegen::SearchSpace space = space_of(report);
   Choice choice{own_of(space, report), space.predicted({}), {}, 0};
