@@ -55,9 +55,12 @@ namespace trace {
 namespace {
 
 constexpr std::size_t kMostCallers = 12;  // frames outside this library, innermost first
+// Frames where this library is part of the program: its own, which only debug information tells
+// from the program's, stand first.
+constexpr std::size_t kMostFrames = 48;
 
 struct Callers {
-  std::array<std::uintptr_t, kMostCallers> pc{};
+  std::array<std::uintptr_t, kMostFrames> pc{};
   std::size_t count = 0;
   auto operator<=>(const Callers&) const = default;
 };
@@ -101,7 +104,8 @@ Callers callers() {
         const std::uintptr_t call = pc - (is_exact ? 0 : 1);
         if (pc == 0) return _URC_END_OF_STACK;
         if (!own_addresses().has(call)) to.pc[to.count++] = call;
-        return to.count == kMostCallers ? _URC_END_OF_STACK : _URC_NO_REASON;
+        const std::size_t most = own_addresses().end == 0 ? kMostFrames : kMostCallers;
+        return to.count == most ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &found);
   return found;
@@ -157,7 +161,7 @@ std::vector<Frame> frames_of(const Callers& callers) {
   for (std::size_t i = 0; i < callers.count; ++i)
     for (Frame& frame : frames_at(callers.pc[i])) {
       if (!is_of_library(frame)) all.push_back(frame);
-      if (frame.function == "main") return all;
+      if (frame.function == "main" || all.size() == kMostCallers) return all;
     }
   return all;
 }

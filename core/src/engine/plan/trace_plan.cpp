@@ -244,6 +244,7 @@ void add_choice(JsonLine& line, const ReadyKernel& ready) {
 void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations) {
   const runtime::Kernel& kernel = *ready.kernel;
   if (kernel.trace_id() != 0) return;
+  const trace::Scope span(trace::Category::Plan, "define kernel for the trace");
   trace_machine(kernel.device());
   const uint32_t id = trace::new_id();
   JsonLine line = runtime::kernel_line(id, kernel.device().state().trace.id(), kernel);
@@ -264,6 +265,7 @@ void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations
 
 void trace_plan(ReadyPlan& ready) {
   if (ready.trace.id != 0) return;
+  const trace::Scope span(trace::Category::Plan, "define plan for the trace");
   ready.trace.id = trace::new_id();
   const auto operations = operations_of_steps(ready);
   for (size_t i = 0; i < ready.kernels.size(); ++i)
