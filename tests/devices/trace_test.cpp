@@ -179,6 +179,31 @@ TEST_P(Trace, MemoryGoesUpAndDownByItsChanges) {
   }
 }
 
+TEST_P(Trace, DefinesEachKernelAndPlanInASpanOfItsOwn) {
+  const Traced traced = trace_of([] { return train(GetParam()); }, true);
+  std::map<int64_t, std::string> names;
+  for (const json& name : traced.lines.at("name")) names[name["id"]] = name["text"];
+  std::map<std::string, size_t> spans;
+  for (const json& span : events(traced.lines, "span")) ++spans[names[span["name"]]];
+  EXPECT_EQ(spans["define kernel for the trace"], traced.lines.at("kernel").size());
+  EXPECT_EQ(spans["define plan for the trace"], traced.lines.at("plan").size());
+}
+
+// This program contains the library, whose own frames precede those of the program.
+TEST(TraceOfRandomNumbers, HasALineOfTheProgramForEachOperation) {
+  const Traced traced = trace_of([] {
+    nn::Linear layer(8, 4);
+    layer(Tensor::rand({2, 8}, DType::F32, "CPU")).realize();
+    return json::object();
+  });
+  ASSERT_GT(traced.lines.at("operation").size(), 20u);
+  for (const json& operation : traced.lines.at("operation")) {
+    EXPECT_THAT(operation["file"].get<std::string>(), testing::EndsWith("trace_test.cpp"))
+        << operation;
+    EXPECT_GT(operation["line"], 0) << operation;
+  }
+}
+
 TEST(TraceOfSearch, HasThePredictedAndMeasuredTimesOfItsCandidates) {
   TemporaryDirectory directory;
   const Traced traced = trace_of(
