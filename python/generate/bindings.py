@@ -276,6 +276,8 @@ def docs_h(binder: Binder) -> str:
             rows.setdefault(prefix + made.name, doc_of(made))
             for function in made.functions:
                 rows.setdefault(f"{prefix}{made.name}::{function.name}", doc_of(function))
+            for field in made.fields:
+                rows.setdefault(f"{prefix}{made.name}::{field.name}", doc_of(field))
         for function in binder.files[name].functions:
             rows.setdefault(prefix + function.name, doc_of(function))
     lines = ["// Written by python/generate/bindings.py from the public headers.", "#pragma once", "",

@@ -42,6 +42,8 @@ TRANSLATIONS = [
     (r"UserError like operator\[\] and assign", "UserError as for x[…] and assign"),
     # Values
     (r"\bkFloatMax\b", "the largest number"),
+    (r"for void, or a DType value that does not exist", "for a dtype that does not exist"),
+    (r"and for void where the op has a value", "and for a dtype of no value where the op has one"),
     (r"\(not given: all; Axes::none\(\): none\)", "(None: all; (): none)"),
     (r"\{\} means every axis; an empty vector or Axes::none\(\) means no axis",
      "None means every axis, () none"),

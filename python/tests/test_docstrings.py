@@ -48,7 +48,7 @@ def doc_of(item: object) -> str:
     overloads = getattr(item, "__nb_signature__", None)
     if overloads is None and isinstance(item, property):
         return str(item.__doc__ or "")
-    if overloads is not None:
+    if isinstance(overloads, tuple):  # of a class it is text
         return "\n".join(each[1] or "" for each in overloads).strip()
     return inspect.getdoc(item) or ""
 

@@ -1,0 +1,1 @@
+"""The functions of Tensor and of the module, each with arguments and the expected values."""
