@@ -59,9 +59,7 @@ class Function {
     if (const int stop = visit(forward_)) return stop;
     return visit(backward_);
   }
-  void clear() {
-    const nb::object forward = std::move(forward_), backward = std::move(backward_);
-  }
+  void clear() { const nb::object forward = std::move(forward_), backward = std::move(backward_); }
 
  private:
   std::vector<Tensor> inputs_of(const nb::args& arguments) const {
@@ -105,8 +103,7 @@ void bind_context(nb::module_& module) {
   made.def(
       "needs_gradient",
       [](const CallContext& self, int64_t input) {
-        if (self.forward || input < 0 ||
-            static_cast<size_t>(input) >= self.get().inputs().size())
+        if (self.forward || input < 0 || static_cast<size_t>(input) >= self.get().inputs().size())
           throw nb::index_error("[needs_gradient] an input's number, in backward, is expected");
         return self.get().needs_gradient(static_cast<size_t>(input));
       },
@@ -122,12 +119,16 @@ constexpr const char* kFunctionDoc =
     "    def _(ctx, gradient):\n"
     "        return gradient  # identity\n\n"
     "    y = clip(x, limit=2.0)\n\n"
-    "Positional arguments are tensors, arguments by keyword anything. forward gets the inputs without\n"
-    "gradients and returns a tensor or a tuple of them; backward gets one gradient for each output,\n"
+    "Positional arguments are tensors, arguments by keyword anything. forward gets the inputs "
+    "without\n"
+    "gradients and returns a tensor or a tuple of them; backward gets one gradient for each "
+    "output,\n"
     "None for outputs that are not floats, and returns one for each input, or None where there is\n"
-    "none. Both have the context of the call first: ctx.inputs, ctx.outputs, ctx.save(), ctx.saved,\n"
+    "none. Both have the context of the call first: ctx.inputs, ctx.outputs, ctx.save(), "
+    "ctx.saved,\n"
     "ctx.needs_gradient(i), and attributes of their own. A backward of tensor functions can be\n"
-    "differentiated again. No gradient flows to tensors that forward captures. Errors: TypeError for\n"
+    "differentiated again. No gradient flows to tensors that forward captures. Errors: TypeError "
+    "for\n"
     "other inputs and results; ValueError when backward returns a wrong number, shape or dtype;\n"
     "exceptions of both functions.";
 
@@ -157,8 +158,7 @@ void bind_function_class(nb::module_& module) {
         nb::inst_ptr<Function>(self)->set_backward(std::move(backward));
         return nb::borrow(self);
       },
-      "backward"_a,
-      nb::sig("def backward(self, backward: Callable[..., Any]) -> CustomFunction"),
+      "backward"_a, nb::sig("def backward(self, backward: Callable[..., Any]) -> CustomFunction"),
       "Sets the backward; a decorator.");
   made.def_prop_ro("name", &Function::name, "The prefix of error messages.");
   made.def_prop_ro(
@@ -196,10 +196,9 @@ nb::tuple scan_objects(nb::handle step, nb::handle state, nb::handle inputs, boo
     const nb::gil_scoped_acquire acquired;
     Flat after;
     outputs = {};
-    const ScanResult result =
-        result_of_step(after, outputs, numbers,
-                       step(take_result({before, initial.words}, numbers),
-                            take_result({element, elements.words}, numbers)));
+    const ScanResult result = result_of_step(after, outputs, numbers,
+                                             step(take_result({before, initial.words}, numbers),
+                                                  take_result({element, elements.words}, numbers)));
     if (after.words != initial.words)
       throw nb::type_error("[scan] the step returned a state with other containers than it got");
     return result;
@@ -211,13 +210,14 @@ nb::tuple scan_objects(nb::handle step, nb::handle state, nb::handle inputs, boo
 }
 
 void bind_scan(nb::module_& module) {
-  module.def("scan", scan_objects, "step"_a, "state"_a, "inputs"_a, "reverse"_a = false,
-             nb::sig("def scan(step: Callable[[Any, Any], tuple[Any, Any]], state: Any, inputs: Any, "
-                     "reverse: bool = False) -> tuple[Any, Any]"),
-             ("step(state, inputs) returns (state, outputs). All four are tensors, or nested lists, "
-              "tuples, dictionaries and data classes of tensors. " +
-              std::string(doc("scan")))
-                 .c_str());
+  module.def(
+      "scan", scan_objects, "step"_a, "state"_a, "inputs"_a, "reverse"_a = false,
+      nb::sig("def scan(step: Callable[[Any, Any], tuple[Any, Any]], state: Any, inputs: Any, "
+              "reverse: bool = False) -> tuple[Any, Any]"),
+      ("step(state, inputs) returns (state, outputs). All four are tensors, or nested lists, "
+       "tuples, dictionaries and data classes of tensors. " +
+       std::string(doc("scan")))
+          .c_str());
 }
 
 void bind_variable(nb::module_& module) {
@@ -267,8 +267,9 @@ void bind_variable(nb::module_& module) {
 
 const FunctionContext& CallContext::get() const {
   if (!current)
-    throw Error(ErrorKind::User, "[context] the call has ended; use the context in forward and "
-                                 "backward only, and save() what backward needs");
+    throw Error(ErrorKind::User,
+                "[context] the call has ended; use the context in forward and "
+                "backward only, and save() what backward needs");
   return *current;
 }
 
@@ -293,9 +294,9 @@ CustomFunction::Backward backward_of(const std::string& name, nb::object backwar
     const nb::gil_scoped_acquire acquired;
     const nb::object function(kept->get()[0]), own(kept->get()[1]);
     if (function.is_none())
-      throw Error(ErrorKind::User,
-                  "[" + name + "] the function has no backward: decorate one with @" + name +
-                      ".backward, or detach() its result");
+      throw Error(ErrorKind::User, "[" + name +
+                                       "] the function has no backward: decorate one with @" +
+                                       name + ".backward, or detach() its result");
     const CurrentCall current(own, call, nullptr);
     return tensors_of_result(function(own, *tuple_of(gradients)),
                              "[" + name + "] the result of backward", true);

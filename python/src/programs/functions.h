@@ -10,8 +10,8 @@ namespace plugrad::python {
 
 /// What forward and backward of one call share. Python code may set attributes of its own.
 struct CallContext {
-  FunctionContext* forward = nullptr;         // while forward runs
-  const FunctionContext* current = nullptr;   // while either runs
+  FunctionContext* forward = nullptr;        // while forward runs
+  const FunctionContext* current = nullptr;  // while either runs
   /// Errors: UserError after the call.
   const FunctionContext& get() const;
 };
@@ -36,8 +36,7 @@ CustomFunction::Backward backward_of(const std::string& name, nb::object backwar
 
 /// The tensors of a result: one tensor, or a tuple or list of them. `what` begins the message.
 /// Errors: TypeError for anything else.
-std::vector<Tensor> tensors_of_result(nb::handle result, const std::string& what,
-                                      bool may_be_none);
+std::vector<Tensor> tensors_of_result(nb::handle result, const std::string& what, bool may_be_none);
 /// One tensor alone, several as a tuple.
 nb::object object_of_results(const std::vector<Tensor>& tensors);
 

@@ -6,8 +6,8 @@
 
 #include "arguments.h"
 #include "bind.h"
-#include "programs/callbacks.h"
 #include "docs.h"
+#include "programs/callbacks.h"
 #include "programs/tree.h"
 
 namespace plugrad::python {

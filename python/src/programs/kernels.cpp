@@ -5,8 +5,8 @@
 
 #include "bind.h"
 #include "docs.h"
-#include "programs/functions.h"
 #include "place.h"
+#include "programs/functions.h"
 
 namespace plugrad::python {
 
@@ -45,14 +45,15 @@ void bind_kernel_class(nb::module_& module) {
   nb::class_<KernelRange> range(module, "KernelRange", doc("KernelRange"));
   range.def_ro("axis", &KernelRange::axis, "Unique in the kernel, smaller is further out.");
   range.def_ro("size", &KernelRange::size, "The number of iterations.");
-  range.def_ro("reduces", &KernelRange::reduces, doc("KernelRange::reduces"));
+  range.def_ro("reduces", &KernelRange::reduces, "Whether it is the loop of a reduction.");
   range.def("__repr__", [](const KernelRange& self) {
-    return "KernelRange(axis=" + std::to_string(self.axis) +
-           ", size=" + std::to_string(self.size) + (self.reduces ? ", reduces)" : ")");
+    return "KernelRange(axis=" + std::to_string(self.axis) + ", size=" + std::to_string(self.size) +
+           (self.reduces ? ", reduces)" : ")");
   });
-  nb::class_<Kernel> made(module, "Kernel",
-                          "One fused kernel as planned; from Tensor.schedule() also as compiled for "
-                          "its device. Printing shows all of it.");
+  nb::class_<Kernel> made(
+      module, "Kernel",
+      "One fused kernel as planned; from Tensor.schedule() also as compiled for "
+      "its device. Printing shows all of it.");
   made.def_prop_ro("name", &Kernel::name, doc("Kernel::name"));
   made.def_prop_ro("colored_name", &Kernel::colored_name, doc("Kernel::colored_name"));
   made.def_prop_ro("device", &Kernel::device, "The device's name: \"CPU:0\".");
@@ -166,12 +167,13 @@ void bind_user_kernel(nb::module_& module) {
                    "= b\"\", ast: UOp | None = None, groups: Sequence[int] = (1, 1, 1), local: "
                    "Sequence[int] = (1, 1, 1), backward: Callable[..., Any] | None = None) -> "
                    "None"));
-  made.def("__call__", call_kernel, "inputs"_a, "outputs"_a,
-           nb::sig("def __call__(self, inputs: Sequence[TensorLike], outputs: Any) -> Any"),
-           ("`outputs`: a list of shapes, or of pairs of a shape and a dtype; without the list, for "
-            "one output, the result is one tensor. " +
-            std::string(doc("UserKernel::operator()")))
-               .c_str());
+  made.def(
+      "__call__", call_kernel, "inputs"_a, "outputs"_a,
+      nb::sig("def __call__(self, inputs: Sequence[TensorLike], outputs: Any) -> Any"),
+      ("`outputs`: a list of shapes, or of pairs of a shape and a dtype; without the list, for "
+       "one output, the result is one tensor. " +
+       std::string(doc("UserKernel::operator()")))
+          .c_str());
   made.def_prop_ro(
       "name", [](const PythonKernel& self) { return self.kernel().name; }, "A C identifier.");
   made.def("__repr__",

@@ -45,7 +45,8 @@ nb::class_<PythonScope<Scope, Arguments...>> bind_scope(nb::module_& module, con
   using Made = PythonScope<Scope, Arguments...>;
   nb::class_<Made> made(module, name, documentation);
   made.def(
-      "__enter__", [](nb::handle self) { return nb::inst_ptr<Made>(self)->enter(), nb::borrow(self); },
+      "__enter__",
+      [](nb::handle self) { return nb::inst_ptr<Made>(self)->enter(), nb::borrow(self); },
       nb::sig(("def __enter__(self) -> " + std::string(name)).c_str()));
   made.def(
       "__exit__", [](Made& self, const nb::args&) { self.leave(); },
@@ -58,12 +59,14 @@ nb::class_<PythonScope<Scope, Arguments...>> bind_scope(nb::module_& module, con
 void bind_scopes(nb::module_& module) {
   bind_scope<SearchScope, int, double>(
       module, "SearchScope",
-      "Within `with plugrad.SearchScope(4, 15):`, kernels that this thread makes get their schedules "
+      "Within `with plugrad.SearchScope(4, 15):`, kernels that this thread makes get their "
+      "schedules "
       "by a search, as with BEAM=4 BEAM_SECONDS=15: docs/search.md.")
       .def(nb::init<int, double>(), "beam"_a, "seconds"_a = 10.0, doc("SearchScope::__init__"));
   bind_scope<OptimisationScope, std::string>(
       module, "OptimisationScope",
-      "Within `with plugrad.OptimisationScope(\"r_512_512: …\"):`, kernels that this thread makes get "
+      "Within `with plugrad.OptimisationScope(\"r_512_512: …\"):`, kernels that this thread makes "
+      "get "
       "the given schedules (Kernel.optimisations): docs/optimisations.md.")
       .def(nb::init<std::string>(), "lists"_a, doc("OptimisationScope::__init__"));
   bind_scope<DeviceScope, std::string>(

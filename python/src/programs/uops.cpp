@@ -1,9 +1,9 @@
 // Nodes of the graph, patterns, and rules whose right sides are functions of Python.
 #include "arguments.h"
 #include "bind.h"
-#include "programs/callbacks.h"
 #include "docs.h"
 #include "plugrad/uop.h"
+#include "programs/callbacks.h"
 
 namespace plugrad::python {
 
@@ -170,12 +170,12 @@ void bind_building(nb::class_<UOp>& made) {
 }
 
 void bind_kernel_building(nb::class_<UOp>& made) {
-  made.def_static("range", &UOp::range, "size"_a, "axis"_a, "reduces"_a = false,
-                  doc("UOp::range"));
-  made.def_static("param", &UOp::param, "slot"_a, "dtype"_a, "elem_count"_a, "written"_a,
-                  nb::sig("def param(slot: int, dtype: DTypeLike, elem_count: int, written: bool) -> "
-                          "UOp"),
-                  doc("UOp::param"));
+  made.def_static("range", &UOp::range, "size"_a, "axis"_a, "reduces"_a = false, doc("UOp::range"));
+  made.def_static(
+      "param", &UOp::param, "slot"_a, "dtype"_a, "elem_count"_a, "written"_a,
+      nb::sig("def param(slot: int, dtype: DTypeLike, elem_count: int, written: bool) -> "
+              "UOp"),
+      doc("UOp::param"));
   made.def(
       "load", [](const UOp& self, const UOpLike& index) { return self.load(index.get()); },
       "index"_a, nb::sig("def load(self, index: UOp | int) -> UOp"),
@@ -185,11 +185,10 @@ void bind_kernel_building(nb::class_<UOp>& made) {
       [](const UOp& self, const UOpLike& index, const UOpLike& value) {
         return self.store(index.get(), value.get());
       },
-      "index"_a, "value"_a,
-      nb::sig("def store(self, index: UOp | int, value: UOp | float) -> UOp"),
+      "index"_a, "value"_a, nb::sig("def store(self, index: UOp | int, value: UOp | float) -> UOp"),
       "A store of the value to this buffer.");
-  made.def_static("sink", &UOp::sink, "stores"_a,
-                  nb::sig("def sink(stores: Sequence[UOp]) -> UOp"), "The kernel of these stores.");
+  made.def_static("sink", &UOp::sink, "stores"_a, nb::sig("def sink(stores: Sequence[UOp]) -> UOp"),
+                  "The kernel of these stores.");
   made.def("reduce", &UOp::reduce, "op"_a, "ranges"_a,
            nb::sig("def reduce(self, op: str, ranges: Sequence[UOp]) -> UOp"), doc("UOp::reduce"));
 }
@@ -265,7 +264,8 @@ void bind_pattern_class(nb::module_& module) {
 UOp node_of_result(nb::handle result, const std::string& name) {
   if (result.is_none()) return {};
   if (const auto node = or_number<UOp>(result)) return node->get();
-  throw nb::type_error(("[" + name + "] the function of a rule returns a UOp, a number, or None "
+  throw nb::type_error(("[" + name +
+                        "] the function of a rule returns a UOp, a number, or None "
                         "where it does not apply, not " +
                         nb::cast<std::string>(result.type().attr("__name__")))
                            .c_str());
@@ -304,8 +304,9 @@ class Matcher {
   static Rule rule_of(nb::handle given, std::vector<nb::object>& functions) {
     const bool is_rule = PyTuple_Check(given.ptr()) && nb::len(given) >= 2 && nb::len(given) <= 3;
     if (!is_rule || !nb::isinstance<Pattern>(nb::object(given[0])))
-      throw nb::type_error("[PatternMatcher] a rule is (pattern, function or pattern), or "
-                           "(pattern, function or pattern, name)");
+      throw nb::type_error(
+          "[PatternMatcher] a rule is (pattern, function or pattern), or "
+          "(pattern, function or pattern, name)");
     const nb::object right(given[1]);
     std::string name = nb::len(given) > 2 ? nb::cast<std::string>(nb::object(given[2])) : "rule";
     const Pattern left = nb::cast<Pattern>(nb::object(given[0]));
@@ -335,8 +336,10 @@ void bind_matching(nb::module_& module) {
       doc("Match::root"));
   nb::class_<Matcher> made(
       module, "PatternMatcher", nb::type_slots(gc_slots<Matcher>),
-      "Rules, tried in order: pairs of a pattern and a function of the Match, which returns a UOp, a "
-      "number, or None where the rule does not apply; or of two patterns. A third part is the rule's "
+      "Rules, tried in order: pairs of a pattern and a function of the Match, which returns a UOp, "
+      "a "
+      "number, or None where the rule does not apply; or of two patterns. A third part is the "
+      "rule's "
       "name in messages. Both sides have one dtype. A pattern has at most 14 nodes and 10 names.");
   made.def(
       "__init__", [](Matcher* self, nb::handle rules) { new (self) Matcher(rules); }, "rules"_a,
