@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import headers
+import wording
 from headers import Class, Enum, Function, Parameter
 
 FUNCTION_HEADERS = ["functional.h", "conv.h", "linalg.h", "loss.h"]
@@ -154,6 +155,7 @@ class Binder:
     def __init__(self, folder: Path):
         self.files = {name: headers.read(folder / name)
                       for name in {*FUNCTION_HEADERS, *ENUM_HEADERS, *DOC_HEADERS}}
+        wording.translate(self.files)
         self.enums = {enum.name: enum for file in self.files.values() for enum in file.enums
                       if enum.name in ENUMS}
         self.options = {made.name: made for file in self.files.values() for made in file.classes
@@ -178,6 +180,8 @@ class Binder:
 
     def definitions(self, function: Function, of: str) -> list[str]:
         """The .def calls of one function: with axis, with dim, and with separate sizes."""
+        if not function.doc:
+            raise SyntaxError(f"{function.name} has no docstring: say what it does in wording.py")
         arguments, call = self.arguments(function.parameters)
         forms = [[argument.name for argument in arguments]]
         if any(name in ALIASES for name in forms[0]):

@@ -62,6 +62,7 @@ class Enum:
 
 @dataclass
 class Header:
+    doc: str = ""  # the comment before #pragma once
     classes: list[Class] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     enums: list[Enum] = field(default_factory=list)
@@ -77,8 +78,11 @@ class Statement:
 
 
 def read(path: Path) -> Header:
-    header = Header()
-    _read_scope(path.read_text(), header)
+    text = path.read_text()
+    first = [line[3:].strip() for line in text.split("#", 1)[0].splitlines()
+             if line.startswith("///")]
+    header = Header(" ".join(first))
+    _read_scope(text, header)
     return header
 
 
@@ -137,7 +141,7 @@ def _statements(text: str) -> list[Statement]:
             doc.append(line[3:].strip())
             i = line_end + 1
         elif line.startswith("//"):
-            if "----" in line:
+            if line.startswith("// ----"):
                 section, in_section = [line.strip("/- ")], True
             elif in_section:
                 section.append(line.strip("/- "))

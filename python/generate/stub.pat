@@ -1,8 +1,9 @@
 plugrad\._plugrad\.__prefix__:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Generic
     from plugrad.typing import (
-        AxisLike, BoxLike, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike, TensorLike)
+        AxisLike, BoxLike, DType, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike,
+        TensorLike)
     from typing_extensions import Self
 
 plugrad\._plugrad\._nn\.__prefix__:
@@ -22,3 +23,16 @@ plugrad\._plugrad\._data\.__prefix__:
     from plugrad.data import Batch, Split
     from plugrad.typing import ShapeLike
 
+
+# Comparisons of elements: object's compare objects.
+plugrad\._plugrad\.Tensor\.__(eq|ne)__:
+    def __\1__(self, other: TensorLike, /) -> Tensor: ... # type: ignore[override]
+
+# In the class, `dtype` is the property.
+plugrad\._plugrad\.(Tensor|UOp)\.dtype:
+    @property
+    def dtype(self) -> DType:
+        \doc
+
+plugrad\._plugrad\.dtype\.__reduce__:
+    def __reduce__(self) -> tuple[Any, ...]: ...

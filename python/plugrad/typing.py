@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, Union
+from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeAlias, TypeVar, Union
 
 from ._plugrad import Tensor, dtype
 
@@ -18,6 +18,8 @@ class ArrayLike(Protocol):
     def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
 
 
+#: The class dtype, by a name that classes with a property `dtype` can use.
+DType: TypeAlias = dtype
 #: What stands where a tensor does: numbers take the dtype and device of the other operand.
 TensorLike = Union[Tensor, bool, int, float, ArrayLike]
 #: A dtype of plugrad or NumPy, its name, or one of Python's types of numbers.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "arrays.h"
+#include "exchange/arrays.h"
 
 namespace plugrad::python {
 

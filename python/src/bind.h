@@ -21,6 +21,7 @@ void bind_indexing(nb::class_<Tensor>& tensor);
 void bind_values(nb::class_<Tensor>& tensor);
 void bind_kernel_methods(nb::class_<Tensor>& tensor);
 void bind_uop_methods(nb::class_<Tensor>& tensor);
+void bind_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
 void bind_layers(nb::module_& module);      // makes the submodule _nn
 void bind_optimisers(nb::module_& module);  // makes the submodule _optim
 void bind_data(nb::module_& module);        // makes the submodule _data

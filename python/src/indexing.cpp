@@ -1,7 +1,7 @@
 // x[...] and x[...] = value by NumPy's rules.
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
+#include "exchange/arrays.h"
 #include "place.h"
 
 namespace plugrad::python {
@@ -89,13 +89,16 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
       "index"_a, "value"_a,
       nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
       "Assigns to elements; every reference to the tensor sees the change.");
-  tensor.def("__iter__", [](const Tensor& self) {
-    if (self.ndim() == 0)
-      throw nb::type_error("a tensor of shape () has no elements to iterate over");
-    nb::list rows;
-    for (int64_t i = 0; i < self.size(0); ++i) rows.append(self.index({Index(i)}));
-    return nb::iter(rows);
-  });
+  tensor.def(
+      "__iter__",
+      [](const Tensor& self) {
+        if (self.ndim() == 0)
+          throw nb::type_error("a tensor of shape () has no elements to iterate over");
+        nb::list rows;
+        for (int64_t i = 0; i < self.size(0); ++i) rows.append(self.index({Index(i)}));
+        return nb::iter(rows);
+      },
+      nb::sig("def __iter__(self) -> Iterator[Tensor]"));
 }
 
 }  // namespace plugrad::python

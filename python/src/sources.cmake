@@ -1,10 +1,15 @@
 # The module's sources that are written by hand; bindings.py writes the others.
 set(plugrad_python_sources
   arguments.cpp
-  arrays.cpp
   devices.cpp
   dtypes.cpp
   errors.cpp
+  exchange/arrays.cpp
+  exchange/constructors.cpp
+  exchange/dlpack.cpp
+  exchange/held_objects.cpp
+  exchange/host_array.cpp
+  exchange/host_values.cpp
   indexing.cpp
   interpreter.cpp
   module.cpp

@@ -2,9 +2,10 @@
 #include <sstream>
 
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
 #include "docs.h"
+#include "exchange/arrays.h"
+#include "exchange/host_values.h"
 #include "place.h"
 
 namespace plugrad::python {
@@ -85,7 +86,7 @@ void bind_creation(nb::class_<Tensor>& tensor) {
         new (self) Tensor(make_tensor(data, dtype, device));
         if (requires_grad) self->requires_grad_();
       },
-      "data"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
+      "data"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
       nb::sig("def __init__(self, data: Any, dtype: DTypeLike | None = None, device: str | None = "
               "None, "
               "requires_grad: bool = False) -> None"),
@@ -164,7 +165,8 @@ void bind_tensor(nb::module_& module) {
   nb::class_<Tensor> tensor(
       module, "Tensor",
       "A lazily recorded n-dimensional array. Nothing runs before realize() or a "
-      "read of its values.");
+      "read of its values.",
+      nb::type_slots(buffer_slots()));
   bind_creation(tensor);
   bind_properties(tensor);
   bind_representation(tensor);
@@ -174,6 +176,7 @@ void bind_tensor(nb::module_& module) {
   bind_uop_methods(tensor);
   bind_operators(tensor);
   bind_indexing(tensor);
+  bind_exchange(module, tensor);
   bind_tensor_methods(tensor);
   module.def(
       "gradient",

@@ -1,8 +1,8 @@
 // Reading values: numbers, lists and arrays.
 #include "arguments.h"
-#include "arrays.h"
 #include "bind.h"
 #include "docs.h"
+#include "exchange/arrays.h"
 
 namespace plugrad::python {
 
@@ -54,18 +54,22 @@ void bind_values(nb::class_<Tensor>& tensor) {
   tensor.def("tolist", list_of_tensor, nb::sig("def tolist(self) -> Any"),
              "The values in nested lists; a number for shape ().");
   tensor.def(
-      "numpy", array_of_tensor, nb::sig("def numpy(self) -> numpy.ndarray"),
-      "The values as a NumPy array of the same shape and dtype, which owns them (bfloat16 and "
-      "8-bit floats as ml_dtypes').");
+      "numpy", array_of_tensor, "copy"_a.none() = true,
+      nb::sig("def numpy(self, copy: bool | None = True) -> numpy.ndarray"),
+      "The values as a NumPy array of the same shape and dtype (bfloat16 and 8-bit floats are "
+      "ml_dtypes'). copy=None: a read-only view without a copy, where the host can read the "
+      "memory. copy=False: such a view, or ValueError.");
   tensor.def(
       "__array__",
-      [](const Tensor& self, nb::handle dtype, nb::handle copy) {
-        if (copy.is(nb::handle(Py_False)))
-          throw nb::value_error("the values of a tensor become an array only by a copy");
-        const nb::object array = array_of_tensor(self);
-        return dtype.is_none() ? array : array.attr("astype")(dtype);
+      [](const Tensor& self, nb::handle dtype, std::optional<bool> copy) {
+        const nb::object array = array_of_tensor(self, copy);
+        if (dtype.is_none() || array.attr("dtype").equal(dtype)) return array;
+        if (copy && !*copy)
+          throw nb::value_error("another dtype needs a copy: leave out copy=False");
+        return nb::object(array.attr("astype")(dtype));
       },
-      "dtype"_a = nb::none(), "copy"_a = nb::none());
+      "dtype"_a = nb::none(), "copy"_a.none() = nb::none(),
+      nb::sig("def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray"));
   tensor.def("__bool__", truth);
   tensor.def("__int__", [](const Tensor& self) { return nb::int_(number(self)); });
   tensor.def("__float__", [](const Tensor& self) { return item<double>(self); });

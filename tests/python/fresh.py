@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PIP = SOURCE / "build/wheel-env/bin/pip"  # tools/wheel made it
+PIP = [str(SOURCE / "build/wheel-env/bin/python"), "-m", "pip"]  # tools/wheel made it
 SKIPPED = 77
 NO_NETWORK = re.compile(r"NewConnectionError|NameResolution|Name or service not known|Temporary failure|"
                         r"ConnectTimeout|ReadTimeout|ProxyError|No matching distribution found")
@@ -40,7 +40,7 @@ class Environment:
                              if re.match("CCACHE_|PLUGRAD_(TEST_|TUNE$|DATA$)", name)}}
 
     def pip(self, *arguments: str) -> None:
-        done = subprocess.run([str(PIP), "--python", str(self.bin / "python"), *arguments, "--quiet",
+        done = subprocess.run([*PIP, "--python", str(self.bin / "python"), *arguments, "--quiet",
                                "--disable-pip-version-check"], text=True, capture_output=True)
         if done.returncode != 0:
             print(f"pip {' '.join(arguments)}\n{done.stdout}{done.stderr}")

@@ -5,6 +5,7 @@
 #include "engine/plan/size_checks.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
+#include "engine/views.h"
 #include "plugrad/tensor.h"
 #include "runtime/memory/mapping.h"
 #include "tensor/handles.h"
@@ -20,6 +21,21 @@ struct MappedBuffer {
   std::shared_ptr<runtime::Buffer> buffer;
   runtime::Mapping mapping;
 };
+
+/// The value if it has not been on a device yet, also of a dtype that the device does not hold.
+std::optional<engine::Value> value_on_host(const Tensor& tensor) {
+  engine::Session& session = engine::Session::current();
+  const std::lock_guard guard(session.mutex());
+  Id base = tensor::state_of(tensor)->node;
+  while (engine::shows_the_same_elements(session.graph()[base].op))
+    base = session.graph().sources(base)[0];
+  const engine::Value* const value = session.state().values.find(base);
+  const bool is_whole =
+      value && !value->buffer &&
+      value->host.size() == static_cast<size_t>(tensor.numel()) * size_of(strong(tensor.dtype()));
+  if (!is_whole || value->dtype != strong(tensor.dtype())) return {};
+  return *value;
+}
 
 /// A copy of the computed value, which shares its memory; nothing if the tensor is a constant.
 std::optional<engine::Value> value_of(const Tensor& tensor) {
@@ -37,6 +53,8 @@ std::optional<engine::Value> value_of(const Tensor& tensor) {
 
 std::optional<HostView> host_view(const Tensor& tensor) {
   if (tensor.numel() == 0 || tensor.bound_shape() != tensor.shape()) return {};
+  if (const auto value = value_on_host(tensor); value && !engine::CallObserver::active())
+    return HostView{value->host, value->host_owner};
   tensor.realize();
   // Waits for the device without the session's lock.
   const std::optional<engine::Value> value = value_of(tensor);

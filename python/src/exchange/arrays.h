@@ -18,8 +18,9 @@ std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device
 /// The tensor of nested lists of numbers: bool, i32 (i64 or u64 where a value needs it) or f32, unless
 /// a dtype is given. Errors: ValueError for ragged lists, TypeError for elements that are no numbers.
 Tensor tensor_of_list(nb::handle list, std::optional<DType> dtype, std::string_view device);
-/// A NumPy array with the tensor's values, which owns them.
-nb::object array_of_tensor(const Tensor& tensor);
+/// A NumPy array with the tensor's values: of its own and writable, or (without `copy`) a read-only
+/// view of them where the host can read them. Errors: ValueError if it is false and there is none.
+nb::object array_of_tensor(const Tensor& tensor, std::optional<bool> copy = true);
 /// The values in nested lists; a number for shape ().
 nb::object list_of_tensor(const Tensor& tensor);
 

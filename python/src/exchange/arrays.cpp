@@ -1,52 +1,18 @@
-#include "arrays.h"
+#include "exchange/arrays.h"
 
 #include <nanobind/ndarray.h>
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "arguments.h"
+#include "exchange/host_array.h"
+#include "exchange/host_values.h"
 
 namespace plugrad::python {
 
 namespace {
-
-struct Row {
-  nb::dlpack::dtype_code code;
-  uint8_t bits;
-  DType dtype;
-};
-using Code = nb::dlpack::dtype_code;
-constexpr std::array kRows = {
-    Row{Code::Bool, 8, DType::Bool},
-    Row{Code::Int, 8, DType::I8},
-    Row{Code::UInt, 8, DType::U8},
-    Row{Code::Int, 16, DType::I16},
-    Row{Code::UInt, 16, DType::U16},
-    Row{Code::Int, 32, DType::I32},
-    Row{Code::UInt, 32, DType::U32},
-    Row{Code::Int, 64, DType::I64},
-    Row{Code::UInt, 64, DType::U64},
-    Row{Code::Float, 16, DType::F16},
-    Row{Code::Bfloat, 16, DType::BF16},
-    Row{Code::Float, 32, DType::F32},
-    Row{Code::Float, 64, DType::F64},
-    Row{Code::Float8_E4M3FN, 8, DType::F8E4M3},
-    Row{Code::Float8_E5M2, 8, DType::F8E5M2},
-};
-
-DType dtype_of(nb::dlpack::dtype type) {
-  for (const Row& row : kRows)
-    if (type.code == static_cast<uint8_t>(row.code) && type.bits == row.bits && type.lanes == 1)
-      return row.dtype;
-  throw nb::type_error("plugrad has no dtype for the elements of this array");
-}
-
-nb::dlpack::dtype dlpack_of(DType dtype) {
-  for (const Row& row : kRows)
-    if (row.dtype == dtype) return {static_cast<uint8_t>(row.code), row.bits, 1};
-  throw nb::type_error("this dtype has no array form");
-}
 
 /// The values of one list, read depth first. The shape is that of the first element at each level.
 class Reader {
@@ -141,6 +107,30 @@ Tensor stack_list(const Reader& list, std::string_view device) {
   return device.empty() ? whole : whole.to(device);
 }
 
+struct FloatFormat {
+  int exponent_bits, mantissa_bits;
+  bool has_infinity;
+};
+FloatFormat format_of(DType dtype) {
+  if (dtype == DType::F16) return {5, 10, true};
+  if (dtype == DType::BF16) return {8, 7, true};
+  if (dtype == DType::F8E5M2) return {5, 2, true};
+  return {4, 3, false};  // F8E4M3: NaN is all ones
+}
+
+double small_float(uint32_t bits, FloatFormat format) {
+  const int width = format.exponent_bits + format.mantissa_bits;
+  const int mantissa = static_cast<int>(bits & ((1u << format.mantissa_bits) - 1));
+  const int highest = (1 << format.exponent_bits) - 1;
+  const int exponent = static_cast<int>(bits >> format.mantissa_bits) & highest;
+  const double sign = bits >> width & 1 ? -1.0 : 1.0;
+  if (exponent == highest && format.has_infinity) return mantissa ? std::nan("") : sign * HUGE_VAL;
+  if (!format.has_infinity && (bits & ((1u << width) - 1)) == (1u << width) - 1)
+    return std::nan("");
+  const int bias = highest / 2, hidden = exponent == 0 ? 0 : 1 << format.mantissa_bits;
+  return sign * std::ldexp(mantissa + hidden, std::max(exponent, 1) - bias - format.mantissa_bits);
+}
+
 nb::object number_of(const std::byte* bytes, DType dtype) {
   const auto as = [&]<class T>(T value) {
     std::memcpy(&value, bytes, sizeof value);
@@ -167,8 +157,11 @@ nb::object number_of(const std::byte* bytes, DType dtype) {
       return nb::int_(as(uint64_t()));
     case DType::F64:
       return nb::float_(as(double()));
-    default:
+    case DType::F32:
       return nb::float_(static_cast<double>(as(float())));
+    default:
+      return nb::float_(
+          small_float(size_of(dtype) == 2 ? as(uint16_t()) : as(uint8_t()), format_of(dtype)));
   }
 }
 
@@ -183,22 +176,12 @@ nb::object nested(const std::byte*& at, DType dtype, const Shape& shape, size_t 
   return rows;
 }
 
-std::vector<std::byte> bytes_of(const Tensor& tensor) {
-  const nb::gil_scoped_release released;
-  return tensor.to_bytes();
-}
-
 }  // namespace
 
 std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device) {
-  if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr())) return {};
-  nb::ndarray<nb::ro, nb::c_contig> array;
-  if (!nb::try_cast(object, array, true)) return {};
-  Shape shape;
-  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(static_cast<int64_t>(array.shape(i)));
-  const DType dtype = dtype_of(array.dtype());
-  const std::span bytes(static_cast<const std::byte*>(array.data()), array.size() * size_of(dtype));
-  return Tensor::from_bytes(bytes, shape, dtype, device);
+  auto array = array_of_object(object);
+  if (!array) return {};
+  return tensor_of(std::move(*array), device, Copying::Always);
 }
 
 Tensor tensor_of_list(nb::handle object, std::optional<DType> dtype, std::string_view device) {
@@ -224,25 +207,40 @@ Tensor tensor_of_list(nb::handle object, std::optional<DType> dtype, std::string
   return dtype && *dtype != made.dtype() ? made.cast(*dtype) : made;
 }
 
-nb::object array_of_tensor(const Tensor& tensor) {
-  auto* const bytes = new std::vector<std::byte>(bytes_of(tensor));
-  const nb::capsule owner(
-      bytes, [](void* held) noexcept { delete static_cast<std::vector<std::byte>*>(held); });
+nb::object array_of_tensor(const Tensor& tensor, std::optional<bool> copy) {
+  const auto copying = copy ? (*copy ? Copying::Always : Copying::Never) : Copying::IfNeeded;
+  auto values = values_of(tensor, copying);
+  if (!values)
+    throw nb::value_error(
+        "these values become an array only by a copy, because they are computed on demand or in "
+        "memory of a device: leave out copy=False");
   std::vector<size_t> shape;
   for (const int64_t size : tensor.bound_shape()) shape.push_back(static_cast<size_t>(size));
+  // Small floats are ml_dtypes': NumPy knows only their bits.
   const DType dtype = strong(tensor.dtype());
-  const nb::ndarray<nb::numpy> array(bytes->data(), shape.size(), shape.data(), owner, nullptr,
-                                     dlpack_of(dtype));
-  return nb::cast(array, nb::rv_policy::reference);
+  const bool is_small = dtype == DType::BF16 || dtype == DType::F8E4M3 || dtype == DType::F8E5M2;
+  const nb::dlpack::dtype stored =
+      dlpack_of(is_small ? (size_of(dtype) == 2 ? DType::U16 : DType::U8) : dtype);
+  auto* const kept = new HostValues(std::move(*values));
+  const nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<HostValues*>(held); });
+  nb::object array;
+  if (copying == Copying::Always)
+    array = nb::cast(nb::ndarray<nb::numpy>(const_cast<std::byte*>(kept->data), shape.size(),
+                                            shape.data(), owner, nullptr, stored),
+                     nb::rv_policy::reference);
+  else
+    array = nb::cast(nb::ndarray<nb::numpy, nb::ro>(kept->data, shape.size(), shape.data(), owner,
+                                                    nullptr, stored),
+                     nb::rv_policy::reference);
+  if (!is_small) return array;
+  const nb::object name = nb::object(object_of_dtype(dtype).attr("name"));
+  return array.attr("view")(nb::module_::import_("ml_dtypes").attr(name));
 }
 
 nb::object list_of_tensor(const Tensor& tensor) {
-  const DType dtype = strong(tensor.dtype());
-  const bool is_narrow = is_float(dtype) && dtype != DType::F64;
-  const Tensor wide = is_narrow ? tensor.cast(DType::F32) : tensor;
-  const std::vector<std::byte> bytes = bytes_of(wide);
-  const std::byte* at = bytes.data();
-  return nested(at, is_narrow ? DType::F32 : dtype, tensor.bound_shape(), 0);
+  const HostValues values = *values_of(tensor, Copying::IfNeeded);
+  const std::byte* at = values.data;
+  return nested(at, strong(tensor.dtype()), tensor.bound_shape(), 0);
 }
 
 }  // namespace plugrad::python
