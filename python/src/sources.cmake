@@ -25,6 +25,7 @@ set(plugrad_python_sources
   programs/functions.cpp
   programs/jit.cpp
   programs/kernels.cpp
+  programs/numbers.cpp
   programs/scopes.cpp
   programs/tree.cpp
   programs/uops.cpp

@@ -351,9 +351,8 @@ std::vector<json> launches_with(void (*change)(runtime::DeviceState&)) {
 }  // namespace
 
 TEST(TraceOfEvents, NoLaunchEndsInTheFuture) {
-  launches_with([](runtime::DeviceState& device) {
-    device.queue.event_time = time_from_the_future;
-  });
+  launches_with(
+      [](runtime::DeviceState& device) { device.queue.event_time = time_from_the_future; });
 }
 
 TEST(TraceOfEvents, LaunchesWhoseEventsFailAreThere) {
