@@ -260,10 +260,13 @@ void bind_pattern_class(nb::module_& module) {
   bind_algebra(made, "Pattern");
 }
 
-/// The node that a function of a rule returned; None is no match.
-UOp node_of_result(nb::handle result, const std::string& name) {
+/// The node that a function of a rule returned; None is no match, a number takes the root's dtype.
+UOp node_of_result(nb::handle result, const UOp& root, const std::string& name) {
   if (result.is_none()) return {};
-  if (const auto node = or_number<UOp>(result)) return node->get();
+  if (nb::isinstance<UOp>(result)) return nb::cast<UOp>(result);
+  UOp node;
+  const DType dtype = root.dtype();
+  if (with_number(result, [&](auto number) { node = UOp::constant(number, dtype); })) return node;
   throw nb::type_error(("[" + name +
                         "] the function of a rule returns a UOp, a number, or None "
                         "where it does not apply, not " +
@@ -314,7 +317,7 @@ class Matcher {
       functions.push_back(right);
       const auto call = [function = right.ptr(), name](const Match& match) {
         const nb::gil_scoped_acquire acquired;
-        return node_of_result(nb::handle(function)(match), name);
+        return node_of_result(nb::handle(function)(match), match.root(), name);
       };
       return Rule(left, call, name);
     }
