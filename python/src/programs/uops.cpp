@@ -148,7 +148,9 @@ void bind_building(nb::class_<UOp>& made) {
       },
       "value"_a, "dtype"_a = nb::none(),
       nb::sig("def constant(value: float, dtype: DTypeLike | None = None) -> UOp"),
-      doc("UOp::constant"));
+      "A number as a node. Without a dtype it is weak, like a number next to a tensor: it takes "
+      "the "
+      "dtype of the node that it meets. Errors: OverflowError for integers beyond 64 bits.");
   made.def_static(
       "make",
       [](std::string_view op, const std::vector<UOpLike>& sources, std::optional<DType> dtype,
@@ -156,7 +158,11 @@ void bind_building(nb::class_<UOp>& made) {
       "op"_a, "sources"_a, "dtype"_a = nb::none(), "arg"_a = std::vector<int64_t>(),
       nb::sig("def make(op: str, sources: Sequence[UOp | float], dtype: DTypeLike | None = None, "
               "arg: int | Sequence[int] = ()) -> UOp"),
-      doc("UOp::make"));
+      "Any op by its printed name (\"add\", \"where\", \"exp2\", \"reshape\", …). `dtype` is "
+      "needed if "
+      "it does not follow from the sources; `arg` is the op's number or list. Errors: UserError "
+      "for "
+      "a node that the IR does not allow.");
   made.def("cast", &UOp::cast, "dtype"_a, nb::sig("def cast(self, dtype: DTypeLike) -> UOp"),
            "The value in another dtype.");
   made.def(
