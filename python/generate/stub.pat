@@ -36,3 +36,8 @@ plugrad\._plugrad\.(Tensor|UOp)\.dtype:
 
 plugrad\._plugrad\.dtype\.__reduce__:
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+# The generator of stubs would import P.
+plugrad\._plugrad\.(Bound)?Jit\.__call__:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        \doc

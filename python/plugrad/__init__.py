@@ -16,5 +16,5 @@ from .errors import (CompileError, DeviceError, Error, InternalError,  # noqa: E
                      UserOverflowError, UserTypeError)
 from . import data, nn, optim  # noqa: E402
 from ._progress import progress  # noqa: E402
-from ._scopes import no_grad  # noqa: E402
+from ._scopes import no_grad as no_grad  # noqa: E402
 from .nn import from_torch_state  # noqa: E402

@@ -10,8 +10,8 @@ namespace plugrad::python {
 namespace nb = nanobind;
 
 /// Owns a Python object on behalf of C++ code that may drop it on any thread, while a lock of
-/// plugrad's is held, and after the interpreter has ended. The object is released later, on the main
-/// thread, by the interpreter itself; at the end of the process it is not released any more.
+/// plugrad's is held, and after the interpreter has ended. The interpreter releases the object
+/// later, on the main thread; after the interpreter's end nothing releases it.
 class KeptObject {
  public:
   /// The caller holds the interpreter's lock.

@@ -152,8 +152,7 @@ std::string describe(nb::handle function, const char* kind) {
 /// What functions and methods have in common.
 template <class Class>
 void bind_callable(nb::class_<Class>& made, const char* kind) {
-  made.def("__call__", &Class::call,
-           nb::sig("def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R"),
+  made.def("__call__", &Class::call, nb::sig("def __call__(self, *args: Any, **kwargs: Any) -> R"),
            doc("Jit::operator()"));
   made.def_prop_ro("recordings", &Class::count, doc("Jit::recordings"));
   made.def_prop_ro(

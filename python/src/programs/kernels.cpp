@@ -45,7 +45,7 @@ void bind_kernel_class(nb::module_& module) {
   nb::class_<KernelRange> range(module, "KernelRange", doc("KernelRange"));
   range.def_ro("axis", &KernelRange::axis, "Unique in the kernel, smaller is further out.");
   range.def_ro("size", &KernelRange::size, "The number of iterations.");
-  range.def_ro("reduces", &KernelRange::reduces, doc("KernelRange::reduces"));
+  range.def_ro("reduces", &KernelRange::reduces, "Whether it is the loop of a reduction.");
   range.def("__repr__", [](const KernelRange& self) {
     return "KernelRange(axis=" + std::to_string(self.axis) + ", size=" + std::to_string(self.size) +
            (self.reduces ? ", reduces)" : ")");

@@ -148,7 +148,9 @@ void bind_building(nb::class_<UOp>& made) {
       },
       "value"_a, "dtype"_a = nb::none(),
       nb::sig("def constant(value: float, dtype: DTypeLike | None = None) -> UOp"),
-      doc("UOp::constant"));
+      "A number as a node. Without a dtype it is weak, like a number next to a tensor: it takes "
+      "the "
+      "dtype of the node that it meets. Errors: OverflowError for integers beyond 64 bits.");
   made.def_static(
       "make",
       [](std::string_view op, const std::vector<UOpLike>& sources, std::optional<DType> dtype,
@@ -156,7 +158,11 @@ void bind_building(nb::class_<UOp>& made) {
       "op"_a, "sources"_a, "dtype"_a = nb::none(), "arg"_a = std::vector<int64_t>(),
       nb::sig("def make(op: str, sources: Sequence[UOp | float], dtype: DTypeLike | None = None, "
               "arg: int | Sequence[int] = ()) -> UOp"),
-      doc("UOp::make"));
+      "Any op by its printed name (\"add\", \"where\", \"exp2\", \"reshape\", …). `dtype` is "
+      "needed if "
+      "it does not follow from the sources; `arg` is the op's number or list. Errors: UserError "
+      "for "
+      "a node that the IR does not allow.");
   made.def("cast", &UOp::cast, "dtype"_a, nb::sig("def cast(self, dtype: DTypeLike) -> UOp"),
            "The value in another dtype.");
   made.def(
@@ -260,10 +266,13 @@ void bind_pattern_class(nb::module_& module) {
   bind_algebra(made, "Pattern");
 }
 
-/// The node that a function of a rule returned; None is no match.
-UOp node_of_result(nb::handle result, const std::string& name) {
+/// The node that a function of a rule returned; None is no match, a number takes the root's dtype.
+UOp node_of_result(nb::handle result, const UOp& root, const std::string& name) {
   if (result.is_none()) return {};
-  if (const auto node = or_number<UOp>(result)) return node->get();
+  if (nb::isinstance<UOp>(result)) return nb::cast<UOp>(result);
+  UOp node;
+  const DType dtype = root.dtype();
+  if (with_number(result, [&](auto number) { node = UOp::constant(number, dtype); })) return node;
   throw nb::type_error(("[" + name +
                         "] the function of a rule returns a UOp, a number, or None "
                         "where it does not apply, not " +
@@ -314,7 +323,7 @@ class Matcher {
       functions.push_back(right);
       const auto call = [function = right.ptr(), name](const Match& match) {
         const nb::gil_scoped_acquire acquired;
-        return node_of_result(nb::handle(function)(match), name);
+        return node_of_result(nb::handle(function)(match), match.root(), name);
       };
       return Rule(left, call, name);
     }
