@@ -46,8 +46,6 @@ def signatures(item: object) -> str:
 def doc_of(item: object) -> str:
     """The docstring without the signatures that nanobind writes before it."""
     overloads = getattr(item, "__nb_signature__", None)
-    if isinstance(overloads, str):  # of a class
-        overloads = None
     if overloads is None and isinstance(item, property):
         return str(item.__doc__ or "")
     if isinstance(overloads, tuple):  # of a class it is text
