@@ -78,7 +78,7 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
         const Place place;
         return self.index(indices_of(index));
       },
-      "index"_a, nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
+      "index"_a.none(), nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
       "Elements by integers, slices, None, ..., lists, bool masks and tensors, by NumPy's rules.");
   tensor.def(
       "__setitem__",
@@ -86,7 +86,7 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
         const Place place;
         self.set_index(indices_of(index), value.get());
       },
-      "index"_a, "value"_a,
+      "index"_a.none(), "value"_a,
       nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
       "Assigns to elements; every reference to the tensor sees the change.");
   tensor.def(

@@ -74,3 +74,17 @@ def test_numpy_leaves_operators_to_tensors() -> None:
     assert isinstance(np.ones(2, np.float32) * pg.Tensor([1.0, 2.0]), pg.Tensor)
     assert np.asarray(pg.Tensor([1, 2])).tolist() == [1, 2]
     assert memoryview(pg.Tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("bad", [np.float32, np.ndarray, object(), "1", None])
+def test_objects_that_are_no_arrays_are_refused(bad: object) -> None:
+    for make in (pg.from_numpy, pg.from_dlpack, pg.asarray):
+        with pytest.raises(TypeError):
+            make(bad)
+
+
+def test_none_alone_is_an_index() -> None:
+    tensor = pg.Tensor([1, 2])
+    assert tensor[None].shape == (1, 2)
+    tensor[None] = 3
+    assert tensor.tolist() == [3, 3]

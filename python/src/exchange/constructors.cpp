@@ -55,8 +55,10 @@ Tensor as_tensor(nb::handle object, std::optional<DType> dtype, const DeviceLike
 
 Tensor from_numpy(nb::handle object) {
   const Place place;
-  if (!nb::hasattr(object, "__array_struct__")) refuse(object, "a NumPy array is needed");
-  return tensor_of(*array_of_object(object), {}, Copying::IfNeeded);
+  const bool is_numpy = nb::hasattr(object, "__array_struct__");  // classes have it, too
+  auto array = is_numpy ? array_of_object(object) : std::nullopt;
+  if (!array) refuse(object, "a NumPy array is needed");
+  return tensor_of(std::move(*array), {}, Copying::IfNeeded);
 }
 
 Tensor from_dlpack(nb::handle object, const DeviceLike& device, std::optional<bool> copy) {
