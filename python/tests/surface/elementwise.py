@@ -95,7 +95,8 @@ case("cast", WHOLE, "float64", numpy=lambda x: x.astype(np.float64))
 case("cast", WHOLE, bool, numpy=lambda x: x.astype(bool))
 case("bitcast", SMALL, "int32", numpy=lambda x: x.view(np.int32))
 case("to", SMALL, np.float16, names=("dtype",), numpy=lambda x: x.astype(np.float16))
-for name in ("clone", "contiguous", "detach", "realize", "numpy"):
+case("to", SMALL, "CPU", names=("device",), numpy=lambda x: x)
+for name in ("clone", "contiguous", "detach", "numpy"):
     case(name, SMALL, numpy=lambda x: x)
 case("tolist", SMALL, numpy=lambda x: x)
 case("item", np.array([[3.5]], np.float32), numpy=lambda x: np.float64(x[0, 0]))

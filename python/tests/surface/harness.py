@@ -103,6 +103,7 @@ class Form:
     names: tuple[str, ...]
     star: bool  # its first argument is a list of separate ones
     is_static: bool
+    required: int  # arguments without a default
 
     @staticmethod
     def of(signature: str) -> Form:
@@ -112,7 +113,9 @@ class Form:
         if arguments.vararg:
             names.insert(1 if names[:1] == ["self"] else 0, arguments.vararg.arg)
         method = names[:1] == ["self"]
-        return Form(tuple(names[method:]), arguments.vararg is not None, not method)
+        defaults = len(arguments.defaults) + sum(each is not None for each in arguments.kw_defaults)
+        return Form(tuple(names[method:]), arguments.vararg is not None, not method,
+                    len(names) - method - defaults - (arguments.vararg is not None))
 
     @property
     def is_alias(self) -> bool:
@@ -135,7 +138,7 @@ def calls(function: Any, case: Case, make: Callable[[Any], Any], method: bool
         if wanted and tuple(ALIASES.get(n, n) for n in wanted) != \
                 tuple(ALIASES.get(n, n) for n in names[:len(wanted)]):
             continue
-        if len(args) > len(names):
+        if not form.required <= len(args) <= len(names):
             continue
         if form.star:
             if args and isinstance(args[0], (tuple, list)):
@@ -144,6 +147,8 @@ def calls(function: Any, case: Case, make: Callable[[Any], Any], method: bool
             elif args and isinstance(args[0], int):
                 rest = {name: make(each) for name, each in zip(names[1:], args[1:])}
                 yield form, function(*first, args[0], **rest)
+            elif args:
+                yield form, function(*first, *(make(each) for each in args))
             continue
         keywords = {name: make(each) for name, each in zip(names, args)}
         yield form, function(*first, **keywords)

@@ -53,6 +53,8 @@ for name in ("argmax", "argmin"):
 case("softmax", X, 1, torch=lambda x: torch.softmax(x, 1))
 case("softmax", X, -1, "float64", torch=lambda x: torch.softmax(x, -1, dtype=torch.float64))
 case("log_softmax", X, 0, torch=lambda x: torch.log_softmax(x, 0))
+case("softmax", X, torch=lambda x: torch.softmax(x, -1))
+case("log_softmax", X, torch=lambda x: torch.log_softmax(x, -1))
 case("softmin", X, 1, torch=lambda x: F.softmin(x, 1))
 case("normalize", X, 1.0, 2, 1e-6, torch=lambda x: F.normalize(x, 1.0, 2, 1e-6))
 case("normalize", X, torch=lambda x: F.normalize(x))
