@@ -9,6 +9,12 @@ namespace plugrad::python {
 
 namespace {
 
+[[noreturn]] void throw_too_large(nb::handle integer) {
+  const bool is_short = nb::cast<int>(integer.attr("bit_length")()) < 4096;  // Python limits str()
+  const std::string text = is_short ? nb::cast<std::string>(nb::str(integer)) + " " : std::string();
+  throw std::overflow_error("the integer " + text + "has more than 64 bits: no dtype holds it");
+}
+
 /// The tensor of a Python number, with weak dtype; nothing for other objects.
 /// Errors: OverflowError for an integer beyond 64 bits.
 std::optional<Tensor> literal_of_object(nb::handle object) {
@@ -21,8 +27,7 @@ std::optional<Tensor> literal_of_object(nb::handle object) {
     const unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
     if (overflow < 0 || PyErr_Occurred()) {
       PyErr_Clear();
-      throw std::overflow_error("the integer " + nb::cast<std::string>(nb::str(object)) +
-                                " has more than 64 bits: no dtype holds it");
+      throw_too_large(object);
     }
     return Tensor(static_cast<uint64_t>(large));
   }
@@ -89,12 +94,13 @@ std::optional<int64_t> integer_of_object(nb::handle object) {
   if (PyBool_Check(o) || PyFloat_Check(o) || !PyIndex_Check(o)) return {};
   const nb::object index = nb::steal(PyNumber_Index(o));
   if (!index.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     return {};
   }
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0) return {};
+  if (overflow != 0) throw_too_large(index);
   return value;
 }
 

@@ -64,6 +64,7 @@ std::optional<DType> dtype_of_object(nb::handle object);
 nb::object object_of_dtype(DType dtype);
 
 /// The number of an object that counts as an integer: int and objects with __index__, not bool.
+/// Errors: OverflowError beyond 64 bits, and what __index__ raises other than TypeError.
 std::optional<int64_t> integer_of_object(nb::handle object);
 /// One integer, or a list of them.
 std::optional<std::vector<int64_t>> integers_of_object(nb::handle object);
@@ -94,30 +95,35 @@ std::optional<Enum> enum_of_object(nb::handle object) {
 
 namespace nanobind::detail {
 
-/// Converts with a function from object to optional; the function's errors count as "no match".
+/// Converts with a function from object to optional. An error of the function is of an object that
+/// is recognised: it is thrown when the function takes the argument, and within a list, where
+/// nothing may be thrown, it counts as "no match".
 template <class T, std::optional<T> (*convert)(handle)>
 struct ArgumentCaster {
   template <class U>
   using Cast = movable_cast_t<U>;
   template <class U>
-  static constexpr bool can_cast() {
-    return true;
+  bool can_cast() const {
+    return !error;
   }
   bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
     try {
       value = convert(source);
-    } catch (python_error& error) {
-      error.discard_as_unraisable("plugrad: conversion of an argument");
-      return false;
     } catch (...) {
-      return false;
+      error = std::current_exception();
+      return true;
     }
     return value.has_value();
   }
-  explicit operator T*() { return &*value; }
-  explicit operator T&() { return *value; }
-  explicit operator T&&() { return std::move(*value); }
+  T& taken() {
+    if (error) std::rethrow_exception(error);
+    return *value;
+  }
+  explicit operator T*() { return &taken(); }
+  explicit operator T&() { return taken(); }
+  explicit operator T&&() { return std::move(taken()); }
   std::optional<T> value;
+  std::exception_ptr error;
 };
 
 inline std::optional<plugrad::Axes> axes_of_object(handle object) {

@@ -1,5 +1,6 @@
 // Exceptions: plugrad's kinds of errors as subclasses of Python's own.
 #include <exception>
+#include <typeinfo>
 
 #include "bind.h"
 #include "plugrad/error.h"
@@ -62,6 +63,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     set_error("CompileError", error.what(), attributes);
   } catch (const Error& error) {
     set_error(name_of(error), error.what());
+  } catch (const std::bad_cast&) {  // nb::cast of an element of a list or of *arguments
+    PyErr_SetString(PyExc_TypeError, "an argument, or an element of it, has the wrong type");
   }
 }
 

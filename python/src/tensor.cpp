@@ -22,6 +22,7 @@ Tensor make_tensor(nb::handle data, std::optional<DType> dtype, const DeviceLike
   } else if (auto array = tensor_of_array(data, device.name)) {
     return dtype ? array->cast(*dtype) : *array;
   } else if (value.assign(data)) {  // a number: a tensor of its own, no weak one
+    if (dtype) check_holds(*dtype, data);
     return Tensor::full({}, value.get(), dtype, device.name);
   } else {
     throw nb::type_error(
@@ -131,8 +132,11 @@ void bind_representation(nb::class_<Tensor>& tensor) {
       [](const Tensor& self, std::string_view pattern, const nb::kwargs& sizes) {
         const Place place;
         std::vector<std::pair<std::string, int64_t>> known;
-        for (const auto& [name, size] : sizes)
-          known.emplace_back(nb::cast<std::string>(name), nb::cast<int64_t>(size));
+        for (const auto& [name, size] : sizes) {
+          const auto number = integer_of_object(size);
+          if (!number) throw nb::type_error("[rearrange] sizes of axes are integers");
+          known.emplace_back(nb::cast<std::string>(name), *number);
+        }
         return self.rearrange(pattern, known);
       },
       "pattern"_a, "sizes"_a, nb::sig("def rearrange(self, pattern: str, **sizes: int) -> Tensor"),
@@ -192,7 +196,12 @@ void bind_tensor(nb::module_& module) {
       "realize",
       [](const nb::args& tensors) {
         std::vector<Tensor> list;
-        for (const nb::handle each : tensors) list.push_back(nb::cast<Tensor>(each));
+        for (const nb::handle each : tensors) {
+          Tensor* tensor = nullptr;
+          if (!nb::try_cast(each, tensor, false) || !tensor)
+            throw nb::type_error("[realize] takes tensors");
+          list.push_back(*tensor);
+        }
         const nb::gil_scoped_release released;
         Tensor::realize(list);
       },

@@ -19,6 +19,8 @@ class Reader {
  public:
   explicit Reader(nb::handle list) {
     for (nb::handle at = list; is_list(at);) {
+      if (shape_.size() == kMostAxes)
+        throw nb::value_error("the lists are nested more than 64 deep");
       shape_.push_back(static_cast<int64_t>(nb::len(at)));
       if (shape_.back() == 0) break;
       at = nb::object(at[0]);
@@ -48,13 +50,14 @@ class Reader {
                               .c_str());
   }
 
+  static constexpr size_t kMostAxes = 64;  // NumPy's limit; a list may hold itself
   Shape shape_;
   std::vector<nb::object> values_;
 };
 
 struct Kinds {
   bool has_float = false, has_integer = false, has_tensor = false;
-  bool needs_64 = false, needs_unsigned = false;
+  bool needs_64 = false, needs_unsigned = false, has_negative = false;
 };
 
 Kinds kinds_of(const std::vector<nb::object>& values) {
@@ -72,6 +75,7 @@ Kinds kinds_of(const std::vector<nb::object>& values) {
       else {
         const auto integer = *integer_of_object(value);
         kinds.needs_64 |= integer < INT32_MIN || integer > INT32_MAX;
+        kinds.has_negative |= integer < 0;
       }
     } else {
       kinds.has_tensor = true;
@@ -184,9 +188,36 @@ std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device
   return tensor_of(std::move(*array), device, Copying::Always);
 }
 
+void check_holds(DType dtype, nb::handle number) {
+  if (is_float(dtype) || dtype == DType::Bool) return;
+  const bool is_whole = PyLong_Check(number.ptr()) && !PyBool_Check(number.ptr());
+  if (!is_whole && !PyFloat_Check(number.ptr())) return;
+  const bool is_signed = !is_unsigned(dtype);
+  const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_signed ? 1 : 0);
+  const double limit = std::ldexp(1.0, bits), value = PyFloat_AsDouble(number.ptr());
+  const bool is_beyond_doubles = value == -1.0 && PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  if (std::isnan(value)) throw nb::value_error("NaN has no integer");
+  // Doubles round the integers next to the limits of 64 bits, where Python compares exactly.
+  const double whole = std::trunc(value);
+  const bool is_near = is_whole && bits > 52 && std::abs(whole) >= limit / 2;
+  bool holds = !is_beyond_doubles && whole < limit && whole >= (is_signed ? -limit : 0.0);
+  if (is_near && !is_beyond_doubles) {
+    const nb::object exact = nb::int_(1).attr("__lshift__")(bits);
+    holds = nb::borrow(number) < exact &&
+            nb::borrow(number) >= (is_signed ? nb::object(-exact) : nb::object(nb::int_(0)));
+  }
+  if (!holds)
+    throw std::overflow_error(
+        std::string(name_of(dtype)) + " does not hold " +
+        (is_beyond_doubles ? "so large an integer" : nb::cast<std::string>(nb::str(number))));
+}
+
 Tensor tensor_of_list(nb::handle object, std::optional<DType> dtype, std::string_view device) {
   const Reader list(object);
   const Kinds kinds = kinds_of(list.values());
+  if (dtype)
+    for (const nb::object& value : list.values()) check_holds(*dtype, value);
   Tensor made;
   if (list.values().empty())
     made = Tensor::from(std::vector<float>(), list.shape(), device);
@@ -196,6 +227,8 @@ Tensor tensor_of_list(nb::handle object, std::optional<DType> dtype, std::string
     made = tensor_of<double>(list, device);
   else if (kinds.has_float)
     made = tensor_of<float>(list, device);
+  else if (kinds.needs_unsigned && kinds.has_negative)
+    throw std::overflow_error("no dtype holds both the negative integers and those above 2^63");
   else if (kinds.needs_unsigned)
     made = tensor_of<uint64_t>(list, device);
   else if (kinds.needs_64)

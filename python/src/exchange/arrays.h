@@ -15,6 +15,9 @@ namespace nb = nanobind;
 /// A copy of a NumPy array or number, or of another array with the buffer protocol or DLPack; nothing for
 /// other objects. Errors: TypeError for dtypes that plugrad lacks.
 std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device = {});
+/// Errors: OverflowError if an integer dtype does not hold the number, ValueError for NaN. Nothing for
+/// other objects and dtypes.
+void check_holds(DType dtype, nb::handle number);
 /// The tensor of nested lists of numbers: bool, i32 (i64 or u64 where a value needs it) or f32, unless
 /// a dtype is given. Errors: ValueError for ragged lists, TypeError for elements that are no numbers.
 Tensor tensor_of_list(nb::handle list, std::optional<DType> dtype, std::string_view device);
