@@ -82,6 +82,9 @@ class Tensor(Wrapped, Windows, Composed):
         stop = getattr(index, "stop", None)
         if hasattr(stop, "variable") and index.start is None:  # x[:n] of a bound Variable n
             return call(stop.variable.limit, self, 0, stop.value)
+        if isinstance(stop, int) and index.start is None and index.step is None and \
+                self.ndim and stop >= self.t.bound_shape()[0]:  # also of a variable size
+            return self
         return call(pg.Tensor.__getitem__, self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:

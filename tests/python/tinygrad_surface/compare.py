@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Calls every method of tinygrad's Tensor (cases.py) with tinygrad and with the adapter.
+
+    python compare.py record REFERENCE.json            in an environment with tinygrad (CC=clang)
+    python compare.py compare REFERENCE.json [PAGE.md]  in one with plugrad; DEV names the device
+
+The second prints what differs, writes the tables of docs/python-compatibility.md (between its two
+marks), and fails when a method lacks both a case and a reason.
+"""
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+MARK = "<!-- written by tests/python/tinygrad_surface/compare.py -->"
+
+# Methods of tinygrad's Tensor that the adapter has not, and why.
+LACKS = {
+    "alu": "records an operation of tinygrad's graph: the operators do",
+    "as_param": "a slot of tinygrad's functions on its graph",
+    "call": "a call on tinygrad's graph: plugrad.function, plugrad.jit",
+    "callify": "a call on tinygrad's graph: plugrad.jit",
+    "custom_kernel": "takes a kernel in tinygrad's UOps: plugrad.UserKernel",
+    "decode_hevc_frame": "a video decoder of one vendor",
+    "from_blob": "reads an address: plugrad.from_dlpack of the array that owns it",
+    "from_url": "fetches over the network: plugrad.data fetches its data sets",
+    "hash": "a hash of the bytes on the device",
+    "image_conv2d": "OpenCL images",
+    "image_dot": "OpenCL images",
+    "invalids": "elements without value: Tensor.empty",
+    "keccak": "a hash of the bytes on the device",
+    "linear_with_vars": "tinygrad's schedule: Tensor.schedule()",
+    "random_bits": "bits of tinygrad's generator: random numbers are not the same as ours",
+    "schedule_linear": "tinygrad's schedule: Tensor.schedule()",
+    "shard": "many devices are not supported by plugrad",
+    "shard_": "many devices are not supported by plugrad",
+    "shard_like": "many devices are not supported by plugrad",
+    "threefry": "bits of tinygrad's generator",
+    "uop": "the node of tinygrad's graph: plugrad.UOp",
+}
+
+# Cases whose results differ on purpose or by a limit, and why.
+DIFFERS: dict[str, str] = {}
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON has it."""
+    if hasattr(value, "numpy") and hasattr(value, "shape"):
+        value = value.cast("float").numpy() if "bfloat16" in str(value.dtype) else value.numpy()
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.ravel().tolist()}
+    if isinstance(value, memoryview):
+        return list(value.shape)
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value if isinstance(value, (int, float, str, bool, type(None))) else str(type(value).__name__)
+
+
+def gradients(expression: str, names: dict[str, Any], result: Any) -> Any:
+    if isinstance(result, (list, tuple)):
+        result = result[0] if result else None
+    if not hasattr(result, "numpy") or not hasattr(result, "cast") or not np.issubdtype(
+            result.numpy().dtype, np.floating):
+        return None
+    used = [names[name] for name in ("x", "y") if re.search(rf"\b{name}\b", expression)]
+    if not used:
+        return None
+    try:
+        made = (result * result).sum().gradient(*used)
+        return [plain(each) for each in made]
+    except Exception:
+        return None
+
+
+def evaluate(Tensor: Any, dtypes: Any) -> dict[str, Any]:
+    from cases import CASES, ERROR_CASES, inputs
+    results: dict[str, Any] = {}
+    for name, expressions in CASES.items():
+        for number, expression in enumerate(expressions):
+            names = inputs(Tensor, dtypes)
+            try:
+                result = eval(expression, names)
+                entry = {"value": plain(result), "gradient": gradients(expression, names, result)}
+            except Exception as error:
+                entry = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"}
+            results[f"{name}-{number}"] = {"call": expression, **entry}
+    for number, expression in enumerate(ERROR_CASES):
+        try:
+            plain(eval(expression, inputs(Tensor, dtypes)))
+            entry = {"refused": False}
+        except Exception as error:
+            entry = {"refused": True, "error": type(error).__name__}
+        results[f"error-{number}"] = {"call": expression, **entry}
+    return results
+
+
+def close(a: Any, b: Any, tolerance: float) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict) and "values" in a:
+        if a["shape"] != b["shape"] or a["dtype"] != b["dtype"]:
+            return False
+        rtol = max(tolerance, 2e-3 if a["dtype"] == "float16" else 0)
+        return np.allclose(np.array(a["values"], float), np.array(b["values"], float), rtol, rtol / 10,
+                           equal_nan=True)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b))
+    if isinstance(a, float) and isinstance(b, (int, float)):
+        return bool(np.isclose(a, b, tolerance, equal_nan=True))
+    return bool(a == b)
+
+
+def verdict(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
+    """None if they agree, "skipped" if tinygrad refuses the case, else what differs."""
+    if "refused" in theirs:
+        if not theirs["refused"]:
+            return "skipped"
+        return None if ours["refused"] else "tinygrad refuses this call"
+    if "error" in theirs:
+        return "skipped"
+    if "error" in ours:
+        return ours["error"]
+    if not close(theirs["value"], ours["value"], 2e-4):
+        return f"value {short(ours['value'])} instead of {short(theirs['value'])}"
+    if theirs["gradient"] is not None and ours["gradient"] is not None and \
+            not close(theirs["gradient"], ours["gradient"], 1e-3):
+        return f"gradient {short(ours['gradient'])} instead of {short(theirs['gradient'])}"
+    if theirs["gradient"] is not None and ours["gradient"] is None:
+        return "no gradient"
+    return None
+
+
+def short(value: Any) -> str:
+    if isinstance(value, dict):
+        first = ", ".join(f"{each:.5g}" if isinstance(each, float) else str(each)
+                          for each in value["values"][:4])
+        return f"{value['dtype']} {tuple(value['shape'])} [{first}…]"
+    if isinstance(value, list):
+        return "[" + ", ".join(short(each) for each in value[:2]) + "]"
+    return str(value)[:80]
+
+
+def record(path: Path) -> None:
+    import tinygrad
+    from tinygrad import Tensor, dtypes
+    methods = [name for name in dir(Tensor) if not name.startswith("_")]
+    results = evaluate(Tensor, dtypes)
+    version = Path(tinygrad.__file__).parent.parent.glob("tinygrad-*.dist-info")
+    path.write_text(json.dumps({"version": next(version).name.split("-")[1].removesuffix(".dist"),
+                                "methods": methods, "results": results}))
+    failed = [each["call"] for each in results.values() if "error" in each and "refused" not in each]
+    print(f"{len(methods)} methods, {len(results)} cases; tinygrad fails in: {failed}")
+
+
+def tables(reference: dict[str, Any], differences: dict[str, str], counts: dict[str, int]) -> str:
+    lines = [f"Compared with tinygrad {reference['version']} on its CPU device: {counts['same']} of "
+             f"{counts['all']} calls agree in value, dtype, shape, gradient or refusal.", "",
+             "| call | what differs |", "|---|---|"]
+    lines += [f"| `{reference['results'][key]['call'].replace('|', chr(92) + '|')}` | "
+              f"{DIFFERS.get(key, what).replace('|', '/')} |" for key, what in differences.items()]
+    lines += ["", "Methods of tinygrad's Tensor that the adapter has not:", "", "| method | reason |",
+              "|---|---|", *(f"| `{name}` | {why} |" for name, why in sorted(LACKS.items()))]
+    return "\n".join(lines)
+
+
+def compare(path: Path, page: Path | None) -> int:
+    sys.path.insert(0, str(HERE))
+    from cases import CASES
+    from tinygrad import Tensor, dtypes
+    reference = json.loads(path.read_text())
+    ours = evaluate(Tensor, dtypes)
+    verdicts = {key: verdict(theirs, ours[key]) for key, theirs in reference["results"].items()
+                if key in ours}
+    differences = {key: what for key, what in verdicts.items() if what not in (None, "skipped")}
+    counts = {"all": sum(what != "skipped" for what in verdicts.values()),
+              "same": sum(what is None for what in verdicts.values())}
+    for key, what in differences.items():
+        print(f"{key}: {reference['results'][key]['call']}: {what}")
+    lacking = [name for name in reference["methods"] if not hasattr(Tensor, name)]
+    unknown = [name for name in lacking if name not in LACKS]
+    no_case = [name for name in reference["methods"] if name not in CASES and name not in LACKS]
+    print(f"{counts['same']} of {counts['all']} calls agree; tinygrad refuses "
+          f"{len(verdicts) - counts['all']} itself; {len(lacking)} of {len(reference['methods'])} "
+          f"methods are missing; without a case or reason: {unknown + no_case}")
+    if page:
+        before, _, after = page.read_text().split(MARK)
+        page.write_text(f"{before}{MARK}\n{tables(reference, differences, counts)}\n{MARK}{after}")
+    return 1 if unknown or no_case else 0
+
+
+if __name__ == "__main__":
+    action, file = sys.argv[1], Path(sys.argv[2])
+    sys.exit(record(file) if action == "record" else
+             compare(file, Path(sys.argv[3]) if sys.argv[3:] else None))
