@@ -9,7 +9,7 @@ from typing import Any
 
 import plugrad as pg
 
-from .dtype import dtypes, summed
+from .dtype import dtypes, summed, to_dtype
 from .helpers import argfix
 from .wrapping import call, unwrap, wrap
 
@@ -100,7 +100,7 @@ class Composed:
         return wrap(gamma * self.t.elu(alpha))
 
     def softmin(self, axis: builtins.int = -1, dtype: Any = None) -> Any:
-        return wrap((-self.t).softmax(axis, dtype))
+        return wrap((-self.t).softmax(axis, to_dtype(dtype)))
 
     def isinf(self, detect_positive: builtins.bool = True,
               detect_negative: builtins.bool = True) -> Any:
@@ -151,6 +151,9 @@ class Composed:
             raise NotImplementedError("topk sorts")
         return wrap(self.t.topk(k, dim, largest))
 
+    def gather(self, dim: builtins.int, index: Any) -> Any:
+        return wrap(self.t.gather(dim, unwrap(index)))
+
     def scatter(self, dim: builtins.int, index: Any, src: Any, reduce: str | None = None) -> Any:
         if reduce not in (None, "add", "multiply"):
             raise TypeError(f"reduce is {reduce!r}: neither None, 'add' nor 'multiply'")
@@ -171,15 +174,19 @@ class Composed:
     def nonzero(self, size: builtins.int | None = None, fill_value: Any = 0) -> Any:
         return wrap(self.t.nonzero(size, fill_value))
 
+    def allclose(self, other: Any, rtol: builtins.float = 1e-5, atol: builtins.float = 1e-8,
+                 equal_nan: builtins.bool = False) -> Any:
+        return wrap(self.t.isclose(unwrap(other), rtol, atol, equal_nan).all())
+
     def ufix(self, x: Any) -> Any:
-        return wrap(pg.Tensor.full((), x, self.t.dtype))
+        return x if isinstance(x, Composed) else wrap(pg.Tensor(x))
 
     def const_like(self, b: Any, dtype: Any = None) -> Any:
-        return wrap(self.t.full_like(b, dtype))
+        return wrap(self.t.full_like(b, to_dtype(dtype)))
 
     @staticmethod
     def const(b: Any, dtype: Any = None) -> Any:
-        return wrap(pg.Tensor(b, dtype=dtype))
+        return wrap(pg.Tensor(b, dtype=to_dtype(dtype)))
 
     def usum(self, *others: Any) -> Any:
         return functools.reduce(operator.add, others, self)

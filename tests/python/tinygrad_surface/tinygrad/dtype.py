@@ -52,6 +52,11 @@ class dtypes:
         return dtype == pg.bool_
 
 
+def to_dtype(dtype: DType | str | None) -> DType | None:
+    """Strings are tinygrad's names. Errors: AttributeError for others."""
+    return getattr(dtypes, dtype) if isinstance(dtype, str) else dtype
+
+
 def _to_np_dtype(dtype: DType) -> type | None:
     """NumPy's type, None for the dtypes that NumPy lacks."""
     try:

@@ -11,17 +11,16 @@ import numpy as np
 import plugrad as pg
 
 from .composed import Composed
-from .dtype import _to_np_dtype, dtypes, summed
+from .dtype import _to_np_dtype, dtypes, summed, to_dtype
 from .helpers import argfix
 from .windows import Windows
 from .wrapping import (WRAPPER, Wrapped, alike, binary, call, created, leaf, same, sizes, unwrap,
                        wrap)
 
 SAME = """
-    abs acos acosh all allclose any argmax argmin asin asinh atan atanh bitcast cast ceil celu chunk
-    clone contiguous copysign cos cosh detach dot elu erf exp exp2 floor gather hardswish isclose
+    abs acos acosh all any argmax argmin asin asinh atan atanh ceil celu chunk clone contiguous copysign cos cosh detach elu erf exp exp2 floor hardswish isclose
     isfinite isnan item layernorm lerp log log10 log2 log_softmax logaddexp logical_not logsigmoid
-    logsumexp masked_fill matmul max maximum mean min minimum mish multinomial normalize numel numpy
+    logsumexp masked_fill max maximum mean min minimum mish multinomial normalize numel numpy
     one_hot quick_gelu rearrange reciprocal relu relu6 repeat_interleave round rsqrt shrink sigmoid
     sign silu sin sinh softmax softplus softsign sqrt square std std_mean swish tan tanh tolist tril
     triu trunc unfold unflatten unsqueeze var var_mean where""".split()
@@ -46,10 +45,10 @@ class Tensor(Wrapped, Windows, Composed):
         if isinstance(data, pathlib.Path):
             data = data.read_bytes()
         if isinstance(data, bytes):
-            data = np.frombuffer(data, _to_np_dtype(dtype or dtypes.uint8))
+            data = np.frombuffer(data, _to_np_dtype(to_dtype(dtype) or dtypes.uint8))
         if data is None or (isinstance(data, (list, tuple)) and len(data) == 0):
             data = np.zeros(0, np.float32)
-        self.t = leaf(pg.Tensor(unwrap(data), dtype=dtype, device=device)).t
+        self.t = leaf(pg.Tensor(unwrap(data), dtype=to_dtype(dtype), device=device)).t
 
     shape = max_shape = property(lambda self: self.t.shape)
     dtype = property(lambda self: self.t.dtype)
@@ -123,7 +122,17 @@ class Tensor(Wrapped, Windows, Composed):
         return self
 
     def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
-        return call(pg.gradient, self, list(targets), gradient)
+        """Zeros for a target that is not in the graph, where plugrad raises an error."""
+        used = self.t
+        for each in targets:
+            used = used + (each.t * 0).sum().cast(self.dtype)
+        return call(pg.gradient, used, list(targets), gradient)
+
+    def cast(self, dtype: Any) -> Tensor:
+        return wrap(self.t.cast(to_dtype(dtype)))
+
+    def bitcast(self, dtype: Any) -> Tensor:
+        return wrap(self.t.bitcast(to_dtype(dtype)))
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.t.size(dim)
@@ -132,10 +141,17 @@ class Tensor(Wrapped, Windows, Composed):
         return memoryview(self.numpy())
 
     def sum(self, axis: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-        return wrap(self.t.sum(axis, keepdim, dtype or summed(self.dtype)))
+        return wrap(self.t.sum(axis, keepdim, to_dtype(dtype) or summed(self.dtype)))
 
     def prod(self, axis: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-        return wrap(self.t.prod(axis, keepdim, dtype or summed(self.dtype)))
+        return wrap(self.t.prod(axis, keepdim, to_dtype(dtype) or summed(self.dtype)))
+
+    def matmul(self, x: Any, reverse: bool = False, dtype: Any = None) -> Tensor:
+        a, b = (x, self) if reverse else (self, x)
+        return call(pg.Tensor.matmul, a, b, dtype=dtype)
+
+    def dot(self, w: Any, dtype: Any = None) -> Tensor:
+        return self.matmul(w, dtype=dtype)
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
         return wrap(self.t.transpose(dim0, dim1))
@@ -146,38 +162,39 @@ class Tensor(Wrapped, Windows, Composed):
 
     @staticmethod
     def full(shape: Any, fill_value: Any, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
-        return leaf(pg.Tensor.full(argfix(shape), unwrap(fill_value), dtype, device))
+        return leaf(pg.Tensor.full(argfix(shape), unwrap(fill_value), to_dtype(dtype),
+                                   device))
 
     @staticmethod
     def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Tensor:
         first, last = (0, start) if stop is None else (start, stop)
-        return wrap(pg.Tensor.arange(first, last, step, dtype))
+        return wrap(pg.Tensor.arange(first, last, step, to_dtype(dtype)))
 
     @staticmethod
     def linspace(start: float, stop: float, steps: int, dtype: Any = None, **_: Any) -> Tensor:
-        return wrap(pg.Tensor.linspace(start, stop, steps, dtype or "float32"))
+        return wrap(pg.Tensor.linspace(start, stop, steps, to_dtype(dtype) or "float32"))
 
     @staticmethod
     def eye(n: int, m: int | None = None, dtype: Any = None, **_: Any) -> Tensor:
-        return wrap(pg.Tensor.eye(n, n if m is None else m, dtype or "float32"))
+        return wrap(pg.Tensor.eye(n, n if m is None else m, to_dtype(dtype) or "float32"))
 
     @staticmethod
     def uniform(*shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None,
                 **_: Any) -> Tensor:
-        return leaf(pg.Tensor.uniform(argfix(*shape), low, high, dtype or "float32"))
+        return leaf(pg.Tensor.uniform(argfix(*shape), low, high, to_dtype(dtype) or "float32"))
 
     @staticmethod
     def normal(*shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None,
                **_: Any) -> Tensor:
-        return leaf(pg.Tensor.normal(argfix(*shape), mean, std, dtype or "float32"))
+        return leaf(pg.Tensor.normal(argfix(*shape), mean, std, to_dtype(dtype) or "float32"))
 
     @staticmethod
     def randint(*shape: Any, low: int = 0, high: int = 10, dtype: Any = None, **_: Any) -> Tensor:
-        return wrap(pg.Tensor.randint(argfix(*shape), low, high, dtype or "int32"))
+        return wrap(pg.Tensor.randint(argfix(*shape), low, high, to_dtype(dtype) or "int32"))
 
     @staticmethod
     def randperm(n: int, dtype: Any = None, **_: Any) -> Tensor:
-        return wrap(pg.Tensor.randperm(n, dtype or "int32"))
+        return wrap(pg.Tensor.randperm(n, to_dtype(dtype) or "int32"))
 
     def sequential(self, layers: list[Callable[[Tensor], Tensor]]) -> Tensor:
         x = self
@@ -187,7 +204,7 @@ class Tensor(Wrapped, Windows, Composed):
 
     @staticmethod
     def einsum(formula: str, *operands: Any, dtype: Any = None) -> Tensor:
-        return call(pg.einsum, formula, list(argfix(*operands)), dtype)
+        return call(pg.einsum, formula, list(argfix(*operands)), dtype=dtype)
 
 
 def _fill() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import plugrad as pg
 
+from .dtype import to_dtype
 from .helpers import argfix, make_tuple
 from .wrapping import call, pads, unwrap, wrap
 
@@ -16,7 +17,7 @@ class Windows:
     def conv2d(self, weight: Any, bias: Any = None, groups: int = 1, stride: Any = 1,
                dilation: Any = 1, padding: Any = 0, dtype: Any = None) -> Any:
         return call(pg.conv, self, weight, bias, stride, pads(padding, weight.ndim - 2), dilation,
-                    groups, dtype)
+                    groups, dtype=dtype)
 
     def conv_transpose2d(self, weight: Any, bias: Any = None, groups: int = 1, stride: Any = 1,
                          dilation: Any = 1, padding: Any = 0, output_padding: Any = 0) -> Any:
@@ -63,7 +64,7 @@ class Windows:
         return wrap(x if bias is None else x + unwrap(bias).reshape(shape))
 
     def linear(self, weight: Any, bias: Any = None, dtype: Any = None) -> Any:
-        x, w, b = (each if each is None or dtype is None else each.cast(dtype)
+        x, w, b = (each if each is None or dtype is None else each.cast(to_dtype(dtype))
                    for each in map(unwrap, (self, weight, bias)))
         product = x * w if w.ndim == 1 else x @ w
         return wrap(product if b is None else product + b)

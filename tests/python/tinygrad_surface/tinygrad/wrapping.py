@@ -8,6 +8,7 @@ import numpy as np
 
 import plugrad as pg
 
+from .dtype import to_dtype
 from .helpers import argfix
 
 
@@ -40,7 +41,8 @@ def wrap(value: Any) -> Any:
 
 
 def call(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    given = {key: unwrap(value) for key, value in keywords.items()}
+    given = {key: to_dtype(value) if key == "dtype" else unwrap(value)
+             for key, value in keywords.items()}
     return wrap(function(*map(unwrap, args), **given))
 
 
@@ -77,7 +79,7 @@ def created(name: str) -> Callable[..., Any]:
 
     def method(*shape: Any, dtype: Any = None, device: Any = None, a: float | None = None,
                **ignored: Any) -> Any:
-        given = {"dtype": dtype, "device": device, "a": a}
+        given = {"dtype": to_dtype(dtype), "device": device, "a": a}
         return leaf(function(argfix(*shape), **{key: value for key, value in given.items()
                                                 if value is not None}))
 
@@ -90,7 +92,7 @@ def alike(name: str) -> Callable[..., Any]:
     function = getattr(pg.Tensor, name)
 
     def method(self: Any, *value: Any, dtype: Any = None, **ignored: Any) -> Any:
-        return leaf(function(self.t, *map(unwrap, value), dtype=dtype))
+        return leaf(function(self.t, *map(unwrap, value), dtype=to_dtype(dtype)))
 
     method.__name__ = name
     return method
