@@ -506,7 +506,8 @@ def test_limits_of_integers_are_exact() -> None:
             with pytest.raises(OverflowError):
                 T([number], dtype=f"int{bits}")
     assert T([127.9, -128.9], dtype="int8").tolist() == [127, -128]
-    assert T([True], dtype="uint8").tolist() == [1] and T([2, 0.0], dtype=bool).tolist() == [True, False]
+    assert T([True], dtype="uint8").tolist() == [1]
+    assert T([2, 0.0], dtype=bool).tolist() == [True, False]
 
 
 def test_slices_clip_as_those_of_lists() -> None:

@@ -1,4 +1,4 @@
-"""tinygrad_test.py WHEELS: the adapter of tinygrad_surface against values recorded from tinygrad."""
+"""tinygrad_test.py WHEELS: tinygrad_surface's adapter against values recorded from tinygrad."""
 import sys
 
 import fresh
@@ -10,7 +10,8 @@ def main(folder: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), "numpy")
     print(environment.run("python", str(FOLDER / "run.py"), str(FOLDER / "imports_test.py")))
-    print(environment.run("python", str(FOLDER / "compare.py"), "compare", str(FOLDER / "reference.json")))
+    print(environment.run("python", str(FOLDER / "compare.py"), "compare",
+                          str(FOLDER / "reference.json")))
 
 
 main(*sys.argv[1:])

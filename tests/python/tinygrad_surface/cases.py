@@ -65,7 +65,8 @@ add("isinf", "special.isinf(False, True)", "special.isinf(detect_negative=False)
 for name in ("abs", "neg", "sign", "square", "exp", "sum", "max", "min", "mean", "relu", "cumsum"):
     add(name, f"i.{name}()")
 for name in ("add", "sub", "mul", "pow", "maximum", "minimum", "copysign", "logaddexp"):
-    add(name, f"y.{name}(above)", f"above.{name}(y[:1])", f"y.{name}(2)", f"i.cast('float').{name}(2.5)")
+    add(name, f"y.{name}(above)", f"above.{name}(y[:1])", f"y.{name}(2)",
+        f"i.cast('float').{name}(2.5)")
 for name in ("add", "sub", "mul", "mod", "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "maximum",
              "minimum"):
     add(name, f"i.{name}(j)", f"i.{name}(2)")
@@ -83,8 +84,9 @@ add("neg", "-x", "-i")
 add("eq", "i.eq(j)", "x == x", "x.eq(0.5)")
 add("ne", "i.ne(j)", "x != y")
 add("logical_not", "i.logical_not()", "mask.logical_not()")
-add("div", "x.div(y)", "i.div(j)", "i.div(j, rounding_mode='trunc')", "i.div(j, rounding_mode='floor')",
-    "x.div(2, rounding_mode='floor')", "y.div(3.0, reverse=True)")
+add("div", "x.div(y)", "i.div(j)", "i.div(j, rounding_mode='trunc')",
+    "i.div(j, rounding_mode='floor')", "x.div(2, rounding_mode='floor')",
+    "y.div(3.0, reverse=True)")
 add("fmod", "i.fmod(j)", "x.fmod(0.75)", "x.fmod(y)")
 add("mod", "x.mod(y)", "x % 0.75")
 add("where", "mask.where(x, y)", "mask.where(x, 0)", "mask.where(1.0, y)", "(x > y).where(i, 2)")
@@ -93,9 +95,11 @@ add("masked_select", "x.masked_select(mask)", "x.masked_select(mask, size=20, fi
     "x.masked_select(row > 0)")
 add("nonzero", "i.nonzero()", "(x > 0).nonzero(size=14, fill_value=-1)")
 add("lerp", "x.lerp(y, 0.25)", "x.lerp(y, unit)")
-add("clamp", "x.clamp(-0.5, 0.75)", "x.clamp(min_=0)", "x.clamp(max_=0.5)", "i.clamp(0, 4)", "x.clamp(y, 1.0)")
+add("clamp", "x.clamp(-0.5, 0.75)", "x.clamp(min_=0)", "x.clamp(max_=0.5)", "i.clamp(0, 4)",
+    "x.clamp(y, 1.0)")
 add("clip", "x.clip(-0.5, 0.75)", "x.clip(max_=0)")
-add("isclose", "x.isclose(x + 1e-7)", "special.isclose(special, equal_nan=True)", "x.isclose(y, atol=1.0)")
+add("isclose", "x.isclose(x + 1e-7)", "special.isclose(special, equal_nan=True)",
+    "x.isclose(y, atol=1.0)")
 add("allclose", "x.allclose(x + 1e-7)", "x.allclose(y)")
 add("gelu", "x.gelu(approximate='none')")
 add("hardsigmoid", "x.hardsigmoid(0.2, beta=0.4)")
@@ -106,8 +110,10 @@ add("celu", "x.celu(alpha=1.5)")
 add("selu", "x.selu(1.5, 1.2)")
 add("softplus", "x.softplus(beta=2.0)")
 for name in ("sum", "mean", "max", "min", "var", "std", "logsumexp"):
-    add(name, f"cube.{name}(1)", f"cube.{name}(axis=(0, 2), keepdim=True)", f"cube.{name}(-1, True)")
-add("sum", "i.cast('uchar').sum()", "mask.sum()", "i.sum(0, dtype='float')", "i.cast('char').sum(1)")
+    add(name, f"cube.{name}(1)", f"cube.{name}(axis=(0, 2), keepdim=True)",
+        f"cube.{name}(-1, True)")
+add("sum", "i.cast('uchar').sum()", "mask.sum()", "i.sum(0, dtype='float')",
+    "i.cast('char').sum(1)")
 add("prod", "y.prod()", "y.prod(axis=1)", "i.prod(0, True)", "i.prod(dtype='float')")
 add("var", "cube.var(1, correction=0)")
 add("std", "cube.std(axis=1, correction=0, keepdim=True)")
@@ -130,22 +136,24 @@ add("topk", "x.topk(2)", "cube.topk(2, dim=1)", "cube.topk(1, dim=0, largest=Fal
 add("normalize", "x.normalize()", "cube.normalize(p=1.0, dim=2)", "x.normalize(3.0, 0)")
 add("layernorm", "x.layernorm()", "cube.layernorm(axis=(1, 2), eps=1e-3)")
 add("batchnorm", "image.batchnorm(row, row + 1, row * 2, row.abs() + 0.5)",
-    "image.batchnorm(None, None, row, row.abs() + 0.5)", "x.batchnorm(row, row, row, row.abs(), axis=1)")
+    "image.batchnorm(None, None, row, row.abs() + 0.5)",
+    "x.batchnorm(row, row, row, row.abs(), axis=1)")
 
 for name in ("reshape", "view"):
     add(name, f"x.{name}(2, 6)", f"x.{name}((4, -1))", f"x.{name}(-1)")
 add("permute", "cube.permute(2, 0, 1)", "cube.permute((1, 0, 2))", "cube.permute(-1, 0, 1)")
 add("transpose", "x.transpose()", "cube.transpose(0, 2)", "cube.transpose(dim0=-1, dim1=1)")
 add("T", "x.T")
-add("expand", "row.expand(3, 4)", "row.reshape(4, 1).expand((4, 5))", "x.reshape(3, 1, 4).expand(-1, 2, -1)")
+add("expand", "row.expand(3, 4)", "row.reshape(4, 1).expand((4, 5))",
+    "x.reshape(3, 1, 4).expand(-1, 2, -1)")
 add("flatten", "cube.flatten(1)", "cube.flatten(start_dim=0, end_dim=1)")
 add("unflatten", "x.unflatten(1, (2, 2))", "x.unflatten(dim=-1, sizes=(2, -1))")
 add("flip", "x.flip(0)", "cube.flip((0, 2))", "cube.flip(0, 1)")
 add("squeeze", "x.reshape(1, 3, 1, 4).squeeze()", "x.reshape(1, 3, 4).squeeze(0)", "x.squeeze(0)")
 add("unsqueeze", "x.unsqueeze(0)", "x.unsqueeze(dim=-1)")
 add("pad", "x.pad((1, 2, 0, 1))", "x.pad(((1, 0), None))", "x.pad((1, 1), value=3.0)",
-    "x.pad((1, 2), mode='reflect')", "image.pad((1, 1, 2, 0), mode='replicate')", "x.pad((-1, 1, 0, 0))",
-    "image.pad((1, 1, 2, 0), mode='circular')")
+    "x.pad((1, 2), mode='reflect')", "image.pad((1, 1, 2, 0), mode='replicate')",
+    "x.pad((-1, 1, 0, 0))", "image.pad((1, 1, 2, 0), mode='circular')")
 add("pad_to", "x.pad_to(4, 6)", "x.pad_to((None, 5))")
 add("shrink", "x.shrink(((0, 2), (1, 3)))", "x.shrink((None, (0, 2)))")
 add("shrink_to", "x.shrink_to(2, 3)", "x.shrink_to((None, 2))")
@@ -153,7 +161,8 @@ add("split", "x.split(3)", "x.split(3, dim=1)", "x.split((1, 3), dim=1)")
 add("chunk", "x.chunk(2)", "x.chunk(3, dim=1)")
 add("repeat", "x.repeat(2, 1)", "x.repeat((2, 1, 3))")
 add("repeat_interleave", "x.repeat_interleave(2)", "x.repeat_interleave(3, dim=1)")
-add("roll", "x.roll(1)", "x.roll(1, 0)", "cube.roll((1, -1), dims=(0, 2))", "x.roll(shifts=-5, dims=1)")
+add("roll", "x.roll(1)", "x.roll(1, 0)", "cube.roll((1, -1), dims=(0, 2))",
+    "x.roll(shifts=-5, dims=1)")
 add("unfold", "x.unfold(1, 2, 1)", "cube.unfold(-1, 3, 1)")
 add("diag", "row.diag()")
 add("diagonal", "x.diagonal()", "cube.diagonal(offset=1, dim1=1, dim2=2)", "x.diagonal(-1)")
@@ -165,7 +174,8 @@ add("cat", "x.cat(y)", "x.cat(y, x, dim=1)", "T.cat(x, y, dim=-1)")
 add("stack", "x.stack(y)", "T.stack(x, y, dim=2)", "x.stack(y, dim=-1)")
 add("meshgrid", "row.meshgrid(m[0])", "row.meshgrid(m[0], indexing='xy')")
 add("gather", "x.gather(0, index)", "x.gather(dim=1, index=index)")
-add("scatter", "x.scatter(0, unique, src)", "x.scatter(1, unique, 2.5)", "x.scatter(0, index, src, reduce='add')",
+add("scatter", "x.scatter(0, unique, src)", "x.scatter(1, unique, 2.5)",
+    "x.scatter(0, index, src, reduce='add')",
     "x.scatter(dim=0, index=index, src=src, reduce='multiply')")
 for reduce in ("sum", "prod", "mean", "amax", "amin"):
     add("scatter_reduce", f"x.scatter_reduce(0, index, src, '{reduce}')",
@@ -177,19 +187,25 @@ add("getitem", *(f"x[{each}]" for each in INDICES), "cube[:, [0, 2], 1:]", "cube
 add("setitem", *(f"[z := x.clone().realize(), z.__setitem__({each}, 5.0), z][2]" for each in (
     "0", "(slice(None), 1)", "(1, 2)", "slice(0, 2)", "[0, 2]")))
 
-add("matmul", "x.matmul(m)", "x @ m", "cube @ square", "cube.matmul(row)", "row @ m", "row.matmul(row)",
-    "m.matmul(x, reverse=True)")
+add("matmul", "x.matmul(m)", "x @ m", "cube @ square", "cube.matmul(row)", "row @ m",
+    "row.matmul(row)", "m.matmul(x, reverse=True)")
 add("dot", "x.dot(m)", "row.dot(row)", "cube.dot(square)")
 add("linear", "x.linear(m)", "x.linear(m, weights)", "x.linear(row)", "x.linear(m, dtype='double')")
 add("einsum", "T.einsum('ij,jk->ik', x, m)", "T.einsum('ij->ji', x)", "T.einsum('ij,ij', x, y)",
     "T.einsum('...ij,jk->...ik', cube, square)", "T.einsum('bij,bij->b', cube, cube)")
-add("conv2d", "image.conv2d(k2, groups=2)", "image.conv2d(k2, row.repeat(2)[:6], 2, (2, 1), 1, (1, 0))",
+add("conv2d", "image.conv2d(k2, groups=2)",
+    "image.conv2d(k2, row.repeat(2)[:6], 2, (2, 1), 1, (1, 0))",
     "image.conv2d(k2, groups=2, padding=(1, 0, 2, 1))", "line.conv2d(k1, stride=2, padding=1)",
-    "volume.conv2d(k3)", "image.conv2d(k2, groups=2, dilation=2)", "x.reshape(1, 1, 3, 4).conv2d(y.reshape(1, 1, 3, 4))")
-add("conv_transpose2d", "image.conv_transpose2d(t2, groups=2)", "image.conv_transpose2d(t2, stride=2, padding=(1, 0))",
-    "image.conv_transpose2d(t2, stride=2, output_padding=1)", "line.conv_transpose2d(k1.permute(1, 0, 2))")
-add("avg_pool2d", "image.avg_pool2d()", "image.avg_pool2d(3, 2, padding=1, count_include_pad=False)",
-    "image.avg_pool2d((3, 2), ceil_mode=True)", "line.avg_pool2d((3,))", "volume.avg_pool2d((2, 2, 2))")
+    "volume.conv2d(k3)", "image.conv2d(k2, groups=2, dilation=2)",
+    "x.reshape(1, 1, 3, 4).conv2d(y.reshape(1, 1, 3, 4))")
+add("conv_transpose2d", "image.conv_transpose2d(t2, groups=2)",
+    "image.conv_transpose2d(t2, stride=2, padding=(1, 0))",
+    "image.conv_transpose2d(t2, stride=2, output_padding=1)",
+    "line.conv_transpose2d(k1.permute(1, 0, 2))")
+add("avg_pool2d", "image.avg_pool2d()",
+    "image.avg_pool2d(3, 2, padding=1, count_include_pad=False)",
+    "image.avg_pool2d((3, 2), ceil_mode=True)", "line.avg_pool2d((3,))",
+    "volume.avg_pool2d((2, 2, 2))")
 add("max_pool2d", "image.max_pool2d()", "image.max_pool2d(3, 2, padding=1, dilation=1)",
     "image.max_pool2d((3, 2), ceil_mode=True)", "line.max_pool2d((3,), stride=2)",
     "image.max_pool2d(2, return_indices=True)", "image.max_pool2d(2, padding=(1, 0, 0, 1))")
@@ -198,56 +214,69 @@ add("max_unpool2d", "image.max_pool2d(2, return_indices=True)[0].max_unpool2d("
     "image.max_pool2d(2, return_indices=True)[0].max_unpool2d("
     "image.max_pool2d(2, return_indices=True)[1], output_size=(6, 5))")
 add("interpolate", "image.interpolate((8, 9))", "image.interpolate((8, 9), mode='nearest')",
-    "image.interpolate((3, 9), align_corners=True)", "image.interpolate(size=(3, 2), mode='nearest-exact')",
-    "line.interpolate((5,))")
+    "image.interpolate((3, 9), align_corners=True)",
+    "image.interpolate(size=(3, 2), mode='nearest-exact')", "line.interpolate((5,))")
 add("scaled_dot_product_attention", "q.scaled_dot_product_attention(kv, kv)",
     "q.scaled_dot_product_attention(q, q, is_causal=True)",
     "q.scaled_dot_product_attention(kv, kv, attn_mask=m[:3, :5])")
 for reduction in ("mean", "sum", "none"):
     add("binary_crossentropy", f"p.binary_crossentropy(p.flip(0), reduction='{reduction}')")
     add("binary_crossentropy_logits", f"logits.binary_crossentropy_logits(p, '{reduction}')")
-    add("cross_entropy", f"logits.cross_entropy(labels, reduction='{reduction}', label_smoothing=0.1)")
-    add("sparse_categorical_crossentropy", f"logits.sparse_categorical_crossentropy(labels, reduction='{reduction}')")
-    add("nll_loss", f"logits.log_softmax(1).nll_loss(labels, weight=weights, reduction='{reduction}')")
+    add("cross_entropy",
+        f"logits.cross_entropy(labels, reduction='{reduction}', label_smoothing=0.1)")
+    add("sparse_categorical_crossentropy",
+        f"logits.sparse_categorical_crossentropy(labels, reduction='{reduction}')")
+    add("nll_loss",
+        f"logits.log_softmax(1).nll_loss(labels, weight=weights, reduction='{reduction}')")
 add("binary_crossentropy_logits", "logits.binary_crossentropy_logits(p, pos_weight=weights)")
 add("cross_entropy", "logits.cross_entropy(p)", "logits.cross_entropy(labels)")
-add("sparse_categorical_crossentropy", "logits.sparse_categorical_crossentropy(labels, ignore_index=3)",
+add("sparse_categorical_crossentropy",
+    "logits.sparse_categorical_crossentropy(labels, ignore_index=3)",
     "logits.sparse_categorical_crossentropy(labels, label_smoothing=0.2)")
 add("nll_loss", "logits.log_softmax(1).nll_loss(labels, ignore_index=3)")
-add("newton_schulz", "x.newton_schulz(2, (3.4445, -4.775, 2.0315))", "tall.newton_schulz(steps=1, params=(2, -1.5, 0.5))")
+add("newton_schulz", "x.newton_schulz(2, (3.4445, -4.775, 2.0315))",
+    "tall.newton_schulz(steps=1, params=(2, -1.5, 0.5))")
 add("qr", "[q_ @ r_ for q_, r_ in [tall.qr()]][0]", "[each.shape for each in tall.qr()]")
-add("svd", "tall.svd()[1]", "[each.shape for each in tall.svd()]", "[each.shape for each in tall.svd(full_matrices=False)]")
+add("svd", "tall.svd()[1]", "[each.shape for each in tall.svd()]",
+    "[each.shape for each in tall.svd(full_matrices=False)]")
 add("sequential", "x.sequential([T.relu, lambda t: t + 1, T.square])")
 add("dropout", "x.dropout(0.5)")
 
-add("cast", "x.cast('int')", "i.cast(dt.float)", "i.cast(dt.bool)", "x.cast(dt.half)", "i.cast('short')")
+add("cast", "x.cast('int')", "i.cast(dt.float)", "i.cast(dt.bool)", "x.cast(dt.half)",
+    "i.cast('short')")
 add("bitcast", "x.bitcast(dt.int)", "x.bitcast('uint')")
 add("zeros", "T.zeros(2, 3)", "T.zeros((2, 3), dtype='int')", "T.zeros(())")
 add("ones", "T.ones(2, 3)", "T.ones((4,), dtype=dt.half)")
 add("empty", "T.empty(2, 3).shape")
 add("empty_like", "x.empty_like().shape", "x.empty_like(dtype='int').shape")
-add("full", "T.full((2, 3), 7)", "T.full((2,), 1.5)", "T.full((2,), True)", "T.full((2,), 3, dtype='float')")
+add("full", "T.full((2, 3), 7)", "T.full((2,), 1.5)", "T.full((2,), True)",
+    "T.full((2,), 3, dtype='float')")
 add("full_like", "x.full_like(2)", "i.full_like(3, dtype='float')")
 add("const", "T.const(2.5)")
 add("const_like", "x.const_like(2)", "i.const_like(3)")
 add("ufix", "x.ufix(2)")
 add("zeros_like", "i.zeros_like()", "x.zeros_like(dtype='int')")
 add("ones_like", "i.ones_like()", "x.ones_like(dtype='int')")
-add("arange", "T.arange(5)", "T.arange(1, 10, 3)", "T.arange(5.5)", "T.arange(3, -2, -1)", "T.arange(0, 1, 0.25)",
-    "T.arange(5, dtype='float')")
+add("arange", "T.arange(5)", "T.arange(1, 10, 3)", "T.arange(5.5)", "T.arange(3, -2, -1)",
+    "T.arange(0, 1, 0.25)", "T.arange(5, dtype='float')")
 add("linspace", "T.linspace(0, 1, 5)", "T.linspace(5, -3, 4)", "T.linspace(1, 2, steps=1)")
 add("eye", "T.eye(3)", "T.eye(2, 4)", "T.eye(3, dtype='int')")
 for name in ("rand", "randn", "kaiming_uniform", "kaiming_normal", "glorot_uniform", "scaled_uniform"):
-    add(name, f"T.{name}(2, 3).shape", f"T.{name}((4,)).shape", f"T.{name}(2, 3).dtype.name == x.dtype.name")
-add("uniform", "T.uniform(2, 3, low=1.0, high=2.0).shape", "(T.uniform(50, low=1.0, high=2.0) >= 1).all()")
-add("normal", "T.normal(2, 3, mean=1.0, std=2.0).shape", "(T.normal(50, mean=100.0, std=1.0) > 50).all()")
+    add(name, f"T.{name}(2, 3).shape", f"T.{name}((4,)).shape",
+        f"T.{name}(2, 3).dtype.name == x.dtype.name")
+add("uniform", "T.uniform(2, 3, low=1.0, high=2.0).shape",
+    "(T.uniform(50, low=1.0, high=2.0) >= 1).all()")
+add("normal", "T.normal(2, 3, mean=1.0, std=2.0).shape",
+    "(T.normal(50, mean=100.0, std=1.0) > 50).all()")
 add("randint", "T.randint(2, 3, low=1, high=4).shape", "(T.randint(50, low=1, high=4) < 4).all()")
 add("randperm", "T.randperm(7).sort()[0]")
 add("rand_like", "x.rand_like().shape", "x.rand_like(dtype='half').dtype.itemsize")
 add("randn_like", "x.randn_like().shape")
-add("random_seed", "[T.manual_seed(3), T.rand(3).tolist()][1] == [T.manual_seed(3), T.rand(3).tolist()][1]")
+add("random_seed",
+    "[T.manual_seed(3), T.rand(3).tolist()][1] == [T.manual_seed(3), T.rand(3).tolist()][1]")
 add("manual_seed", "T.manual_seed(5)")
-add("multinomial", "T([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]).multinomial(4, replacement=True)", "T([0.0, 1.0]).multinomial(1)")
+add("multinomial", "T([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]).multinomial(4, replacement=True)",
+    "T([0.0, 1.0]).multinomial(1)")
 add("usum", "x.usum(y, unit)")
 add("uprod", "x.uprod(y, unit)")
 add("assign", "x.clone().realize().assign(y)", "x.clone().realize().assign(2 * y)")
@@ -271,8 +300,9 @@ add("init", "T(3)", "T(2.5)", "T(True)", "T([1, 2])", "T([[1.5], [2]])", "T(())"
     "T([1, 2], dtype='float')", "T([1.5], dtype=dt.int)", "T(b'ab', dtype=dt.uint8)", "T((1, 2))",
     "T([True, False])", "T(arrays['x'], dtype='double')")
 add("len", "len(x)", "len(cube)")
-add("dtypes", "(i + 1.5).numpy()", "(i.cast('uchar') + i.cast('char'))", "(i.cast('half') + i)", "i / j", "i // j",
-    "i ** 2", "2 ** j", "i + True", "x + i", "x.cast('half') * 2.5", "i.cast('long') + j")
+add("dtypes", "(i + 1.5).numpy()", "(i.cast('uchar') + i.cast('char'))", "(i.cast('half') + i)",
+    "i / j", "i // j", "i ** 2", "2 ** j", "i + True", "x + i", "x.cast('half') * 2.5",
+    "i.cast('long') + j")
 
 # Calls that both refuse.
 ERRORS = """

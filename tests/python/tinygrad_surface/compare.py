@@ -49,7 +49,7 @@ LACKS = {
 # Calls whose results differ on purpose, and why.
 LAST_OF_TIES = "of equal values the index of the last, as in PyTorch; tinygrad's is the first"
 OF_SORTED = "plugrad has the gradient through sort and topk; tinygrad's is 0"
-ASSIGNED = "an element that is assigned a number has no gradient; tinygrad's is that of the new value"
+ASSIGNED = "an element that is assigned a number has no gradient; tinygrad's has one"
 DIFFERS = {
     "sqrt-1": "the gradient of NaN is NaN; tinygrad simplifies the square of a root first",
     "pow-6": "tinygrad's integers are the bits of a float",
@@ -57,7 +57,7 @@ DIFFERS = {
     "cummax-3": LAST_OF_TIES, "cummin-3": LAST_OF_TIES,
     "sort-0": OF_SORTED, "sort-2": OF_SORTED, "topk-0": OF_SORTED,
     **{f"setitem-{number}": ASSIGNED for number in range(5)},
-    "assign-0": "the gradient is that of the assigned value alone; tinygrad's is of the old one too",
+    "assign-0": "the gradient is of the assigned value alone; tinygrad's is of the old one too",
     "assign-1": "the gradient is that of the assigned value; tinygrad's is of the old one",
     "backward-0": "`.grad` has no history, as in PyTorch; `gradient` has",
 }
@@ -76,7 +76,8 @@ def plain(value: Any) -> Any:
         return list(value.shape)
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
-    return value if isinstance(value, (int, float, str, bool, type(None))) else str(type(value).__name__)
+    is_simple = isinstance(value, (int, float, str, bool, type(None)))
+    return value if is_simple else type(value).__name__
 
 
 def gradients(expression: str, names: dict[str, Any], result: Any) -> Any:
@@ -104,7 +105,8 @@ def evaluate(Tensor: Any, dtypes: Any) -> dict[str, Any]:
                 result = eval(expression, names)
                 entry = {"value": plain(result), "gradient": gradients(expression, names, result)}
             except Exception as error:
-                entry = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"}
+                text = (str(error).splitlines() or [""])[0]
+                entry = {"error": f"{type(error).__name__}: {text[:200]}"}
             results[f"{name}-{number}"] = {"call": expression, **entry}
     for number, expression in enumerate(ERROR_CASES):
         try:
@@ -121,8 +123,8 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
         if a["shape"] != b["shape"] or a["dtype"] != b["dtype"]:
             return False
         rtol = max(tolerance, 2e-3 if a["dtype"] == "float16" else 0)
-        return np.allclose(np.array(a["values"], float), np.array(b["values"], float), rtol, rtol / 10,
-                           equal_nan=True)
+        x, y = (np.array(each["values"], float) for each in (a, b))
+        return np.allclose(x, y, rtol, rtol / 10, equal_nan=True)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b))
     if isinstance(a, float) and isinstance(b, (int, float)):
@@ -170,18 +172,19 @@ def record(path: Path) -> None:
     rows = [f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}"
             for key, each in results.items()]
     path.write_text(json.dumps(head)[:-1] + ', "results": {\n' + ",\n".join(rows) + "\n}}\n")
-    failed = [each["call"] for each in results.values() if "error" in each and "refused" not in each]
+    failed = [each["call"] for each in results.values()
+              if "error" in each and "refused" not in each]
     print(f"{len(methods)} methods, {len(results)} cases; tinygrad fails in: {failed}")
 
 
 def tables(reference: dict[str, Any], differences: dict[str, str], counts: dict[str, int]) -> str:
-    lines = [f"Compared with tinygrad {reference['version']} on its CPU device: {counts['same']} of "
-             f"{counts['all']} calls agree in value, dtype, shape, gradient or refusal.", "",
+    lines = [f"Compared with tinygrad {reference['version']} on its CPU device: {counts['same']} "
+             f"of {counts['all']} calls agree in value, dtype, shape, gradient or refusal.", "",
              "| call | what differs |", "|---|---|"]
     lines += [f"| `{reference['results'][key]['call'].replace('|', chr(92) + '|')}` | "
               f"{DIFFERS.get(key, what).replace('|', '/')} |" for key, what in differences.items()]
-    lines += ["", "Methods of tinygrad's Tensor that the adapter has not:", "", "| method | reason |",
-              "|---|---|", *(f"| `{name}` | {why} |" for name, why in sorted(LACKS.items()))]
+    lines += ["", "Methods of tinygrad's Tensor that the adapter has not:", "",
+              "| method | reason |", "|---|---|", *(f"| `{name}` | {why} |" for name, why in sorted(LACKS.items()))]
     return "\n".join(lines)
 
 
@@ -202,8 +205,9 @@ def compare(path: Path, page: Path | None) -> int:
     lacking = [name for name in reference["methods"] if not hasattr(Tensor, name)]
     unknown = [name for name in lacking if name not in LACKS]
     no_case = [name for name in reference["methods"] if name not in CASES and name not in LACKS]
-    print(f"{counts['same']} of {counts['all']} calls agree, {len(differences) - len(unexplained)} differ "
-          f"for a reason that is listed; tinygrad refuses "
+    listed = len(differences) - len(unexplained)
+    print(f"{counts['same']} of {counts['all']} calls agree, {listed} differ for a reason that is "
+          f"listed; tinygrad refuses "
           f"{len(verdicts) - counts['all']} itself; {len(lacking)} of {len(reference['methods'])} "
           f"methods are missing; without a case or reason: {unknown + no_case}")
     if page:

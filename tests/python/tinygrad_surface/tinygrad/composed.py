@@ -69,7 +69,8 @@ class Composed:
 
     def div(self, x: Any, reverse: builtins.bool = False, rounding_mode: str | None = None) -> Any:
         a, b = (unwrap(x), self.t) if reverse else (self.t, unwrap(x))
-        return wrap((a if isinstance(a, pg.Tensor) else pg.Tensor(a)).div(b, rounding_mode or "none"))
+        left = a if isinstance(a, pg.Tensor) else pg.Tensor(a)
+        return wrap(left.div(b, rounding_mode or "none"))
 
     def fmod(self, x: Any) -> Any:
         return wrap(self.t.fmod(unwrap(x)))
@@ -167,7 +168,8 @@ class Composed:
         how = REDUCTIONS.get(reduce, reduce)
         return wrap(self.t.scatter_reduce(dim, unwrap(index), unwrap(src), how, include_self))
 
-    def masked_select(self, mask: Any, size: builtins.int | None = None, fill_value: Any = 0) -> Any:
+    def masked_select(self, mask: Any, size: builtins.int | None = None,
+                      fill_value: Any = 0) -> Any:
         wide = unwrap(mask) & self.t.ones_like("bool")
         return wrap(self.t.expand(wide.shape).masked_select(wide, size, fill_value))
 

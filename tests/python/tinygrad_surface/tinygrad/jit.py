@@ -14,7 +14,8 @@ class TinyJit:
 
     def __init__(self, function: Callable[..., Any]):
         def on_tensors(args: Any, keywords: dict[str, Any]) -> Any:
-            return unwrap(function(*wrap(args), **{key: wrap(each) for key, each in keywords.items()}))
+            wrapped = {key: wrap(each) for key, each in keywords.items()}
+            return unwrap(function(*wrap(args), **wrapped))
 
         self.recorded = pg.jit(on_tensors)
 

@@ -1,4 +1,4 @@
-"""tinygrad's Tensor by plugrad's: names, orders of arguments and dtypes of results are tinygrad's."""
+"""tinygrad's Tensor by plugrad's: names, orders of arguments and dtypes are tinygrad's."""
 from __future__ import annotations
 
 import operator
@@ -18,7 +18,8 @@ from .wrapping import (WRAPPER, Wrapped, alike, binary, call, created, leaf, sam
                        wrap)
 
 SAME = """
-    abs acos acosh all any argmax argmin asin asinh atan atanh ceil celu chunk clone contiguous copysign cos cosh detach elu erf exp exp2 floor hardswish isclose
+    abs acos acosh all any argmax argmin asin asinh atan atanh ceil celu chunk clone contiguous
+    copysign cos cosh detach elu erf exp exp2 floor hardswish isclose
     isfinite isnan item layernorm lerp log log10 log2 log_softmax logaddexp logical_not logsigmoid
     logsumexp masked_fill max maximum mean min minimum mish multinomial normalize numel numpy
     one_hot quick_gelu rearrange reciprocal relu relu6 repeat_interleave round rsqrt shrink sigmoid
@@ -161,7 +162,8 @@ class Tensor(Wrapped, Windows, Composed):
         return wrap(self.t.dropout(p, bool(VARIABLES["TRAINING"])))
 
     @staticmethod
-    def full(shape: Any, fill_value: Any, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
+    def full(shape: Any, fill_value: Any, dtype: Any = None, device: Any = None,
+             **_: Any) -> Tensor:
         return leaf(pg.Tensor.full(argfix(shape), unwrap(fill_value), to_dtype(dtype),
                                    device))
 
