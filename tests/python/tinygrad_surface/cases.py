@@ -23,28 +23,32 @@ def inputs(Tensor: Any, dtypes: Any) -> dict[str, Any]:
         "unit": values(3, 4, low=-0.9, high=0.9), "above": values(3, 4, low=1.1, high=4.0),
         "m": values(4, 5, seed=1), "square": values(4, 4, seed=5), "tall": values(5, 3),
         "cube": values(2, 3, 4), "image": values(2, 4, 6, 5), "line": values(2, 4, 9),
-        "volume": values(1, 2, 4, 4, 4), "ties": np.array([[3, 1, 3, 0, 1], [2, 2, 0, 3, 3]], np.int32),
+        "volume": values(1, 2, 4, 4, 4),
+        "ties": np.array([[3, 1, 3, 0, 1], [2, 2, 0, 3, 3]], np.int32),
         "k2": values(6, 2, 3, 2, low=-1, high=1, seed=4), "k1": values(6, 4, 3, seed=1),
         "k3": values(3, 2, 2, 2, 2, seed=1), "t2": values(4, 3, 3, 2, low=-1, high=1),
-        "q": values(2, 2, 3, 8), "kv": values(2, 2, 5, 8, seed=1), "weights": values(5, low=0.5, high=1.5),
+        "q": values(2, 2, 3, 8), "kv": values(2, 2, 5, 8, seed=1),
+        "weights": values(5, low=0.5, high=1.5),
         "logits": values(4, 5), "p": values(4, 5, low=0.05, high=0.95, seed=1),
         "i": np.array([[1, -2, 3, 0], [4, 5, -6, 7], [2, 3, 1, 9]], np.int32),
         "j": np.array([[2, 1, 1, 3], [1, 2, 3, 1], [3, 1, 2, 2]], np.int32),
         "index": np.array([[0, 2, 1, 0], [1, 1, 0, 2]], np.int32),
         "unique": np.array([[0, 2, 1, 0], [1, 0, 2, 2]], np.int32),
         "src": values(2, 4, seed=6), "labels": np.array([0, 3, 1, 4], np.int32),
-        "mask": values(3, 4) > 0, "special": np.array([0, 1.5, -2.5, np.inf, -np.inf, np.nan], np.float32),
+        "mask": values(3, 4) > 0,
+        "special": np.array([0, 1.5, -2.5, np.inf, -np.inf, np.nan], np.float32),
     }
     names = {name: Tensor(array) for name, array in arrays.items()}
     return {**names, "T": Tensor, "dt": dtypes, "np": np, "math": math, "arrays": arrays}
 
 
-FLOATS = """abs ceil cos cosh exp exp2 floor neg relu relu6 round sigmoid sign silu sin sinh softsign
-    square swish tan tanh trunc asinh atan erf gelu quick_gelu hardswish hardsigmoid hardtanh leaky_relu
-    elu celu selu logsigmoid mish softplus contiguous contiguous_backward detach clone isnan isinf isfinite
-    float half double int long short bool bfloat16 softmax log_softmax softmin logsumexp sum mean max min
-    var std cumsum logcumsumexp flatten numel element_size nbytes max_numel tolist numpy data
-    is_floating_point realize zeros_like ones_like""".split()
+FLOATS = """abs ceil cos cosh exp exp2 floor neg relu relu6 round sigmoid sign silu sin sinh softsign square
+    swish tan tanh trunc asinh atan erf gelu quick_gelu hardswish hardsigmoid hardtanh
+    leaky_relu elu celu selu logsigmoid mish softplus contiguous contiguous_backward detach
+    clone isnan isinf isfinite float half double int long short bool bfloat16 softmax
+    log_softmax softmin logsumexp sum mean max min var std cumsum logcumsumexp flatten numel
+    element_size nbytes max_numel tolist numpy data is_floating_point realize zeros_like
+    ones_like""".split()
 
 CASES: dict[str, list[str]] = {name: [f"x.{name}()"] for name in FLOATS}
 
@@ -67,12 +71,13 @@ for name in ("abs", "neg", "sign", "square", "exp", "sum", "max", "min", "mean",
 for name in ("add", "sub", "mul", "pow", "maximum", "minimum", "copysign", "logaddexp"):
     add(name, f"y.{name}(above)", f"above.{name}(y[:1])", f"y.{name}(2)",
         f"i.cast('float').{name}(2.5)")
-for name in ("add", "sub", "mul", "mod", "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "maximum",
-             "minimum"):
+for name in ("add", "sub", "mul", "mod", "pow", "bitwise_and", "bitwise_or", "bitwise_xor",
+             "maximum", "minimum"):
     add(name, f"i.{name}(j)", f"i.{name}(2)")
 for name in ("add", "sub", "mul", "mod", "pow"):
     add(name, f"j.{name}(3, reverse=True)", f"y.{name}(3.0, reverse=True)")
-for symbol, name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "div"), ("**", "pow"), ("%", "mod")):
+for symbol, name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "div"), ("**", "pow"),
+                     ("%", "mod")):
     add(name, f"above {symbol} y", f"2 {symbol} y", f"y {symbol} 2", f"above {symbol} row.abs()")
 for symbol in ("//", "%", "&", "|", "^", "==", "!=", "<", "<=", ">", ">="):
     add({"//": "div", "%": "mod", "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor",
@@ -181,7 +186,8 @@ for reduce in ("sum", "prod", "mean", "amax", "amin"):
     add("scatter_reduce", f"x.scatter_reduce(0, index, src, '{reduce}')",
         f"x.scatter_reduce(0, index, src, reduce='{reduce}', include_self=False)")
 add("one_hot", "labels.one_hot(5)")
-INDICES = ("0", "-1", "1:", "::2", "::-1", "1, 2", ":, 1", "..., 0", "None", "[0, 2]", "[0, 2], [1, 3]",
+INDICES = ("0", "-1", "1:", "::2", "::-1", "1, 2", ":, 1", "..., 0", "None", "[0, 2]",
+           "[0, 2], [1, 3]",
            ":, [0, 3]", "index[:, 0]", "None, 1:, None", "labels[1:2], 2", "1:1")
 add("getitem", *(f"x[{each}]" for each in INDICES), "cube[:, [0, 2], 1:]", "cube[0, :, [1, 2]]")
 add("setitem", *(f"[z := x.clone().realize(), z.__setitem__({each}, 5.0), z][2]" for each in (
@@ -261,7 +267,8 @@ add("arange", "T.arange(5)", "T.arange(1, 10, 3)", "T.arange(5.5)", "T.arange(3,
     "T.arange(0, 1, 0.25)", "T.arange(5, dtype='float')")
 add("linspace", "T.linspace(0, 1, 5)", "T.linspace(5, -3, 4)", "T.linspace(1, 2, steps=1)")
 add("eye", "T.eye(3)", "T.eye(2, 4)", "T.eye(3, dtype='int')")
-for name in ("rand", "randn", "kaiming_uniform", "kaiming_normal", "glorot_uniform", "scaled_uniform"):
+for name in ("rand", "randn", "kaiming_uniform", "kaiming_normal", "glorot_uniform",
+             "scaled_uniform"):
     add(name, f"T.{name}(2, 3).shape", f"T.{name}((4,)).shape",
         f"T.{name}(2, 3).dtype.name == x.dtype.name")
 add("uniform", "T.uniform(2, 3, low=1.0, high=2.0).shape",
@@ -306,17 +313,19 @@ add("dtypes", "(i + 1.5).numpy()", "(i.cast('uchar') + i.cast('char'))", "(i.cas
 
 # Calls that both refuse.
 ERRORS = """
-x.reshape(5) | x.reshape(-1, -1) | x.sum(5) | x.sum(-3) | x + T([1.0, 2.0, 3.0]) | x @ x | T([[1], [2, 3]])
-x[5] | x[0, 0, 0] | x.nosuch | x.squeeze(4) | x.cast('nosuch') | T('a') | bool(x) | x.permute(0, 0)
-x.permute(0) | x.expand(2, 4) | x.expand(4) | x.transpose(0, 5) | x.unsqueeze(5) | x.flip(5) | x.item()
-x.gather(5, index) | x.cat(cube) | x.stack(row) | x.split((1, 1)) | x.reshape(7)
-x.pad((1, 2, 3)) | x.pad((9, 9), mode='reflect') | x.pad((1, 1), mode='nosuch') | x.shrink(((0, 9), None))
-x.topk(9) | x.argmax(7) | x.softmax(7) | x.cumsum(7) | x.sort(7) | x.unflatten(1, (3, 3)) | x.diagonal(0, 1, 1)
-x.diag() | x.meshgrid(x) | x.clamp() | x.gelu(approximate='nosuch') | x.scatter(0, index, src, reduce='nosuch')
-x.scatter_reduce(0, index, src, 'nosuch') | image.conv2d(k1) | image.conv2d(k2) | T.einsum('ij,jk', x)
-T.einsum('ij->k', x) | T.arange(3).one_hot() | x.rearrange('a b ->') | x.rearrange('a -> a') | x.unfold(1, 9, 1)
-x.interpolate((2, 2), mode='nosuch') | x.cross_entropy(labels, reduction='nosuch') | x.masked_fill(x, 'a')
-x.where(x, 'a') | T.zeros(-1) | T.eye(-1) | T.linspace(0, 1, -1) | x[1.5] | x['a'] | x[:, :, :] | len(T(1.0))
-x.max_pool2d(9) | x.add('a') | x.chunk(0) | T.full((2,), 'a') | x[7:8, 5]
+x.reshape(5) | x.reshape(-1, -1) | x.sum(5) | x.sum(-3) | x + T([1.0, 2.0, 3.0]) | x @ x
+T([[1], [2, 3]]) | x[5] | x[0, 0, 0] | x.nosuch | x.squeeze(4) | x.cast('nosuch') | T('a') | bool(x)
+x.permute(0, 0) | x.permute(0) | x.expand(2, 4) | x.expand(4) | x.transpose(0, 5) | x.unsqueeze(5)
+x.flip(5) | x.item() | x.gather(5, index) | x.cat(cube) | x.stack(row) | x.split((1, 1))
+x.reshape(7) | x.pad((1, 2, 3)) | x.pad((9, 9), mode='reflect') | x.pad((1, 1), mode='nosuch')
+x.shrink(((0, 9), None)) | x.topk(9) | x.argmax(7) | x.softmax(7) | x.cumsum(7) | x.sort(7)
+x.unflatten(1, (3, 3)) | x.diagonal(0, 1, 1) | x.diag() | x.meshgrid(x) | x.clamp()
+x.gelu(approximate='nosuch') | x.scatter(0, index, src, reduce='nosuch')
+x.scatter_reduce(0, index, src, 'nosuch') | image.conv2d(k1) | image.conv2d(k2)
+T.einsum('ij,jk', x) | T.einsum('ij->k', x) | T.arange(3).one_hot() | x.rearrange('a b ->')
+x.rearrange('a -> a') | x.unfold(1, 9, 1) | x.interpolate((2, 2), mode='nosuch')
+x.cross_entropy(labels, reduction='nosuch') | x.masked_fill(x, 'a') | x.where(x, 'a') | T.zeros(-1)
+T.eye(-1) | T.linspace(0, 1, -1) | x[1.5] | x['a'] | x[:, :, :] | len(T(1.0)) | x.max_pool2d(9)
+x.add('a') | x.chunk(0) | T.full((2,), 'a') | x[7:8, 5]
 """
 ERROR_CASES = [each.strip() for line in ERRORS.strip().splitlines() for each in line.split(" | ")]
