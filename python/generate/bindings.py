@@ -42,7 +42,6 @@ COMPUTES = {"allclose", "masked_select", "multinomial", "nonzero"}
 LAST_OF_SHAPE = {"Shape", "std::vector<int64_t>"}
 FUNCTIONS_A_FILE = 45
 
-PYTHON_NAMES = {"axes": "axis", "axes_a": "axes_a", "axes_b": "axes_b", "how": "how"}
 ALIASES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1"}
 UNNAMED = {"Shape": "shape", "DType": "dtype", "std::optional<DType>": "dtype",
            "Rounding": "rounding"}
@@ -100,7 +99,7 @@ class Argument:
     """One keyword argument of a bound function."""
 
     def __init__(self, type_name: str, name: str, default: str | None, enums: set[str]):
-        self.name = PYTHON_NAMES.get(name, name)
+        self.name = "axis" if (type_name, name) == ("Axes", "axes") else name
         self.variable = self.name + "_" if self.name in ("default", "how") else self.name
         if type_name in enums:
             self.declared, value = f"EnumArgument<{type_name}>", "{}.value"

@@ -94,8 +94,7 @@ def misuses_of(owner: str, name: str, function: Any) -> Iterator[Row]:
         if form.required and not has_star:
             yield "nothing_given", {}, first, TypeError
         yield from wrong_tensors(keywords, first)
-        if name not in ("meshgrid", "tensordot"):  # their axis is something else
-            yield from wrong_axes(names, keywords, first)
+        yield from wrong_axes(names, keywords, first)
         yield from wrong_settings(names, keywords, first)
         if "shape" in names and form.is_static:
             yield from wrong_shapes(keywords, first)

@@ -277,3 +277,10 @@ def test_every_public_name_of_a_module_is_in_a_test(module: Any) -> None:
              if not name.startswith("_") and callable(each)
              and getattr(each, "__module__", "").startswith("plugrad")}
     assert not {name for name in names - NOT_CALLED if not re.search(rf"\b{name}\b", TESTS)}
+
+
+def test_axes_that_are_no_axis_keep_their_name() -> None:
+    a, b = pg.Tensor(np.ones((2, 3))), pg.Tensor(np.ones((3, 2)))
+    assert pg.tensordot(a, b, axes=1).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    rows, columns = pg.meshgrid(axes=[a[0], b[0]])
+    assert rows.shape == columns.shape == (3, 2)

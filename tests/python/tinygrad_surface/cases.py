@@ -42,8 +42,8 @@ def inputs(Tensor: Any, dtypes: Any) -> dict[str, Any]:
     return {**names, "T": Tensor, "dt": dtypes, "np": np, "math": math, "arrays": arrays}
 
 
-FLOATS = """abs ceil cos cosh exp exp2 floor neg relu relu6 round sigmoid sign silu sin sinh softsign square
-    swish tan tanh trunc asinh atan erf gelu quick_gelu hardswish hardsigmoid hardtanh
+FLOATS = """abs ceil cos cosh exp exp2 floor neg relu relu6 round sigmoid sign silu sin sinh softsign
+    square swish tan tanh trunc asinh atan erf gelu quick_gelu hardswish hardsigmoid hardtanh
     leaky_relu elu celu selu logsigmoid mish softplus contiguous contiguous_backward detach
     clone isnan isinf isfinite float half double int long short bool bfloat16 softmax
     log_softmax softmin logsumexp sum mean max min var std cumsum logcumsumexp flatten numel
