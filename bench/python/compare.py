@@ -5,8 +5,8 @@
 
 Runs with a Python that has plugrad and NumPy; the two others may be in interpreters of their own.
 INSTALLATION has plugrad's headers and libraries for the program in C++ (default: plugrad_backend).
-Each turn starts every process once; each number of a process is a median of 15 rounds. The table has
-the least and the median of the turns. An import is a fresh process, with files in the page cache.
+Each turn starts every process once; each number of a process is a median of rounds. The table
+has the least and the median of the turns. An import is a fresh process, with files in the page cache.
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def measure(pythons: dict[str, str], calls: list[str],
     for turn in range(turns):
         for library, python in pythons.items():
             for _ in range(3):
-                found["import", library].append(float(output([python, "-c", IMPORT.format(library)])))
+                seconds = float(output([python, "-c", IMPORT.format(library)]))
+                found["import", library].append(seconds)
             printed = output([python, str(HERE / "workers.py"), library])
             for what, seconds in json.loads(printed).items():
                 found[what, library].append(seconds)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 ROUNDS = 15
-CALLS = 300  # a round
+SMALL_ROUNDS, SMALL_CALLS = 200, 20  # of single operations
 CHAIN = 60  # kernels
 BIG = np.ones(16 << 20, np.float32)  # 64 MiB
 
@@ -29,11 +29,17 @@ def seconds_of(calls: int, call: Callable[[], Any]) -> float:
     return sorted(rounds)[ROUNDS // 2]
 
 
-def binary(operand: Callable[[], Any], calls: int, read: Callable[[Any], Any]) -> float:
+def binary(operand: Callable[[], Any], read: Callable[[Any], Any],
+           rounds: int = SMALL_ROUNDS) -> float:
     """Of read(a + b) with another `a` each time: plugrad would compute the same sum once."""
-    lefts, b = [operand() for _ in range(ROUNDS * calls)], operand()
-    left = iter(lefts)
-    return seconds_of(calls, lambda: read(next(left) + b))
+    b, spent = operand(), []
+    for _ in range(rounds):
+        lefts = [operand() for _ in range(SMALL_CALLS)]
+        start = time.perf_counter()
+        for left in lefts:
+            read(left + b)
+        spent.append((time.perf_counter() - start) / SMALL_CALLS)
+    return sorted(spent)[rounds // 2]
 
 
 def nothing(value: Any) -> None:
@@ -51,13 +57,13 @@ def plugrad() -> dict[str, float]:
             x = (x.flip(0) + 1.0).contiguous()
         return x
 
-    found = {"value": binary(operand, CALLS, lambda c: c.tolist()),
-             "value as an array": binary(operand, CALLS, lambda c: c.numpy())}
+    found = {"value": binary(operand, lambda c: c.tolist()),
+             "value as an array": binary(operand, lambda c: c.numpy())}
     a, step = operand(), pg.jit(chain)
     for _ in range(3):
         step(a).realize()
     found["jit"] = seconds_of(100, lambda: step(a))
-    found["record"] = binary(operand, CALLS, nothing)
+    found["record"] = binary(operand, nothing)
     shared = pg.from_numpy(BIG)
     big = pg.Tensor(BIG).realize()
     assert np.shares_memory(np.from_dlpack(shared), BIG), "from_numpy copies"
@@ -75,8 +81,8 @@ def torch() -> dict[str, float]:
         return t.tensor([1.0, 2.0, 3.0, 4.0])
 
     big = t.tensor(BIG)
-    return {"value": binary(operand, CALLS, lambda c: c.tolist()),
-            "value as an array": binary(operand, CALLS, lambda c: c.numpy()),
+    return {"value": binary(operand, lambda c: c.tolist()),
+            "value as an array": binary(operand, lambda c: c.numpy()),
             "to tensor, copy": seconds_of(3, lambda: t.tensor(BIG)),
             "to tensor, in place": seconds_of(100, lambda: t.from_numpy(BIG)),
             "to array, copy": seconds_of(3, lambda: big.numpy().copy()),
@@ -94,13 +100,13 @@ def tinygrad() -> dict[str, float]:
             x = (x.flip(0) + 1.0).contiguous()
         return x.realize()
 
-    found = {"value": binary(operand, 10, lambda c: c.tolist()),
-             "value as an array": binary(operand, 10, lambda c: c.numpy())}
+    found = {"value": binary(operand, lambda c: c.tolist(), 5),
+             "value as an array": binary(operand, lambda c: c.numpy(), 5)}
     a, step = operand(), TinyJit(chain)
     for _ in range(3):
         step(a)
     found["jit"] = seconds_of(20, lambda: step(a))
-    found["record"] = binary(operand, 20, nothing)
+    found["record"] = binary(operand, nothing, 5)
     big = Tensor(BIG).realize()
     return found | {"to tensor, copy": seconds_of(3, lambda: Tensor(BIG).realize()),
                     "to array, copy": seconds_of(3, big.numpy)}
