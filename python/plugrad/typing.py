@@ -18,10 +18,16 @@ class ArrayLike(Protocol):
     def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
 
 
+class NumberLike(Protocol):
+    """A number of NumPy."""
+
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+
 #: The class dtype, by a name that classes with a property `dtype` can use.
 DType: TypeAlias = dtype
 #: What stands where a tensor does: numbers take the dtype and device of the other operand.
-TensorLike = Union[Tensor, bool, int, float, ArrayLike]
+TensorLike = Union[Tensor, bool, int, float, ArrayLike, NumberLike]
 #: A dtype of plugrad or NumPy, its name, or one of Python's types of numbers.
 DTypeLike = Union[dtype, str, type, Any]
 #: Sizes of axes; one integer for one axis.

@@ -196,12 +196,12 @@ struct type_caster<plugrad::DType>
 
 template <>
 struct type_caster<plugrad::python::TensorLike> {
-  NB_TYPE_CASTER(plugrad::python::TensorLike, const_name("Tensor | float"))
+  NB_TYPE_CASTER(plugrad::python::TensorLike, const_name("TensorLike"))
   bool from_python(handle source, uint32_t, cleanup_list*) noexcept { return value.assign(source); }
 };
 template <>
 struct type_caster<plugrad::python::OptionalTensor> {
-  NB_TYPE_CASTER(plugrad::python::OptionalTensor, const_name("Tensor | float | None"))
+  NB_TYPE_CASTER(plugrad::python::OptionalTensor, const_name("TensorLike | None"))
   bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
     return source.is_none() || value.assign(source);
   }

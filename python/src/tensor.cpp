@@ -119,7 +119,8 @@ void bind_representation(nb::class_<Tensor>& tensor) {
         const Place place;
         return dtype ? self.cast(*dtype) : self;
       },
-      "dtype"_a, nb::sig("def to(self, dtype: dtype) -> Tensor"), "The tensor in another dtype.");
+      "dtype"_a, nb::sig("def to(self, dtype: DType | type) -> Tensor"),
+      "The tensor in another dtype.");
   tensor.def(
       "to",
       [](const Tensor& self, std::string_view device) {

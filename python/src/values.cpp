@@ -55,7 +55,7 @@ void bind_values(nb::class_<Tensor>& tensor) {
              "The values in nested lists; a number for shape ().");
   tensor.def(
       "numpy", array_of_tensor, "copy"_a.none() = true,
-      nb::sig("def numpy(self, copy: bool | None = True) -> numpy.ndarray"),
+      nb::sig("def numpy(self, copy: bool | None = True) -> NDArray[Any]"),
       "The values as a NumPy array of the same shape and dtype (bfloat16 and 8-bit floats are "
       "ml_dtypes'). copy=None: a read-only view without a copy, where the host can read the "
       "memory. copy=False: such a view, or ValueError.");
@@ -69,7 +69,7 @@ void bind_values(nb::class_<Tensor>& tensor) {
         return nb::object(array.attr("astype")(dtype));
       },
       "dtype"_a = nb::none(), "copy"_a.none() = nb::none(),
-      nb::sig("def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray"));
+      nb::sig("def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]"));
   tensor.def("__bool__", truth);
   tensor.def("__int__", [](const Tensor& self) { return nb::int_(number(self)); });
   tensor.def("__float__", [](const Tensor& self) { return item<double>(self); });

@@ -30,6 +30,42 @@ def mnist() -> None:
         pytest.skip("the files of MNIST are not on this machine")
 
 
+# Arguments of the programs that train or search: few steps.
+SMALL = {"gpt.py": ["3"], "resnet.py": ["2"], "search.py": ["64", "1"], "progress.py": ["plot.html"]}
+OTHERS = sorted(file.name for file in EXAMPLES.glob("*.py") if file.name != "mnist.py")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_program(name, tmp_path):
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *SMALL.get(name, [])], text=True,
+                          capture_output=True, timeout=300, cwd=tmp_path,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout
+
+
+def text_of(cell) -> str:
+    return "".join(part.get("text", "") or part.get("data", {}).get("text/plain", "")
+                   for part in cell.outputs)
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    """Every cell, with the outputs that the file has where they are no device's own."""
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    notebook = nbformat.read(EXAMPLES / "tour.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    expected = [text_of(cell) for cell in cells]
+    assert len(cells) > 8
+    client.NotebookClient(notebook, timeout=300, kernel_name="python3",
+                          resources={"metadata": {"path": str(tmp_path)}}).execute()
+    for cell, text in zip(cells, expected):
+        if "any output" not in cell.source:
+            assert text_of(cell) == text, cell.source
+
+
 def test_mnist_trains_as_the_command_does(mnist, tmp_path):
     ours = run(sys.executable, str(EXAMPLES / "mnist.py"), "--steps", "4", "--save",
                str(tmp_path / "net.safetensors"), "--plot", str(tmp_path / "train.svg"))

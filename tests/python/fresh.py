@@ -39,12 +39,13 @@ class Environment:
                           **{name: value for name, value in os.environ.items()
                              if re.match("CCACHE_|PLUGRAD_(TEST_|TUNE$|DATA$)", name)}}
 
-    def pip(self, *arguments: str) -> None:
+    def pip(self, *arguments: str, required: bool = True) -> None:
         done = subprocess.run([*PIP, "--python", str(self.bin / "python"), *arguments, "--quiet",
                                "--disable-pip-version-check"], text=True, capture_output=True)
         if done.returncode != 0:
             print(f"pip {' '.join(arguments)}\n{done.stdout}{done.stderr}")
-            sys.exit(SKIPPED if NO_NETWORK.search(done.stdout + done.stderr) else 1)
+            if required:
+                sys.exit(SKIPPED if NO_NETWORK.search(done.stdout + done.stderr) else 1)
 
     def start(self, *command: str, **options) -> subprocess.Popen:
         variables = self.variables | options.pop("variables", {})

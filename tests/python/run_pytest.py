@@ -4,11 +4,14 @@ import sys
 import fresh
 
 REQUIRED = ["pytest", "numpy", "ml-dtypes", "hypothesis"]
+# For tests that are skipped without them.
+OPTIONAL = ["mypy", "pyright[nodejs]", "nbclient", "ipykernel"]
 
 
 def main(folder: str, *arguments: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), *REQUIRED)
+    environment.pip("install", *OPTIONAL, required=False)
     print(environment.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir",
                           str(environment.folder), *arguments, str(fresh.SOURCE / "python/tests")))
 

@@ -28,9 +28,9 @@ def main() -> None:
         scores = cache @ token.reshape(8, 1)
         return (pg.where(place < n, scores, -1e30).softmax(0) * cache).sum(0)
 
-    for n in range(1, 11):
-        last = decode(pg.Tensor.full(8, 0.1 * n).contiguous(), length.bind(n))
-    print(decode.recordings, "recording,", last[0].item())
+    results = [decode(pg.Tensor.full(8, 0.1 * n).contiguous(), length.bind(n))
+               for n in range(1, 11)]
+    print(decode.recordings, "recording,", results[-1][0].item())
     try:
         decode(pg.Tensor.zeros(8), length.bind(65))
     except pg.UserError as error:

@@ -28,4 +28,4 @@ def main(plot: str = "train.html", steps: int = 200) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1] if sys.argv[1:] else "train.html")
