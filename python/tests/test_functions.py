@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import plugrad as pg
+from lifetimes import ends
 
 
 @pg.function
@@ -109,17 +110,6 @@ def test_a_context_ends_with_its_call():
         kept[0].inputs
     with pytest.raises(ValueError, match="only forward"):
         y.sum().backward()
-
-
-def ends(x: pg.Tensor, ref: weakref.ref) -> bool:
-    """Whether the object ends when the engine drops what nothing reaches, from time to time."""
-    for i in range(200_000):
-        x + float(i)
-        if i % 1000 == 0:
-            gc.collect()
-            if ref() is None:
-                return True
-    return False
 
 
 def test_python_functions_end_with_their_tensors():

@@ -1,11 +1,11 @@
 """Kernels that tensors run, and kernels of the user's."""
-import gc
 import weakref
 
 import numpy as np
 import pytest
 
 import plugrad as pg
+from lifetimes import ends
 from plugrad import UOp
 
 SOURCE = """
@@ -103,17 +103,6 @@ def test_errors_of_kernels():
     for arguments in ({"sources": ["CPU"]}, {"backward": 3}, {"ast": 3}, {"groups": 3}):
         with pytest.raises(TypeError):
             pg.UserKernel("f", **arguments)
-
-
-def ends(x: pg.Tensor, ref: weakref.ref) -> bool:
-    """Whether the object ends when the engine drops what nothing reaches, from time to time."""
-    for i in range(200_000):
-        x + float(i)
-        if i % 1000 == 0:
-            gc.collect()
-            if ref() is None:
-                return True
-    return False
 
 
 def test_kernels_end():

@@ -29,8 +29,8 @@ struct MeasuredSchedule {
   codegen::KernelSchedule list;
   double seconds = 0;  // of a launch
 };
-/// What this process knows of launches of the kernel with other schedules: the times of its
-/// searches, or that of the stored result. Kept only while a trace is on.
+/// Launch times of the kernel with the schedules that this process's searches measured; else the
+/// stored result of an earlier search. Kept only while a trace is on.
 std::vector<MeasuredSchedule> measured_schedules(const KernelAst& ast,
                                                  const runtime::Device& device);
 

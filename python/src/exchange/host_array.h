@@ -29,7 +29,7 @@ struct HostArray {
   bool is_plain() const;
 };
 
-/// What becomes of an array's memory.
+/// Whether a tensor copies an array or uses its memory.
 enum class Copying {
   Always,
   IfNeeded,  ///< a tensor uses row-major memory in place

@@ -30,7 +30,7 @@ constexpr int kWritable = 0x1, kFormat = 0x4, kNd = 0x8, kStrides = 0x10 | kNd,
               kFortran = 0x40 | kStrides;
 constexpr int kGetBufferSlot = 1, kReleaseBufferSlot = 2;
 
-/// What a view uses until it is released.
+/// The values and the shape of a view, kept until Python releases it.
 struct Held {
   HostValues values;
   std::vector<Py_ssize_t> shape, strides;

@@ -1,5 +1,4 @@
 // Copies of tensors and layers: copy.copy, copy.deepcopy and pickle.
-#include <cstring>
 
 #include "bind.h"
 #include "modules/modules.h"
@@ -10,7 +9,7 @@ namespace {
 
 /// The key of copy.deepcopy's memory for the copies of one tensor.
 nb::tuple key_of(const Tensor& tensor) {
-  return nb::make_tuple("plugrad.Tensor", reinterpret_cast<uintptr_t>(identity_of(tensor)));
+  return nb::make_tuple("plugrad.Tensor", reinterpret_cast<uintptr_t>(nn::identity_of(tensor)));
 }
 
 // The memory's values are a copy and its original, which keeps the key unique.
@@ -22,12 +21,6 @@ Tensor copy_of_tensor(const Tensor& tensor) {
 }
 
 }  // namespace
-
-const void* identity_of(const Tensor& tensor) {
-  const void* state;  // a handle is a pointer to its tensor
-  std::memcpy(&state, &tensor, sizeof state);
-  return state;
-}
 
 void share_copies(const std::vector<const Tensor*>& originals,
                   const std::vector<const Tensor*>& copies, nb::dict memo) {

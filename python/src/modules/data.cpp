@@ -144,7 +144,7 @@ void bind_dataset(nb::module_& module) {
 
 using Say = std::function<void(std::string)>;
 
-/// mnist(folder=None, download=True, say=None) and its like.
+/// Binds a data set's function: mnist(folder=None, download=True, say=None).
 void def_split(nb::module_& module, const char* name,
                data::Split (*load)(const data::SourceOptions&), const char* docstring) {
   module.def(

@@ -1,5 +1,5 @@
-// What the bindings of layers and optimisers share: attributes that are tensors or layers, the
-// state of a C++ module, and copies of it.
+// Shared by the bindings of layers and optimisers: attributes that are tensors or layers, the state
+// of a C++ module, and copies of it.
 #pragma once
 
 #include <nanobind/stl/array.h>
@@ -51,10 +51,6 @@ void construct(T* self, Arguments&&... arguments) {
   new (self) T(std::forward<Arguments>(arguments)...);
 }
 
-/// Identifies the tensor that a handle denotes: copies of a handle have the same identity. Null if
-/// undefined.
-const void* identity_of(const Tensor& tensor);
-
 /// The C++ object of a Python object. Errors: TypeError for another class, or one whose __init__
 /// has not run.
 template <class T>
@@ -103,7 +99,7 @@ nb::object copy_of(nb::handle self, nb::handle memo) {
   return made;
 }
 
-/// What nn.state_dict() reads.
+/// Binds the method that nn.state_dict() calls.
 template <class Module, class... Bases>
 void bind_state(nb::class_<Module, Bases...>& made) {
   made.def(
@@ -131,8 +127,8 @@ void bind_optimiser_state(nb::class_<Optimiser, Bases...>& made) {
       "Assigns the tensors of a state: nn.load_state_dict(self, state).");
 }
 
-/// What pickling needs to know of a layer: the arguments of its constructor without a default, its
-/// attributes that are numbers, and those that are tensors or layers.
+/// Names that pickling uses: the arguments of a layer's constructor without a default, its attributes
+/// that are numbers, and those that are tensors or layers.
 struct ModuleParts {
   std::vector<std::string> required, values, parts;
 };

@@ -18,7 +18,7 @@ std::vector<Tensor> trained_once(const nb::dict& dict) {
   std::vector<Tensor> once;
   nb::set seen;
   for (Tensor& tensor : nn::trained(state_of_dict(dict))) {
-    const nb::object key = nb::int_(reinterpret_cast<uintptr_t>(identity_of(tensor)));
+    const nb::object key = nb::int_(reinterpret_cast<uintptr_t>(nn::identity_of(tensor)));
     if (seen.contains(key)) continue;
     seen.add(key);
     once.push_back(std::move(tensor));

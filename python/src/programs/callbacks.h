@@ -27,7 +27,7 @@ class KeptObject {
 
 using Kept = std::shared_ptr<const KeptObject>;
 
-/// What the garbage collector needs to see the Python objects of a bound class: Class has
+/// Shows the garbage collector the Python objects of a bound class. Class has
 /// `template <class Visit> int visit(Visit&& visit)` over nb::object members, and `void clear()`.
 template <class Class>
 int traverse(PyObject* self, visitproc visit, void* arg) {

@@ -240,9 +240,9 @@ void bind_variable(nb::module_& module) {
       "limit",
       [](const Variable& self, const TensorLike& x, int64_t axis, nb::handle value) {
         const Place place;
-        if (const auto number = integer_of_object(value); number && !nb::isinstance<Tensor>(value))
-          return self.limit(x.get(), axis, *number);
-        return self.limit(x.get(), axis, nb::cast<Tensor>(value));
+        if (nb::isinstance<Tensor>(value))  // not as a number, which would compute it
+          return self.limit(x.get(), axis, nb::cast<Tensor>(value));
+        return self.limit(x.get(), axis, nb::cast<int64_t>(value));
       },
       "x"_a, "axis"_a, "value"_a,
       nb::sig("def limit(self, x: TensorLike, axis: int, value: int | Tensor) -> Tensor"),

@@ -8,7 +8,7 @@
 
 namespace plugrad::python {
 
-/// What forward and backward of one call share. Python code may set attributes of its own.
+/// Shared by forward and backward of one call. Python code may set attributes of its own.
 struct CallContext {
   FunctionContext* forward = nullptr;        // while forward runs
   const FunctionContext* current = nullptr;  // while either runs

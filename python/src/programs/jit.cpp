@@ -149,7 +149,7 @@ std::string describe(nb::handle function, const char* kind) {
          nb::cast<std::string>(nb::str(nb::getattr(function, "__qualname__", function))) + ">";
 }
 
-/// What functions and methods have in common.
+/// Binds the members that jitted functions and jitted methods both have.
 template <class Class>
 void bind_callable(nb::class_<Class>& made, const char* kind) {
   made.def("__call__", &Class::call, nb::sig("def __call__(self, *args: Any, **kwargs: Any) -> R"),

@@ -90,7 +90,7 @@ nb::object fields_of(nb::handle object) {
   return nb::getattr(object.type(), "__dataclass_fields__", nb::object());
 }
 
-/// What arguments and results have in common.
+/// Flattens containers and tensors, which arguments and results both have.
 class Putter {
  public:
   Putter(Flat& flat, Numbers& numbers) : flat_(flat), numbers_(numbers) {}
