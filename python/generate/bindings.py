@@ -211,7 +211,7 @@ class Binder:
         target = "self." if is_method else f"{of}::" if of else "plugrad::"
         expression = result.format(f"{target}{function.name}({', '.join(call)})")
         returned = " -> Tensor&" if function.result == "Tensor&" else ""
-        released = " const nb::gil_scoped_release released;" if function.name in COMPUTES else ""
+        released = " const Released released;" if function.name in COMPUTES else ""
         statement = expression if function.result == "void" else f"return {expression}"
         parts = [quoted(function.name),
                  f"[]({', '.join(declared)}){returned} {{ const Place place;{released} {statement}; }}",

@@ -180,7 +180,7 @@ class ClassBinder:
         body = f"construct(self, {', '.join(call)});" if call else "construct(self);"
         if "parameters.get()" in call:  # an optimiser computes the initial values of its parameters
             body = ("const std::vector<Tensor> list = parameters.get(); "
-                    "const nb::gil_scoped_release released; "
+                    "const Released released; "
                     + body.replace("parameters.get()", "list"))
         parts = [quoted("__init__"),
                  f"[]({', '.join(declared)}) {{ const Place place; {body} }}", *keywords,
@@ -224,7 +224,7 @@ class ClassBinder:
         expression = f"{target}({', '.join(call)})"
         if "::" in key:
             expression = f"as_tuple({expression})"
-        released = " const nb::gil_scoped_release released;" if name in METHODS_THAT_COMPUTE else ""
+        released = " const Released released;" if name in METHODS_THAT_COMPUTE else ""
         statement = expression if function.result == "void" else f"return {expression}"
         parts = [quoted(name),
                  f"[]({', '.join(declared)}) {{ const Place place;{released} {statement}; }}",

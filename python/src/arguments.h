@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "plugrad/plugrad.h"
+#include "released.h"
 
 namespace plugrad::python {
 

@@ -152,7 +152,7 @@ void bind_autograd(nb::class_<Tensor>& tensor) {
       [](const Tensor& self, const OptionalTensor& gradient, bool retain_graph) {
         const Place place;
         const Tensor seed = gradient.get();
-        const nb::gil_scoped_release released;
+        const Released released;
         if (seed.defined())
           self.backward(seed, retain_graph);
         else
@@ -203,7 +203,7 @@ void bind_tensor(nb::module_& module) {
             throw nb::type_error("[realize] takes tensors");
           list.push_back(*tensor);
         }
-        const nb::gil_scoped_release released;
+        const Released released;
         Tensor::realize(list);
       },
       nb::sig("def realize(*tensors: Tensor) -> None"),

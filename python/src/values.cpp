@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 T item(const Tensor& tensor) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return tensor.item<T>();
 }
 
@@ -44,7 +44,7 @@ void bind_values(nb::class_<Tensor>& tensor) {
   tensor.def(
       "realize",
       [](Tensor& self) -> Tensor& {
-        const nb::gil_scoped_release released;
+        const Released released;
         self.realize();
         return self;
       },

@@ -119,7 +119,7 @@ std::string heading(const Tensor& self) {
 std::string html(const Tensor& self) {
   std::string text = "<div><code>" + escaped(heading(self)) + "</code>";
   if (self.is_realized()) {
-    const nb::gil_scoped_release released;
+    const Released released;
     text += "<pre>" + escaped(to_string(self)) + "</pre>";
   }
   return text + "</div>";
@@ -167,7 +167,7 @@ void bind_exchange(nb::module_& module, nb::class_<Tensor>& tensor) {
       [](const Tensor& self, nb::handle printer, bool) {
         std::string text = heading(self);
         if (self.is_realized()) {
-          const nb::gil_scoped_release released;
+          const Released released;
           text += "\n" + to_string(self);
         }
         printer.attr("text")(text);

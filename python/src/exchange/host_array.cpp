@@ -157,7 +157,7 @@ void swap_bytes(std::byte* bytes, size_t count, size_t size) {
 
 /// The elements in row-major order, copied without the interpreter's lock.
 std::shared_ptr<std::byte[]> copied(const HostArray& array) {
-  const nb::gil_scoped_release released;
+  const Released released;
   const size_t size_bytes = array.size_bytes(), item = size_of(array.dtype);
   std::shared_ptr<std::byte[]> bytes(new std::byte[size_bytes]);
   std::byte* to = bytes.get();
@@ -236,7 +236,7 @@ Tensor tensor_of(HostArray array, std::string_view device, Copying copying) {
     data = bytes.get();
     owner = std::move(bytes);
   }
-  const nb::gil_scoped_release released;
+  const Released released;
   return Tensor::from_bytes({data, size_bytes}, array.shape, array.dtype, device, std::move(owner));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plugrad/host_view.h"
+#include "released.h"
 
 namespace plugrad::python {
 
@@ -110,7 +111,7 @@ void release_buffer(PyObject*, BufferView* view) noexcept {
 
 std::optional<HostValues> values_of(const Tensor& tensor, Copying copying) {
   constexpr size_t kLarge = 1 << 14;  // bytes; smaller copies are as quick as a view. Chosen
-  const nb::gil_scoped_release released;
+  const Released released;
   const auto size = static_cast<size_t>(tensor.numel()) * size_of(strong(tensor.dtype()));
   const bool is_small = size < kLarge && size_of(strong(tensor.dtype())) > 1;
   if (copying == Copying::Always && is_small) return copied(tensor);

@@ -55,7 +55,7 @@ nb::object batch_object(const data::Batch& batch) {
 nb::object next_batch(BatchIterator& self) {
   data::Batch batch;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     const std::lock_guard lock(self.mutex);
     if (!self.is_first && self.at != std::default_sentinel) ++self.at;
     self.is_first = false;
@@ -120,7 +120,7 @@ void bind_dataset(nb::module_& module) {
       [](const data::Dataset& self, const std::vector<int64_t>& samples) {
         data::Batch batch;
         {
-          const nb::gil_scoped_release released;
+          const Released released;
           batch = self.gather(samples);
         }
         return batch_object(batch);
@@ -157,7 +157,7 @@ void def_split(nb::module_& module, const char* name,
         if (say) options.say = [say](std::string_view line) { (*say)(std::string(line)); };
         std::optional<data::Split> split;
         {
-          const nb::gil_scoped_release released;
+          const Released released;
           split = load(options);
         }
         return nb::module_::import_("plugrad.data").attr("Split")(split->train, split->test);

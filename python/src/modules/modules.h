@@ -120,7 +120,7 @@ void bind_optimiser_state(nb::class_<Optimiser, Bases...>& made) {
       [](const Optimiser& self, const nb::dict& state) {
         const Place place;
         const nn::StateDict target = nn::state_dict(self), source = state_of_dict(state);
-        const nb::gil_scoped_release released;
+        const Released released;
         nn::load_state(target, source);
       },
       "state"_a, nb::sig("def load_state_dict(self, state: dict[str, Any]) -> None"),

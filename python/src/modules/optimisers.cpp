@@ -19,7 +19,7 @@ void bind_optimiser(nb::module_& module) {
   made.def_prop_rw(
       "lr", &optim::Optimizer::learning_rate,
       [](optim::Optimizer& self, double lr) {
-        const nb::gil_scoped_release released;
+        const Released released;
         self.set_learning_rate(lr);
       },
       "The learning rate. A new one takes effect at the next step, without new compilation.");
@@ -27,7 +27,7 @@ void bind_optimiser(nb::module_& module) {
   made.def_static(
       "realize_recorded",
       [] {
-        const nb::gil_scoped_release released;
+        const Released released;
         optim::Optimizer::realize_recorded();
       },
       doc("Optimizer::realize_recorded"));

@@ -62,7 +62,7 @@ void bind_changes(nb::module_& module) {
       [](const nb::dict& target, const nb::dict& source, bool strict) {
         const Place place;
         const nn::StateDict to = state_of_dict(target), from = state_of_dict(source);
-        const nb::gil_scoped_release released;
+        const Released released;
         return nn::load_state(to, from, strict ? nn::Loading::Strict : nn::Loading::NotStrict);
       },
       "target"_a, "source"_a, "strict"_a,
@@ -74,7 +74,7 @@ void bind_changes(nb::module_& module) {
       [](const nb::dict& state, DType dtype) {
         const Place place;
         const nn::StateDict tensors = state_of_dict(state);
-        const nb::gil_scoped_release released;
+        const Released released;
         nn::convert_state(tensors, dtype);
       },
       "state"_a, "dtype"_a,
@@ -85,7 +85,7 @@ void bind_changes(nb::module_& module) {
       [](const nb::dict& state, std::string_view device) {
         const Place place;
         const nn::StateDict tensors = state_of_dict(state);
-        const nb::gil_scoped_release released;
+        const Released released;
         nn::move_state(tensors, device);
       },
       "state"_a, "device"_a,
@@ -96,7 +96,7 @@ void bind_changes(nb::module_& module) {
       [](const nb::dict& average, const nb::dict& source, double decay) {
         const Place place;
         const nn::StateDict to = state_of_dict(average), from = state_of_dict(source);
-        const nb::gil_scoped_release released;
+        const Released released;
         nn::update_average(to, from, decay);
       },
       "average"_a, "source"_a, "decay"_a,
@@ -114,7 +114,7 @@ void bind_safetensors(nb::module_& module) {
       "safe_save",
       [](const nb::dict& state, const Path& path) {
         const nn::StateDict tensors = state_of_dict(state);
-        const nb::gil_scoped_release released;
+        const Released released;
         nn::save_state(tensors, path.string());
       },
       "state"_a, "path"_a,
@@ -125,7 +125,7 @@ void bind_safetensors(nb::module_& module) {
       [](const Path& path, const DeviceLike& device) {
         nn::StateDict state;
         {
-          const nb::gil_scoped_release released;
+          const Released released;
           state = nn::read_state(path.string(), device.name);
         }
         return dict_of_state(state);
@@ -140,7 +140,7 @@ void bind_numpy_files(nb::module_& module) {
   module.def(
       "load_npy",
       [](const Path& path, const DeviceLike& device) {
-        const nb::gil_scoped_release released;
+        const Released released;
         return load_npy(path.string(), device.name);
       },
       "path"_a, "device"_a = nb::none(),
@@ -150,7 +150,7 @@ void bind_numpy_files(nb::module_& module) {
       "save_npy",
       [](const TensorLike& tensor, const Path& path) {
         const Tensor values = tensor.get();
-        const nb::gil_scoped_release released;
+        const Released released;
         save_npy(values, path.string());
       },
       "tensor"_a, "path"_a,
@@ -161,7 +161,7 @@ void bind_numpy_files(nb::module_& module) {
       [](const Path& path, const DeviceLike& device) {
         nn::StateDict state;
         {
-          const nb::gil_scoped_release released;
+          const Released released;
           state = load_npz(path.string(), device.name);
         }
         return dict_of_state(state);
@@ -174,7 +174,7 @@ void bind_numpy_files(nb::module_& module) {
       "save_npz",
       [](const nb::dict& arrays, const Path& path, bool compressed) {
         const nn::StateDict tensors = state_of_dict(arrays);
-        const nb::gil_scoped_release released;
+        const Released released;
         save_npz(tensors, path.string(), compressed);
       },
       "arrays"_a, "path"_a, "compressed"_a = false,

@@ -252,7 +252,7 @@ void bind_variable(nb::module_& module) {
       [](const Variable& self, const TensorLike& x, int64_t axis) {
         const Place place;
         const Tensor tensor = x.get();
-        const nb::gil_scoped_release released;
+        const Released released;
         return self.fit(tensor, axis);
       },
       "x"_a, "axis"_a, nb::sig("def fit(self, x: TensorLike, axis: int) -> Tensor"),

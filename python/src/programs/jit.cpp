@@ -32,7 +32,7 @@ class Recordings {
     nb::object made;  // the result of a call that ran the function
     Flat results;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       results = calls_.call(given, [&] {
         const nb::gil_scoped_acquire acquired;
         made = self.is_valid() ? function(self, *arguments, **keywords)

@@ -182,7 +182,7 @@ void bind_user_kernel(nb::module_& module) {
 
 template <std::vector<Kernel> (Tensor::*get)() const>
 std::vector<Kernel> kernels_of(const Tensor& self) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return (self.*get)();
 }
 
@@ -203,7 +203,7 @@ void bind_kernels(nb::module_& module) {
   module.def(
       "explain",
       [](const Tensor& tensor) {
-        const nb::gil_scoped_release released;
+        const Released released;
         return explain(tensor);
       },
       "tensor"_a,

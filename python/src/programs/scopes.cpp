@@ -82,7 +82,7 @@ void bind_scopes(nb::module_& module) {
   module.def(
       "shutdown",
       [] {
-        const nb::gil_scoped_release released;
+        const Released released;
         shutdown();
       },
       doc("shutdown"));
