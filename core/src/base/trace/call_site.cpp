@@ -150,10 +150,13 @@ std::vector<Frame> frames_at(std::uintptr_t pc) {
   return found;
 }
 
-// Inline functions of the public headers, and core itself where it is linked into the program.
+// Inline functions of the public headers, and core itself where it is linked into the program. Else
+// a program may have a directory of core's name.
 bool is_of_library(const Frame& frame) {
+  const bool is_linked_in = own_addresses().end == 0;
   return frame.file.find("include/plugrad/") != std::string::npos ||
-         frame.file.find("/core/src/") != std::string::npos || frame.function.starts_with("std::");
+         (is_linked_in && frame.file.find("/core/src/") != std::string::npos) ||
+         frame.function.starts_with("std::");
 }
 
 std::vector<Frame> frames_of(const Callers& callers) {
