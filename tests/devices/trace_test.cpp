@@ -22,6 +22,7 @@
 #include "plugrad/source_scope.h"
 #include "plugrad/tensor.h"
 #include "runtime/device/device_state.h"
+#include "runtime/registry.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/base/trace_lines.h"
 
@@ -311,6 +312,57 @@ TEST(TraceOfQueues, AMeasuredLaunchHasTheTimeOfTheDriver) {
                 0.05 * driver_ns);
   }
   EXPECT_GE(compared, 1u);
+}
+
+namespace {
+
+pgr_status time_from_the_future(pgr_device*, pgr_event*, uint64_t* out_ns, pgr_error*) {
+  *out_ns = UINT64_MAX / 4;
+  return PGR_STATUS_OK;
+}
+pgr_status no_time(pgr_device*, pgr_event*, uint64_t*, pgr_error*) {
+  return PGR_STATUS_DEVICE_LOST;
+}
+
+// Five kernels on an asynchronous device that `change` changes; the last is waited for before the
+// program pauses.
+std::vector<json> launches_with(void (*change)(runtime::DeviceState&)) {
+  const Traced traced = trace_of([&]() -> json {
+    runtime::Registry& registry = runtime::Registry::instance();
+    registry.set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
+    change(registry.find_device("REFERENCE").state());
+    Tensor x = Tensor::full({100}, 0.5f, DType::F32, "REFERENCE").contiguous().realize();
+    for (int i = 0; i < 5; ++i) x = (x * 2 - x * x).realize();
+    x.to_vector<float>();
+    usleep(300'000);
+    return engine::Session::current().statistics().kernels_launched;
+  });
+  const std::vector<json> launches = events(traced.lines, "launch");
+  EXPECT_EQ(launches.size(), traced.counted.get<size_t>());
+  EXPECT_GT(launches.size(), 4u);
+  const int64_t end = traced.lines.at("end")[0]["time_ns"];
+  for (const json& launch : launches) {
+    EXPECT_GE(launch["start"].get<int64_t>(), 0);
+    EXPECT_LE(launch["start"].get<int64_t>() + launch["duration"].get<int64_t>(), end);
+  }
+  return launches;
+}
+
+}  // namespace
+
+TEST(TraceOfEvents, NoLaunchEndsInTheFuture) {
+  launches_with(
+      [](runtime::DeviceState& device) { device.queue.event_time = time_from_the_future; });
+}
+
+TEST(TraceOfEvents, LaunchesWhoseEventsFailAreThere) {
+  launches_with([](runtime::DeviceState& device) { device.queue.event_time = no_time; });
+}
+
+TEST(TraceOfEvents, WithoutAClockAWaitShowsTheEndsOfLaunches) {
+  const std::vector<json> launches =
+      launches_with([](runtime::DeviceState& device) { device.has_profile = false; });
+  for (const json& launch : launches) EXPECT_LT(launch["duration"], 300'000'000);  // no pause
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Trace, testing::Values("CPU", "REFERENCE"),

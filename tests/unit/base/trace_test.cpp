@@ -25,6 +25,7 @@
 #include "plugrad/source_scope.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/base/trace_lines.h"
+#include "unit/base/traced_process.h"
 
 using namespace plugrad;
 using nlohmann::json;
@@ -47,48 +48,6 @@ TEST(Log, LevelsFollowDebug) {
   set_log_sink(nullptr, nullptr);
   EXPECT_EQ(seen, "plugrad: warning: always\nplugrad: shown\n");
 }
-
-namespace {
-
-void trace_ten_spans() {
-  for (int i = 0; i < 10; ++i) trace::span(trace::Category::Stage, "expand", monotonic_ns() - 5000);
-}
-
-// The log of a process that traces to `path`; its end by a signal is a failure. A process has one
-// trace, so each test starts a process.
-std::string log_of_tracing(
-    const std::string& path, const std::function<void()>& before = [] {},
-    const std::function<void()>& body = trace_ten_spans) {
-  TemporaryDirectory directory;
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    before();
-    // the trace is closed after static objects are destroyed
-    auto* const log = new std::string(directory / "log");
-    set_log_sink(
-        [](std::string_view text, void* to) {
-          std::ofstream(*static_cast<std::string*>(to), std::ios::app) << text;
-        },
-        log);
-    change_settings([&](Settings& s) { s.trace_path = path; });
-    body();
-    std::exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  std::ifstream log(directory / "log");
-  return {std::istreambuf_iterator<char>(log), {}};
-}
-
-size_t events_in(const std::vector<json>& blocks) {
-  size_t count = 0;
-  for (const json& block : blocks) count += block["count"].get<size_t>();
-  return count;
-}
-
-}  // namespace
 
 TEST(Trace, AnEventIsAnElementOfEachColumn) {
   TemporaryDirectory directory;
@@ -164,6 +123,11 @@ TEST(Trace, AFileAtItsLimitKeepsDefinitionsAndTheNewestEvents) {
   EXPECT_EQ(lines["kernel"].size(), 1u);
   const size_t kept = events_in(lines["events"]);
   EXPECT_GT(kept, 1000u);
+  int64_t last_start = INT64_MIN;
+  for (const json& block : lines["events"]) {
+    EXPECT_LT(last_start, block["columns"]["start"][0]);
+    last_start = block["columns"]["start"][0];
+  }
   EXPECT_EQ(lines["end"][0]["dropped"].get<size_t>() + kept, kEvents);
   const json last = lines["events"].back()["columns"]["duration"].back();
   EXPECT_EQ(last, (kEvents - 1) % 997);
@@ -239,10 +203,106 @@ TEST(Trace, AnOperationNamesTheLineOfTheProgram) {
   EXPECT_EQ(lines["operation"][1]["name"], "matmul backward");
 }
 
+TEST(Trace, TheInnermostScopeCounts) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        const SourceScope outer("model.py", 1, "outer");
+        {
+          const SourceScope inner("model.py", 2, "inner");
+          trace::operation("exp");
+        }
+        const uint32_t backward = trace::derivative_of(trace::operation("exp"));
+        if (trace::derivative_of(backward) != backward) _exit(1);
+        if (trace::derivative_of(12345) != 12345) _exit(2);
+      });
+  auto lines = trace_lines(path);
+  ASSERT_EQ(lines["operation"].size(), 3u);
+  EXPECT_EQ(lines["operation"][0]["function"], "inner");
+  EXPECT_EQ(lines["operation"][1]["function"], "outer");
+  EXPECT_EQ(lines["operation"][2]["name"], "exp backward");
+}
+
+TEST(Trace, ASpanThatBeganBeforeTheTraceIsNotRecorded) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [&] {
+        change_settings([](Settings& s) { s.trace_path = ""; });
+        const trace::Scope early(trace::Category::Run, "early");
+        change_settings([&](Settings& s) { s.trace_path = path; });
+        const trace::Scope late(trace::Category::Run, "late");
+      });
+  auto lines = trace_lines(path);
+  ASSERT_EQ(lines["name"].size(), 1u);
+  EXPECT_EQ(lines["name"][0]["text"], "late");
+  EXPECT_EQ(lines["track"].at(0)["name"], "main");
+}
+
+TEST(Trace, TotalsSumUpWaitsAndRewrites) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        for (int i = 0; i < 3; ++i) trace::record(trace::Wait{1, 2, monotonic_ns(), 5});
+        trace::count_rewrites(4);
+        trace::count_rewrites(5);
+      });
+  const json end = trace_lines(path)["end"].at(0);
+  EXPECT_EQ(end["waits"], 3);
+  EXPECT_EQ(end["rewrites"], 9);
+}
+
+TEST(Trace, WhatDevicesStillHaveIsCollectedByAFlushAndAtTheEnd) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        trace::before_writing([] { trace::record(trace::Wait{1, 2, monotonic_ns(), 5}); });
+        flush_trace();
+      });
+  EXPECT_EQ(trace_lines(path)["end"].at(0)["waits"], 2);
+}
+
+TEST(Trace, AFullBlockFollowsTheDefinitionsOfItsEvents) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        trace::define(trace::JsonLine("kernel").add("id", 9).str());
+        for (uint64_t i = 0; i < 100'000; ++i)
+          trace::record(trace::Launch{1, 9, monotonic_ns(), 1, 0, 0, -1});
+      });
+  const std::string text = trace_text(path);
+  EXPECT_LT(text.find("\"t\":\"kernel\""), text.find("\"t\":\"events\""));
+}
+
+TEST(Trace, IsWrittenWithoutAFlush) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [&] {
+        trace_ten_spans();
+        while (trace_text(path).find("\"t\":\"events\"") == std::string::npos) usleep(10'000);
+        _exit(0);
+      });
+}
+
 TEST(Trace, WithoutAScopeTheCallersAreFound) {
   TemporaryDirectory directory;
   const std::string path = directory / "t.trace";
-  log_of_tracing(path, [] {}, [] { trace::operation("add"); });
+  log_of_tracing(
+      path, [] {},
+      [] {
+        if (trace::operation("add") == 0) _exit(1);  // no tail call, which would have no frame here
+      });
   auto lines = trace_lines(path);
   ASSERT_EQ(lines["operation"].size(), 1u);
   EXPECT_THAT(lines["operation"][0]["file"].get<std::string>(),
@@ -255,6 +315,16 @@ TEST(Trace, TextsOfAnyBytesAreJson) {
   trace::append_json_string(text, std::string_view("a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13));
   EXPECT_EQ(json::parse(text).get<std::string>(),
             std::string("a\"\\\n\x01\uFFFD\u00e9\uFFFD\uFFFD\uFFFD\0z", 21));
+}
+
+TEST(Trace, BytesThatEncodeNoCharacterAreReplaced) {
+  for (const std::string bytes :
+       {"\xc0\x80", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80"}) {
+    std::string text, expected;
+    trace::append_json_string(text, bytes);
+    for (size_t i = 0; i < bytes.size(); ++i) expected += "\uFFFD";
+    EXPECT_EQ(json::parse(text).get<std::string>(), expected);
+  }
 }
 
 TEST(Trace, ALimitOfFileSizesDoesNotEndTheProcess) {

@@ -3,6 +3,7 @@
 #include "base/trace/trace.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -150,11 +151,12 @@ class Recorder {
 
  private:
   void open();
-  void begin_thread();
+  bool begin_thread();
   void finish();
   void write_loop();
-  void write_all();
-  void say_error();
+  Totals write_all();
+  void write(std::deque<Chunk> chunks);
+  void stop(std::string_view reason);
 
   void count(const Launch&) { ++totals_.launches; }
   void count(const Copy& copy) {
@@ -207,8 +209,8 @@ class Recorder {
   TraceFile file_;
   std::string asked_path_;
   bool is_for_viewer_ = false;
-  bool has_said_error_ = false;
   std::uint64_t start_ns_ = 0;
+  const pid_t process_ = ::getpid();
   std::thread writer_;
   std::atomic<void (*)()> collect_{nullptr};
 };
@@ -242,17 +244,32 @@ void Recorder::open() {
     log_warning("PLUGRAD_TRACE={} is being written by another program; this trace is {}",
                 asked_path_, file_.path());
   definitions_ = header(start_ns_);
-  ::pthread_atfork(nullptr, nullptr, [] { is_off = true; });
+  if (!begin_thread()) return;
+  static Recorder* const opened = this;  // instance() may wait for this function
+  ::pthread_atfork(nullptr, nullptr, [] {
+    is_off = true;
+    opened->file_.close();  // else the child keeps the file locked after its parent's end
+  });
   std::atexit([] { instance().finish(); });
-  begin_thread();
 }
 
-void Recorder::begin_thread() {
-  writer_ = std::thread([this] {
-    ::pthread_setname_np(::pthread_self(), "trace");
-    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
-    write_loop();
-  });
+// Blocks all signals, which the program's own threads handle.
+bool Recorder::begin_thread() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    writer_ = std::thread([this] {
+      ::pthread_setname_np(::pthread_self(), "trace");
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
+      write_loop();
+    });
+  } catch (const std::exception& e) {
+    stop(fmt::format("no thread for it: {}", e.what()));
+    file_.close();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return writer_.joinable();
 }
 
 void Recorder::write_loop() {
@@ -265,17 +282,33 @@ void Recorder::write_loop() {
   }
 }
 
-void Recorder::write_all() {
+// Returns the totals of all that is in the file then.
+Totals Recorder::write_all() {
   const std::lock_guard file_lock(file_mutex_);
   std::deque<Chunk> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    give_definitions();
-    std::apply([&](auto&... block) { (give(block), ...); }, blocks_);
-    taken.swap(waiting_);
+  Totals totals;
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      give_definitions();
+      std::apply([&](auto&... block) { (give(block), ...); }, blocks_);
+      taken.swap(waiting_);
+      totals = totals_;
+    }
+    write(std::move(taken));
+    if (file_.error() == kFullOfDefinitions)
+      stop("its definitions alone exceed PLUGRAD_TRACE_LIMIT");
+    else if (file_.error() != 0)
+      stop(file_error_text(file_.error()));
+  } catch (const std::exception& e) {  // out of memory: the program goes on
+    stop(e.what());
   }
+  return totals;
+}
+
+void Recorder::write(std::deque<Chunk> chunks) {
   std::string lines;  // of definitions, which share a member
-  for (Chunk& chunk : taken) {
+  for (Chunk& chunk : chunks) {
     const std::string made = chunk.lines();
     if (!chunk.may_be_dropped) {
       lines += made;
@@ -285,42 +318,39 @@ void Recorder::write_all() {
     file_.write(made, true, chunk.events);
   }
   if (!lines.empty()) file_.write(lines, false);
-  say_error();
 }
 
-void Recorder::say_error() {
-  if (file_.error() == 0 || has_said_error_) return;
-  has_said_error_ = true;
-  is_off = true;
+void Recorder::stop(std::string_view reason) {
+  if (is_off.exchange(true)) return;
   const NoFileSizeSignal quiet;  // the log may be a file too
-  log_warning("PLUGRAD_TRACE={} is not whole: {}; nothing more is traced", asked_path_,
-              file_error_text(file_.error()));
+  log_warning("PLUGRAD_TRACE={} is not whole: {}; nothing more is traced", asked_path_, reason);
 }
 
 void Recorder::finish() {
-  if (is_off) return;  // a forked child has no writer
-  if (void (*collect)() = collect_) collect();
+  if (::getpid() != process_) return;  // a forked child has no writer
+  if (void (*collect)() = collect_; collect && !is_off) collect();
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
   }
   wake_.notify_one();
   writer_.join();
-  write_all();
+  const Totals totals = write_all();
   if (is_off) return;
-  is_off = true;
+  file_.lift_limit();
   file_.write(JsonLine("end")
-                      .add("launches", totals_.launches)
-                      .add("copies", totals_.copies)
-                      .add("copied_bytes", totals_.copied_bytes)
-                      .add("waits", totals_.waits)
-                      .add("rewrites", totals_.rewrites)
-                      .add("dropped", totals_.dropped + file_.dropped_events())
+                      .add("launches", totals.launches)
+                      .add("copies", totals.copies)
+                      .add("copied_bytes", totals.copied_bytes)
+                      .add("waits", totals.waits)
+                      .add("rewrites", totals.rewrites)
+                      .add("dropped", totals.dropped + file_.dropped_events())
                       .add("time_ns", elapsed_ns())
                       .str() +
                   "\n",
               false);
-  say_error();
+  if (file_.error() != 0) stop(file_error_text(file_.error()));
+  if (is_off.exchange(true)) return;
   file_.close();
   if (is_for_viewer_) open_viewer(file_.path());
 }

@@ -18,9 +18,10 @@ namespace plugrad::trace {
 namespace {
 
 // Takes the file for this process. -1 with errno, EWOULDBLOCK if another process has it.
-int open_locked(const std::string& path) {
+int open_locked(const std::string& path, int more_flags = 0) {
   // Nonblocking: opening a FIFO would wait for a reader.
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | more_flags;
+  const int descriptor = ::open(path.c_str(), flags, 0666);
   if (descriptor < 0) return -1;
   struct stat info;
   int error = 0;
@@ -102,16 +103,28 @@ void TraceFile::write(std::string_view lines, bool may_be_dropped, std::uint64_t
   const std::string member = gzip(lines);
   members_.push_back({size_bytes_, member.size(), may_be_dropped, events});
   append(member);
-  if (limit_bytes_ != 0 && size_bytes_ > limit_bytes_) drop_old();
+  if (!may_be_dropped) definition_bytes_ += member.size();
+  if (limit_bytes_ == 0 || error_ != 0) return;
+  if (definition_bytes_ > limit_bytes_)
+    error_ = kFullOfDefinitions;
+  else if (size_bytes_ - definition_bytes_ > room_for_events())
+    drop_old();
 }
 
-// Keeps all definitions and the newest events that fill half of the limit, in a new file that takes
-// the old one's name.
+// Where definitions nearly fill the file, a quarter of the limit, so that not every write copies
+// the whole file.
+std::uint64_t TraceFile::room_for_events() const {
+  return std::max(limit_bytes_ - definition_bytes_, limit_bytes_ / 4);
+}
+
+// Keeps all definitions and the newest events that fill half of their room, in a new file that
+// takes the old one's name and permissions.
 void TraceFile::drop_old() {
   std::uint64_t kept_bytes = 0;
   std::vector<Member> kept;
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
-    const bool stays = !member->may_be_dropped || kept_bytes + member->size <= limit_bytes_ / 2;
+    const bool fits = kept_bytes == 0 || kept_bytes + member->size <= room_for_events() / 2;
+    const bool stays = !member->may_be_dropped || fits;
     if (stays)
       kept.push_back(*member);
     else
@@ -121,9 +134,12 @@ void TraceFile::drop_old() {
   std::reverse(kept.begin(), kept.end());
   const std::string beside = path_ + ".new";
   const int old = descriptor_;
-  const int fresh = open_locked(beside);
-  if (fresh < 0) {
+  ::unlink(beside.c_str());  // of a process that was killed
+  const int fresh = open_locked(beside, O_EXCL);
+  struct stat info;
+  if (fresh < 0 || ::fstat(old, &info) != 0 || ::fchmod(fresh, info.st_mode & 0777) != 0) {
     error_ = errno;
+    if (fresh >= 0) ::close(fresh);
     return;
   }
   descriptor_ = fresh;

@@ -8,7 +8,10 @@
 
 namespace plugrad::trace {
 
-/// Not thread-safe. An error of writing is kept and ends the writing; nothing throws.
+/// The error of a file that its definitions alone fill up to the limit.
+inline constexpr int kFullOfDefinitions = -2;
+
+/// Not thread-safe. An error of writing is kept and ends the writing.
 class TraceFile {
  public:
   TraceFile() = default;
@@ -17,7 +20,9 @@ class TraceFile {
   TraceFile& operator=(const TraceFile&) = delete;
 
   /// Opens the file; another name ending in the process's number if a running process writes it.
-  /// Returns an error number, kNotRegular for what is no regular file, or 0.
+  /// Returns an error number, kNotRegular for what is no regular file, or 0. Definitions are never
+  /// dropped and the newest events stay, so the file may exceed the limit by a quarter, or by one
+  /// member where that is more.
   int open(const std::string& path, std::uint64_t limit_bytes);
   bool is_open() const { return descriptor_ >= 0; }
   /// Where it is, links followed.
@@ -26,9 +31,11 @@ class TraceFile {
 
   /// Appends whole lines as one member. `events`: how many events are in it, if it may be dropped.
   void write(std::string_view lines, bool may_be_dropped, std::uint64_t events = 0);
-  /// The first error of writing, or 0.
+  /// The first error of writing: an error number or kFullOfDefinitions; 0: none.
   int error() const { return error_; }
   std::uint64_t dropped_events() const { return dropped_events_; }
+  /// What is written after this drops nothing: the last line counts what was dropped.
+  void lift_limit() { limit_bytes_ = 0; }
   void close();
 
  private:
@@ -38,11 +45,12 @@ class TraceFile {
     std::uint64_t events;
   };
   void append(std::string_view bytes);
+  std::uint64_t room_for_events() const;
   void drop_old();
 
   int descriptor_ = -1;
   std::string path_;
-  std::uint64_t limit_bytes_ = 0, size_bytes_ = 0, dropped_events_ = 0;
+  std::uint64_t limit_bytes_ = 0, size_bytes_ = 0, definition_bytes_ = 0, dropped_events_ = 0;
   std::vector<Member> members_;
   int error_ = 0;
   bool has_other_name_ = false;

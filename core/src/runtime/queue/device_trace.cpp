@@ -138,21 +138,21 @@ void DeviceTrace::add(Queue queue, pgr_queue* handle, Work work) {
   if (track.pending.size() > kPollAbove) collect_from(track, 0);
 }
 
+// Work whose event fails has ended as far as anyone can tell.
 bool DeviceTrace::has_ended(pgr_event* event, std::uint64_t timeout_ns, std::uint64_t& end_ns) {
-  bool has_ended = false;
+  pgr_status status = PGR_STATUS_NOT_READY;
+  std::uint64_t device_ns = 0;
   device_.calls.quietly("event_time", [&] {
-    if (timeout_ns != 0) device_.queue.event_wait(device_.handle, event, timeout_ns, nullptr);
-    if (clock_ == Clock::Device) {
-      std::uint64_t device_ns = 0;
-      has_ended =
-          device_.queue.event_time(device_.handle, event, &device_ns, nullptr) == PGR_STATUS_OK;
-      end_ns = device_ns + static_cast<std::uint64_t>(offset_ns_);
-      return;
-    }
-    has_ended = device_.queue.event_wait(device_.handle, event, 0, nullptr) == PGR_STATUS_OK;
-    end_ns = monotonic_ns();
+    if (clock_ != Clock::Device || timeout_ns != 0)
+      status = device_.queue.event_wait(device_.handle, event, timeout_ns, nullptr);
+    if (clock_ == Clock::Device)
+      status = device_.queue.event_time(device_.handle, event, &device_ns, nullptr);
   });
-  return has_ended;
+  if (status == PGR_STATUS_NOT_READY || status == PGR_STATUS_TIMED_OUT) return false;
+  end_ns = monotonic_ns();
+  if (clock_ == Clock::Device && status == PGR_STATUS_OK)
+    end_ns = std::min(end_ns, device_ns + static_cast<std::uint64_t>(offset_ns_));
+  return true;
 }
 
 void DeviceTrace::collect_from(Track& track, std::uint64_t timeout_ns) {
@@ -191,6 +191,9 @@ void DeviceTrace::finish(Track& track, Work& work, std::uint64_t end_ns) {
 
 void DeviceTrace::waited(std::uint64_t begin_ns) {
   trace::record(trace::Wait{trace::thread_track(), id(), begin_ns, monotonic_ns() - begin_ns});
+  const std::lock_guard lock(mutex_);
+  if (clock_ != Clock::Seen) return;
+  for (Track& track : tracks_) collect_from(track, 0);  // the end of what was waited for
 }
 
 void DeviceTrace::memory(std::uint64_t used_bytes, std::uint64_t cached_bytes,
