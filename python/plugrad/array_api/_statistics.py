@@ -31,9 +31,9 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = N
     parts = [each for each in (prepend, x, append) if each is not None]
     dtype = result_type(*parts)
     made = _plugrad.cat([each.cast(dtype) for each in parts], axis)
+    prefix = (slice(None),) * axes_of("diff", axis, x.ndim)[0]
     for _ in range(n):
-        size = made.shape[axis]
-        later, earlier = (made.slice(axis, *bounds) for bounds in ((1, size), (0, size - 1)))
+        later, earlier = made[(*prefix, slice(1, None))], made[(*prefix, slice(None, -1))]
         made = later ^ earlier if dtype == bool_ else later - earlier
     return made
 
