@@ -199,10 +199,15 @@ def nextafter(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
 def pow(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
     """x1 to the power of x2; integers wrap."""
     a, b = promoted_pair("pow", x1, x2)
-    return a.pow(b)
+    made = a.pow(b)
+    if not a.dtype.is_floating_point:
+        return made
+    # Only odd whole powers keep the sign of -0.
+    return where((a == 0) & (b > 0) & (b.fmod(2.0) != 1), 0.0, made)
 
 
 def remainder(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
     """The remainders of floor_divide, with the sign of x2; of an integer by 0: x1."""
     a, b = promoted_pair("remainder", x1, x2)
-    return a.mod(b)
+    made = a.mod(b)
+    return where(made == 0, made.copysign(b), made) if a.dtype.is_floating_point else made
