@@ -212,7 +212,9 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False,
                 ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:
     """Norms of matrices: "fro", "nuc", 1, 2, inf, and the smallest sums and values: -1, -2, -inf."""
     require_matrices("matrix_norm", x)
-    if ord in ("fro", None):
+    if 0 in x.shape[-2:] and ord not in (-1, -2, -float("inf")):
+        made = x.sum((-2, -1), True)
+    elif ord in ("fro", None):
         made = vector_norm(x, axis=(-2, -1), keepdims=True)
     elif ord in ("nuc", 2, -2):
         values = svdvals(x).unsqueeze(-1)
@@ -221,7 +223,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False,
     elif ord in (1, -1, float("inf"), -float("inf")):
         summed, other = (-2, -1) if ord in (1, -1) else (-1, -2)
         sums = x.abs().sum(summed, True)
-        made = sums.max(other, True) if float(ord) > 0 else sums.min(other, True)
+        made = sums.max(other, True) if ord in (1, float("inf")) else sums.min(other, True)
     else:
         raise UserError(f'[matrix_norm] ord is "fro", "nuc", ±1, ±2 or ±inf, not {ord!r}')
     return made if keepdims else made.squeeze((-2, -1))
