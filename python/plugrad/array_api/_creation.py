@@ -43,7 +43,7 @@ def stacked(obj: Any) -> Tensor:
 
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """The tensor of an object with __dlpack__, without a copy where the host can read its memory."""
-    return _plugrad.from_dlpack(x, device, copy=copy)
+    return _plugrad.from_dlpack(x, device=device, copy=copy)
 
 
 def empty(shape: int | tuple[int, ...], *, dtype: DType | None = None,

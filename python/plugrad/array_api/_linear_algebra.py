@@ -28,11 +28,15 @@ def tensordot(x1: Tensor, x2: Tensor, /, *,
     return made.cast(result_type(x1, x2))
 
 
+def require_common_axis(function: str, x1: Tensor, x2: Tensor, axis: int) -> None:
+    if not -min(x1.ndim, x2.ndim) <= axis < 0:
+        raise UserError(f"[{function}] axis {axis} is not from -1 to {-min(x1.ndim, x2.ndim)}, the "
+                        f"common axes of shapes {x1.shape} and {x2.shape} counted from the end")
+
+
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis that both have, counted from the end."""
-    if not -min(x1.ndim, x2.ndim) <= axis < 0:
-        raise UserError(f"[vecdot] axis {axis} is not from -1 to {-min(x1.ndim, x2.ndim)}, the "
-                        f"common axes of shapes {x1.shape} and {x2.shape} counted from the end")
+    require_common_axis("vecdot", x1, x2, axis)
     if x1.shape[axis] != x2.shape[axis]:
         raise UserError(f"[vecdot] sizes along axis {axis} differ: {x1.shape} and {x2.shape}")
     a, b = broadcast_arrays(x1, x2)

@@ -12,8 +12,8 @@ from .._plugrad import Tensor, where
 from ..errors import UserError, UserTypeError
 from ._dtypes import DEFAULT_INDEX, DType, finfo, result_type
 from ._linear_algebra import (matmul as matmul, matrix_transpose as matrix_transpose,
-                              tensordot as tensordot, vecdot as vecdot)
-from ._manipulation import axes_of, broadcast_arrays
+                              require_common_axis, tensordot as tensordot, vecdot as vecdot)
+from ._manipulation import broadcast_arrays
 from ._operands import floats
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
@@ -174,11 +174,11 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Cross products of the vectors of 3 elements along an axis."""
+    """Cross products of the vectors of 3 elements along an axis, counted from the end."""
+    require_common_axis("cross", x1, x2, axis)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise UserError(f"[cross] axis {axis} of shapes {x1.shape} and {x2.shape} must have size 3")
     a, b = broadcast_arrays(x1, x2)
-    axis = axes_of("cross", axis, a.ndim)[0]
     return a.roll(-1, axis) * b.roll(-2, axis) - a.roll(-2, axis) * b.roll(-1, axis)
 
 
