@@ -9,13 +9,13 @@ from ._operands import floats, pair, promoted_pair, tensor_of
 
 
 def add(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """Sums."""
+    """Sums of the elements of both."""
     a, b = pair("add", x1, x2)
     return a + b
 
 
 def subtract(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """Differences."""
+    """Differences x1 - x2."""
     a, b = pair("subtract", x1, x2)
     return a - b
 
