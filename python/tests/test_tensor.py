@@ -58,6 +58,7 @@ def test_attributes_of_the_array_api_standard():
     x = pg.Tensor(values)
     assert np.array_equal(x.mT.numpy(), values.transpose(0, 2, 1))
     assert np.array_equal(x.T.numpy(), values.T)
+    assert x.__array_namespace__().sum(x).item() == values.sum()
     there = x.to_device("REFERENCE")
     assert there.device == "REFERENCE" and np.array_equal(there.numpy(), values)
     assert x.to_device(x.device, stream=None).device == x.device

@@ -5,6 +5,7 @@
 
 There are no complex dtypes: complex64, complex128 and the extension fft are missing.
 """
+from .._plugrad import bool_ as bool
 from .._plugrad import (float32 as float32, float64 as float64, int8 as int8, int16 as int16,
                         int32 as int32, int64 as int64, uint8 as uint8, uint16 as uint16,
                         uint32 as uint32, uint64 as uint64)
@@ -17,7 +18,7 @@ from ._creation import (
     meshgrid as meshgrid, ones as ones, ones_like as ones_like, tril as tril, triu as triu,
     zeros as zeros, zeros_like as zeros_like)
 from ._dtypes import (
-    astype as astype, bool as bool, can_cast as can_cast, finfo as finfo, iinfo as iinfo,
+    astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo,
     isdtype as isdtype, result_type as result_type)
 from ._elementwise_binary import (
     add as add, atan2 as atan2, bitwise_and as bitwise_and,

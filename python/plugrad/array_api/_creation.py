@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _plugrad
-from .._plugrad import Tensor
+from .._plugrad import Tensor, int32
 from ._dtypes import DEFAULT_FLOAT, DEFAULT_INTEGER, DType, Number, default_of
-from ._dtypes import int32
 
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: str | None = None,

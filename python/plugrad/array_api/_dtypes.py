@@ -128,7 +128,7 @@ def can_cast(from_: Tensor | DType, to: DType, /) -> builtins.bool:
     return (both_are_floats or both_are_integers) and promoted(dtype, to) == to
 
 
-def default_of(number: Number) -> DType:
+def default_of(number: object) -> DType:
     """The dtype of a Python number without a dtype."""
     if isinstance(number, builtins.bool):
         return bool

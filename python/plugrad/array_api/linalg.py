@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 
 from .. import _plugrad
 from .._plugrad import Tensor, where
-from ..errors import UserError, UserTypeError
-from ._dtypes import DEFAULT_INDEX, DType, finfo, result_type
+from ..errors import UserError
+from . import _factors, _linear_algebra
+from ._dtypes import DEFAULT_INDEX, DType, result_type
 from ._linear_algebra import (matmul as matmul, matrix_transpose as matrix_transpose,
-                              require_common_axis, tensordot as tensordot, vecdot as vecdot)
+                              tensordot as tensordot, vecdot as vecdot)
 from ._manipulation import broadcast_arrays
 from ._operands import floats
 
@@ -50,26 +51,14 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def require_matrices(function: str, x: Tensor, is_square: bool = False) -> None:
-    if x.ndim < 2 or is_square and x.shape[-1] != x.shape[-2]:
-        raise UserError(f"[{function}] takes {'square ' if is_square else ''}matrices, not a "
-                        f"tensor of shape {x.shape}")
-    if not x.dtype.is_floating_point:
-        raise UserTypeError(f"[{function}] takes floats, not {x.dtype}; cast it")
-
-
-def indices(count: int, like: Tensor) -> Tensor:
-    return Tensor.arange(count, DEFAULT_INDEX, like.device)
-
-
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The triangular L with L Lᵀ = x, or the upper U with Uᵀ U = x, which reads the lower triangle.
 
     NaN for a matrix that is not positive definite.
     """
-    require_matrices("cholesky", x, is_square=True)
+    _factors.require_matrices("cholesky", x, is_square=True)
     count = x.shape[-1]
-    rows, rest, factor = indices(count, x), x.tril(), x.zeros_like()
+    rows, rest, factor = _factors.indices(count, x), x.tril(), x.zeros_like()
     for i in range(count):
         # The step is data, so that all steps have the same kernels.
         step = Tensor([i], DEFAULT_INDEX, x.device).realize()
@@ -82,43 +71,10 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     return factor.mT if upper else factor
 
 
-class Factors:
-    """P x = L U by partial pivoting; the steps are computed one by one."""
-
-    def __init__(self, x: Tensor) -> None:
-        count = x.shape[-1]
-        batch = x.shape[:-2]
-        self.lu = x.contiguous()
-        rows = indices(count, x)
-        self.order = rows.expand((*batch, count)).contiguous()
-        self.sign = Tensor.ones(batch, x.dtype, x.device)
-        for i in range(count):
-            step = Tensor([i], DEFAULT_INDEX, x.device).realize()
-            column = self.lu.index_select(-1, step).squeeze(-1)
-            candidates = where(rows >= step, column.abs(), -1.0)
-            pivot = candidates.argmax(-1, True).cast(DEFAULT_INDEX)
-            swapped = where(rows == step, pivot, where(rows == pivot, step, rows))
-            self.sign = where((pivot == step).squeeze(-1), self.sign, -self.sign)
-            self.order = self.order.gather(-1, swapped)
-            lu = self.lu.gather(-2, swapped.unsqueeze(-1).expand(x.shape)).contiguous()
-            row = lu.index_select(-2, step)
-            column = lu.index_select(-1, step)
-            head = row.index_select(-1, step)
-            is_below = rows.unsqueeze(1) > step
-            # A column of zeros has nothing to eliminate.
-            factor = where(is_below & (head != 0.0), column / head, 0.0)
-            eliminated = lu - factor * where(rows > step, row, 0.0)
-            self.lu = where(is_below & (rows == step), factor, eliminated)
-            _plugrad.realize(self.lu, self.order, self.sign)
-
-    def diagonal(self) -> Tensor:
-        return diagonal(self.lu)
-
-
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The x of x1 x = x2, by LU decomposition with partial pivoting; x2 has columns or, with one
     axis, is a vector."""
-    require_matrices("solve", x1, is_square=True)
+    _factors.require_matrices("solve", x1, is_square=True)
     dtype = result_type(x1, x2)
     a, b = x1.cast(dtype), x2.cast(dtype)
     is_vector = b.ndim == 1
@@ -128,54 +84,36 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
         raise UserError(f"[solve] shapes {x1.shape} and {x2.shape} do not fit")
     batch = broadcast_arrays(a[..., 0, 0], b[..., 0, 0])[0].shape if 0 not in b.shape[-2:] else \
         a.shape[:-2]
-    factors = Factors(a)
+    factors = _factors.Factors(a)
     order = factors.order.unsqueeze(-1).expand((*batch, *b.shape[-2:]))
-    made = substitute(factors.lu, b.expand((*batch, *b.shape[-2:])).gather(-2, order))
+    made = _factors.substitute(factors.lu, b.expand((*batch, *b.shape[-2:])).gather(-2, order))
     return made.squeeze(-1) if is_vector else made
-
-
-def substitute(lu: Tensor, b: Tensor) -> Tensor:
-    """The x of L U x = b, whose rows are eliminated one by one, downwards and upwards."""
-    rows = indices(lu.shape[-1], lu).unsqueeze(1)
-    made = b.contiguous()
-    count = lu.shape[-1]
-    for i in range(count):
-        step = Tensor([i], DEFAULT_INDEX, lu.device).realize()
-        column = where(rows > step, lu.index_select(-1, step), 0.0)
-        made = (made - column * made.index_select(-2, step)).realize()
-    for i in reversed(range(count)):
-        step = Tensor([i], DEFAULT_INDEX, lu.device).realize()
-        column = lu.index_select(-1, step)
-        row = made.index_select(-2, step) / column.index_select(-2, step)
-        above = made - where(rows < step, column, 0.0) * row
-        made = where(rows == step, row, above).realize()
-    return made
 
 
 def inv(x: Tensor, /) -> Tensor:
     """The inverse matrices, by LU decomposition with partial pivoting."""
-    require_matrices("inv", x, is_square=True)
+    _factors.require_matrices("inv", x, is_square=True)
     return solve(x, Tensor.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(x.shape))
 
 
 def det(x: Tensor, /) -> Tensor:
     """The determinants, by LU decomposition with partial pivoting."""
-    require_matrices("det", x, is_square=True)
-    factors = Factors(x)
+    _factors.require_matrices("det", x, is_square=True)
+    factors = _factors.Factors(x)
     return factors.sign * factors.diagonal().prod(-1)
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """The signs of the determinants and the logarithms of their magnitudes, which may overflow."""
-    require_matrices("slogdet", x, is_square=True)
-    factors = Factors(x)
+    _factors.require_matrices("slogdet", x, is_square=True)
+    factors = _factors.Factors(x)
     pivots = factors.diagonal()
     return SlogdetResult(factors.sign * pivots.sign().prod(-1), pivots.abs().log().sum(-1))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Cross products of the vectors of 3 elements along an axis, counted from the end."""
-    require_common_axis("cross", x1, x2, axis)
+    _linear_algebra.require_common_axis("cross", x1, x2, axis)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise UserError(f"[cross] axis {axis} of shapes {x1.shape} and {x2.shape} must have size 3")
     a, b = broadcast_arrays(x1, x2)
@@ -191,7 +129,7 @@ def eigh(x: Tensor, /) -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices, from a singular value
     decomposition of x + c 1, where c makes it positive definite. Errors of eigenvalues are relative
     to the largest one."""
-    require_matrices("eigh", x, is_square=True)
+    _factors.require_matrices("eigh", x, is_square=True)
     if x.shape[-1] == 0:
         return EighResult(x.sum(-1), x)
     bound = x.abs().sum(-1, True).max(-2, True)
@@ -211,7 +149,7 @@ def eigvalsh(x: Tensor, /) -> Tensor:
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False,
                 ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:
     """Norms of matrices: "fro", "nuc", 1, 2, inf, and the smallest sums and values: -1, -2, -inf."""
-    require_matrices("matrix_norm", x)
+    _factors.require_matrices("matrix_norm", x)
     if 0 in x.shape[-2:] and ord not in (-1, -2, -float("inf")):
         made = x.sum((-2, -1), True)
     elif ord in ("fro", None):
@@ -231,7 +169,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False,
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Products of n equal matrices, or of -n inverse ones."""
-    require_matrices("matrix_power", x, is_square=True)
+    _factors.require_matrices("matrix_power", x, is_square=True)
     square = inv(x) if n < 0 else x
     made, rest = Tensor.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(x.shape), abs(n)
     while rest:
@@ -241,17 +179,11 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     return made
 
 
-def relative(rtol: float | Tensor | None, x: Tensor) -> float | Tensor:
-    if rtol is None:
-        return max(x.shape[-2:]) * finfo(x.dtype).eps
-    return rtol.unsqueeze(-1) if isinstance(rtol, Tensor) else rtol
-
-
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The numbers of singular values above rtol times the largest; rtol is max(n, m) eps."""
-    require_matrices("matrix_rank", x)
+    _factors.require_matrices("matrix_rank", x)
     values = svdvals(x)
-    return (values > relative(rtol, x) * values.max(-1, True)).sum(-1, False, DEFAULT_INDEX)
+    return (values > _factors.tolerance(rtol, x) * values.max(-1, True)).sum(-1, False, DEFAULT_INDEX)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -261,9 +193,9 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Pseudoinverses. Singular values up to rtol times the largest count as 0."""
-    require_matrices("pinv", x)
+    _factors.require_matrices("pinv", x)
     u, s, vt = svd(x, full_matrices=False)
-    is_kept = s > relative(rtol, x) * s.max(-1, True)
+    is_kept = s > _factors.tolerance(rtol, x) * s.max(-1, True)
     inverse = where(is_kept, 1.0 / where(is_kept, s, 1.0), 0.0)
     return (vt.mT * inverse.unsqueeze(-2)) @ u.mT
 

@@ -154,3 +154,27 @@ def test_norms_of_empty_matrices():
 def test_refused(call):
     with pytest.raises(ValueError):
         call(tensor(X))
+
+
+@pytest.mark.parametrize("function", [
+    lambda a: linalg.solve(a, a[:, :1] + 1.0), linalg.inv, linalg.det, linalg.pinv,
+    lambda a: linalg.cholesky(a @ a.mT + xp.eye(3, dtype=a.dtype)),
+    lambda a: linalg.slogdet(a).logabsdet, lambda a: linalg.eigvalsh(a + a.mT)])
+def test_gradients_are_those_of_differences(function):
+    a, direction = matrices((3, 3)), matrices((3, 3))
+
+    def loss(values):
+        return xp.sum(xp.square(function(values)))
+
+    x = pg.Tensor(a, requires_grad=True)
+    loss(x).backward()
+    ahead, behind = (loss(tensor(a + step * direction)).item() for step in (1e-6, -1e-6))
+    np.testing.assert_allclose((x.grad.numpy() * direction).sum(), (ahead - behind) / 2e-6, 1e-5)
+
+
+def test_solve_is_recorded_by_jit():
+    solve = pg.jit(linalg.solve)
+    for _ in range(4):
+        a, b = matrices((3, 3)), matrices((3, 1))
+        near(solve(tensor(a), tensor(b)), np.linalg.solve(a, b))
+    assert solve.recordings == 1
