@@ -25,7 +25,8 @@ void bind_array_api(nb::class_<Tensor>& tensor) {
       "to_device",
       [](const Tensor& self, std::string_view device, nb::handle stream) {
         if (!stream.is_none())
-          throw nb::value_error("[to_device] devices of plugrad order their work: leave out stream");
+          throw nb::value_error(
+              "[to_device] devices of plugrad order their work: leave out stream");
         const Place place;
         return self.to(device);
       },

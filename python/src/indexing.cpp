@@ -149,12 +149,12 @@ void set_item(Tensor& self, nb::handle index, const TensorLike& value) {
 
 void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor.def(
-      "__getitem__", get_item, "index"_a.none(), nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
+      "__getitem__", get_item, "index"_a.none(),
+      nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
       "Elements by integers, slices, None, ..., lists, bool masks and tensors, by NumPy's rules.");
-  tensor.def(
-      "__setitem__", set_item, "index"_a.none(), "value"_a,
-      nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
-      "Assigns to elements; every reference to the tensor sees the change.");
+  tensor.def("__setitem__", set_item, "index"_a.none(), "value"_a,
+             nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
+             "Assigns to elements; every reference to the tensor sees the change.");
   tensor.def(
       "__iter__",
       [](const Tensor& self) {
