@@ -33,4 +33,3 @@ def promoted_pair(function: str, x1: Tensor | Number,
 def floats(x: Tensor) -> Tensor:
     """Integers as the floats of functions of real analysis."""
     return x if x.dtype.is_floating_point else x.cast(result_type(x, 1.0))
-

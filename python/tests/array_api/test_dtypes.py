@@ -18,17 +18,20 @@ def kind(name: str) -> str:
     return "i" if "int" in name else name[0]
 
 
-@pytest.mark.parametrize("a, b", list(itertools.product(ALL, ALL)))
+def is_promoted(a: str, b: str) -> bool:
+    """The standard says nothing of dtypes of two kinds, and of uint64 with signed integers."""
+    return kind(a) == kind(b) and not ("uint64" in (a, b) and (a in SIGNED or b in SIGNED))
+
+
+@pytest.mark.parametrize("a, b", [pair for pair in itertools.product(ALL, ALL)
+                                  if is_promoted(*pair)])
 def test_promotion_is_the_standards(a, b):
-    """Also of the operators; the standard says nothing of other kinds, and of uint64 with int64."""
-    if kind(a) != kind(b) or {"uint64"} < {a, b} and (a in SIGNED or b in SIGNED):
-        pytest.skip("the standard leaves it open")
     expected = np.result_type(a, b).name
     first, second = getattr(xp, a), getattr(xp, b)
     assert xp.result_type(first, second) == expected
     x, y = xp.ones(2, dtype=first), xp.ones(2, dtype=second)
     assert xp.result_type(x, second) == xp.result_type(x, y) == expected
-    assert xp.multiply(x, y).dtype == expected if a != "bool" else True
+    assert (x & y if a == "bool" else x * y).dtype == expected
     assert xp.where(xp.asarray([True, False]), x, y).dtype == expected
     assert xp.concat([x, y]).dtype == expected
 

@@ -1,7 +1,7 @@
 """Linear algebra: products, and the extension linalg against NumPy in float64."""
 import numpy as np
 import pytest
-from standard import BYTES, EMPTY, INTS, NUMBER, VECTOR, X, Y, case, check
+from standard import BYTES, EMPTY, INTS, VECTOR, X, Y, case, check
 
 import plugrad as pg
 import plugrad.array_api as xp
