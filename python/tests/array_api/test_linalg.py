@@ -178,3 +178,11 @@ def test_solve_is_recorded_by_jit():
         a, b = matrices((3, 3)), matrices((3, 1))
         near(solve(tensor(a), tensor(b)), np.linalg.solve(a, b))
     assert solve.recordings == 1
+
+
+def test_norms_of_extreme_vectors():
+    inf, nan = float("inf"), float("nan")
+    for values, expected in (([3e30, 4e30], 5e30), ([3e-30, 4e-30], 5e-30), ([inf, 1.0], inf),
+                             ([0.0, 0.0], 0.0), ([nan, 1.0], nan), ([inf, -inf], inf)):
+        norm = linalg.vector_norm(xp.asarray(values, dtype=xp.float32)).item()
+        np.testing.assert_allclose(norm, expected, 1e-6)
