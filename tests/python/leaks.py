@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 BLOCK = re.compile(r"^(?:Direct|Indirect) leak of .*?(?=^\n|\Z)", re.M | re.S)
-OURS = re.compile(r"/_plugrad\.|/libplugrad_")
+OURS = re.compile(r"/_plugrad\.|/libplugrad_|/_nb_backend")  # nanobind makes the objects
 EVALUATION = re.compile(r"\b_PyEval_EvalFrame|\bPyEval_EvalCode")
 
 
