@@ -117,7 +117,7 @@ wrong_fields = st.sampled_from([
     {"device_type": 2}, {"device_type": -1}, {"device_type": 99}, {"code": 99}, {"code": 5},
     {"bits": 7}, {"bits": 128}, {"bits": 0}, {"lanes": 2}, {"lanes": 0}, {"data": None},
     {"ndim": -1}, {"shape": (-1,)}, {"shape": (2, -3)}, {"shape": (2**62, 2**62)},
-    {"shape": (2**63 - 1, 3)}, {"shape": (2**61,)}, {"major": 2}, {"major": 0}])
+    {"shape": (2**63 - 1, 3)}, {"shape": (2**61,)}, {"shape": (2**62,)}, {"major": 2}, {"major": 0}])
 
 
 @fuzz(200, is_versioned=st.booleans(), wrong=wrong_fields, copy=st.sampled_from([None, True, False]))
