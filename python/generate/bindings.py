@@ -71,6 +71,7 @@ TYPES = {
     "Padding": ("const Padding&", "{}", "PaddingLike"),
     "Box": ("const Box&", "{}", "BoxLike"),
 }
+AXES = {"int64_t", "std::optional<int64_t>", "Axes"}  # types of arguments that name axes
 RESULTS = {
     "Tensor": ("{}", "Tensor"),
     "Tensor&": ("{}", "Tensor"),
@@ -112,6 +113,9 @@ class Argument:
             inner = type_name
             self.declared, value = f"const std::optional<{inner}>&", "{}.value_or(" + inner + "())"
             self.python = TYPES[inner][2] + " | None"
+        elif self.name in ALIASES and type_name in AXES:
+            self.declared, value = f"const AxisArgument<{type_name}>&", "{}.value"
+            self.python = TYPES[type_name][2]
         elif type_name in TYPES:
             self.declared, value, self.python = TYPES[type_name]
         else:

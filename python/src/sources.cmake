@@ -11,6 +11,7 @@ set(plugrad_python_sources
   exchange/held_objects.cpp
   exchange/host_array.cpp
   exchange/host_values.cpp
+  exchange/pickles.cpp
   indexing.cpp
   interpreter.cpp
   module.cpp
