@@ -50,7 +50,7 @@ class Indices {
 
 /// A mask stands for the indices of its true elements, one list for each of its axes.
 void Indices::add_mask(const Tensor& mask) {
-  if (mask.ndim() == 0) throw nb::index_error("a single bool is no index");
+  if (mask.ndim() == 0) throw nb::index_error("a single bool is an index only alone: x[mask]");
   masks_.emplace_back(axes_, mask.shape());
   axes_ += mask.ndim();
   const Tensor rows = mask.nonzero();
@@ -115,26 +115,46 @@ void Indices::check_masks() const {
   }
 }
 
+/// A bool tensor of shape () as the whole index: all of x, as one row, or none of it.
+const Tensor* single_mask(nb::handle index) {
+  Tensor* tensor = nullptr;
+  const bool is_one = nb::try_cast(index, tensor, false) && tensor &&
+                      tensor->dtype() == DType::Bool && tensor->ndim() == 0;
+  return is_one ? tensor : nullptr;
+}
+
+Tensor get_item(const Tensor& self, nb::handle index) {
+  const Place place;
+  if (const Tensor* mask = single_mask(index)) {
+    const Tensor row = self.unsqueeze(0);
+    return row.index(Indices(row, nb::cast(mask->unsqueeze(0))).get());
+  }
+  return self.index(Indices(self, index).get());
+}
+
+void set_item(Tensor& self, nb::handle index, const TensorLike& value) {
+  const Place place;
+  if (const Tensor* mask = single_mask(index)) {
+    const bool is_set = [&] {
+      const Released released;
+      return mask->item<bool>();
+    }();
+    if (is_set) self.set_index({kNewAxis}, value.get());
+    return;
+  }
+  self.set_index(Indices(self, index).get(), value.get());
+}
+
 }  // namespace
 
 void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor.def(
-      "__getitem__",
-      [](const Tensor& self, nb::handle index) {
-        const Place place;
-        return self.index(Indices(self, index).get());
-      },
-      "index"_a.none(), nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
+      "__getitem__", get_item, "index"_a.none(),
+      nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
       "Elements by integers, slices, None, ..., lists, bool masks and tensors, by NumPy's rules.");
-  tensor.def(
-      "__setitem__",
-      [](Tensor& self, nb::handle index, const TensorLike& value) {
-        const Place place;
-        self.set_index(Indices(self, index).get(), value.get());
-      },
-      "index"_a.none(), "value"_a,
-      nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
-      "Assigns to elements; every reference to the tensor sees the change.");
+  tensor.def("__setitem__", set_item, "index"_a.none(), "value"_a,
+             nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
+             "Assigns to elements; every reference to the tensor sees the change.");
   tensor.def(
       "__iter__",
       [](const Tensor& self) {

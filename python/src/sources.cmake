@@ -1,6 +1,7 @@
 # The module's sources that are written by hand; bindings.py writes the others.
 set(plugrad_python_sources
   arguments.cpp
+  array_api.cpp
   devices.cpp
   dtypes.cpp
   errors.cpp

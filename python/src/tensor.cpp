@@ -181,6 +181,7 @@ void bind_tensor(nb::module_& module) {
   bind_uop_methods(tensor);
   bind_operators(tensor);
   bind_indexing(tensor);
+  bind_array_api(tensor);
   bind_exchange(module, tensor);
   bind_tensor_methods(tensor);
   module.def(

@@ -1,4 +1,6 @@
 """Tensors: creation, operators, indexing, and the errors of what they refuse."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,52 @@ def test_errors_have_pythons_classes():
         pg.Tensor([1]) + 2**70
     with pytest.raises(pg.UserError, match="reshape"):
         pg.Tensor([1, 2, 3]).reshape(2, 2)
+
+
+def test_size_is_a_number_and_takes_an_axis():
+    x = pg.Tensor.zeros(2, 3)
+    assert x.size == 6 and x.size + 1 == 7 and x.size(0) == 2 and x.size(axis=-1) == 3
+    assert pg.Tensor(1.0).size == 1 and pg.Tensor.zeros(0, 3).size == 0
+    assert type(pickle.loads(pickle.dumps(x.size))) is int
+    with pytest.raises(IndexError, match="axis 2"):
+        x.size(2)
+
+
+def test_attributes_of_the_array_api_standard():
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    x = pg.Tensor(values)
+    assert np.array_equal(x.mT.numpy(), values.transpose(0, 2, 1))
+    assert np.array_equal(x.T.numpy(), values.T)
+    assert x.__array_namespace__().sum(x).item() == values.sum()
+    there = x.to_device("REFERENCE")
+    assert there.device == "REFERENCE" and np.array_equal(there.numpy(), values)
+    assert x.to_device(x.device, stream=None).device == x.device
+    with pytest.raises(ValueError, match="stream"):
+        x.to_device("REFERENCE", stream=1)
+    with pytest.raises(ValueError):
+        x.to_device("NOWHERE")
+    with pytest.raises(ValueError):
+        pg.Tensor([1.0]).mT
+
+
+def test_a_single_bool_is_an_index_of_all_or_nothing():
+    values = np.arange(3, dtype=np.float32)
+    x, number = pg.Tensor(values), pg.Tensor(5.0)
+    for flag in (True, False):
+        mask = pg.Tensor(flag)
+        assert np.array_equal(x[mask].numpy(), values[np.array(flag)])
+        assert number[mask].shape == np.array(5.0)[np.array(flag)].shape
+    x[pg.Tensor(False)] = 9
+    assert x.tolist() == [0, 1, 2]
+    x[x.sum() > 2] = pg.Tensor([4.0, 5.0, 6.0])
+    number[number > 4] = 1
+    assert x.tolist() == [4, 5, 6] and number.item() == 1
+    with pytest.raises(IndexError, match="alone"):
+        x[pg.Tensor(True), 0]
+
+
+def test_plus_makes_a_copy():
+    x = pg.Tensor([1.0])
+    y = +x
+    y[0] = 2
+    assert x.tolist() == [1]
