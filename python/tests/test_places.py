@@ -60,7 +60,7 @@ def test_code_made_at_run_time():
 
 
 def through_the_package() -> pg.Tensor:
-    xp = pg.array_api
+    xp = pg.Tensor([1]).__array_namespace__()
     return xp.add(pg.Tensor.arange(HUGE), 2)  # through
 
 
