@@ -70,7 +70,7 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
 
 void Session::note_marked() {
   state_->maybe_garbage = false;
-  state_->new_bytes = 0;
+  state_->new_cost = 0;
   ++state_->statistics.collections;
 }
 
@@ -88,7 +88,7 @@ void Session::reclaim(uint64_t new_bytes, bool must) {
   // Another thread inside the session frees memory itself when it needs some.
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
-  state_->new_bytes += new_bytes;
+  state_->note_new_value(new_bytes);
   if (locks_held_ == 0 && (must || state_->is_marking_due())) forget_unreached();
 }
 

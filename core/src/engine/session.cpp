@@ -234,7 +234,7 @@ Id Session::store_shared(std::span<const int64_t> shape, DType dtype, uint32_t d
   const Id node = add_buffer(graph_, shape, dtype, value->device);
   if (CallObserver* observer = CallObserver::active()) observer->brought_from_host(value);
   state_->values.set(node, std::move(value));
-  state_->new_bytes += needed;
+  state_->note_new_value(needed);
   return node;
 }
 

@@ -58,14 +58,15 @@ struct SessionState {
   std::vector<Id> live;                   // marked nodes, ascending
   uint32_t renumber_above = kSmallGraph;  // nodes
   bool maybe_garbage = false;             // a state died or moved since the last marking
-  uint64_t new_bytes = 0;  // allocated, or brought from the host, since the last marking
+  uint64_t new_cost = 0;                  // of the values made since the last marking
   static constexpr uint32_t kSmallGraph = 1024;
-  // Marking visits the live nodes, which takes about as long as filling this much memory for each:
-  // 14 ns where 4,500 tensors were live.
-  static constexpr uint64_t kBytesPerNode = 64;
+  // In the bytes that are filled meanwhile. Marking visits the live nodes: 14 ns for each where 4,500
+  // tensors were live. A value is allocated and its kernel launched in about a microsecond.
+  static constexpr uint64_t kCostOfNode = 64, kCostOfValue = 4096;
 
-  /// Whether marking may free memory, and costs little beside filling the memory of new values.
-  bool is_marking_due() const { return maybe_garbage && new_bytes >= kBytesPerNode * live.size(); }
+  void note_new_value(uint64_t bytes) { new_cost += kCostOfValue + bytes; }
+  /// Whether marking may free memory, and costs little beside making the new values.
+  bool is_marking_due() const { return maybe_garbage && new_cost >= kCostOfNode * live.size(); }
 
   /// Call before the state denotes anything other than node `base` or a view of it.
   void note_replaced(TensorState& state, Id base) {
