@@ -1,0 +1,57 @@
+/// Models from ONNX files: https://onnx.ai. docs/onnx.md lists the operators.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::onnx {
+
+/// The size of an axis as a model declares it.
+struct Dimension {
+  std::optional<std::int64_t> size;  ///< none: it differs from call to call
+  std::string name;                  ///< of a size that several axes share; may be empty
+};
+
+/// An input or output as a model declares it.
+struct ValueInfo {
+  std::string name;
+  std::string type;                             ///< such as "float", "int64" or "sequence"
+  std::optional<DType> dtype;                   ///< none for what is no tensor of numbers
+  std::optional<std::vector<Dimension>> shape;  ///< none: any
+};
+
+/// "name: float (batch, 3, 224, 224)"; "?" for a size that is not known.
+PLUGRAD_API std::string to_string(const ValueInfo& value);
+
+/// A network from an ONNX file. Copies share it. Calls from several threads take turns.
+class PLUGRAD_API Model {
+ public:
+  /// Reads a file of IR version 3 to 14. Its constants stay in the file's memory until they are
+  /// used on `device` (default: the default device). Errors: User for a file that is no ONNX model,
+  /// Unsupported for operators that plugrad does not have, all of them in one message.
+  static Model load(const std::string& path, std::string_view device = {});
+
+  const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
+  const std::vector<ValueInfo>& outputs() const;
+
+  /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
+  /// ones. Tensors on another device are copied. Errors: User if number, dtypes or shapes differ
+  /// from inputs().
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  /// The same by name.
+  std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
+
+ private:
+  struct State;
+  explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace plugrad::onnx

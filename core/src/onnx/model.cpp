@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "onnx/import/graph_run.h"
+#include "plugrad/device.h"
+#include "plugrad/jit.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::onnx {
+namespace {
+
+ValueInfo info_of(const ValueMessage& value) {
+  using Kind = TypeMessage::Kind;
+  ValueInfo info{std::string(value.name), "", {}, {}};
+  switch (value.type.kind) {
+    case Kind::Tensor:
+      info.type = name_of(value.type.element);
+      info.dtype = dtype_of(value.type.element);
+      break;
+    case Kind::Sequence:
+      info.type = "sequence";
+      break;
+    case Kind::Optional:
+      info.type = "optional";
+      break;
+    case Kind::SparseTensor:
+      info.type = "sparse tensor";
+      break;
+    case Kind::Map:
+      info.type = "map";
+      break;
+    case Kind::None:
+      info.type = "any";
+  }
+  if (value.type.shape) {
+    info.shape.emplace();
+    for (const auto& dim : *value.type.shape)
+      info.shape->push_back({dim.size && *dim.size >= 0 ? dim.size : std::nullopt,
+                             std::string(dim.name)});
+  }
+  return info;
+}
+
+std::string table_of(const std::vector<ValueInfo>& values) {
+  std::string text;
+  for (const ValueInfo& value : values) text += "\n  " + to_string(value);
+  return text;
+}
+
+bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
+  if (declared.size() != shape.size()) return false;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (declared[i].size && *declared[i].size != shape[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string to_string(const ValueInfo& value) {
+  std::string text = value.name + ": " + value.type;
+  if (!value.shape) return text;
+  std::vector<std::string> sizes;
+  for (const Dimension& dim : *value.shape)
+    sizes.push_back(dim.size            ? std::to_string(*dim.size)
+                    : dim.name.empty() ? "?"
+                                       : dim.name);
+  return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
+}
+
+struct Model::State {
+  State(const std::string& path, std::string_view device_name)
+      : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
+        file(std::make_shared<MappedFile>(path, "onnx")),
+        message(read_model(file->bytes())),
+        files(folder_of(path), file),
+        constants(files) {
+    require_operators(message);
+    for (const ValueMessage& value : message.graph.inputs)
+      if (std::ranges::find(message.graph.constants, value.name, &TensorMessage::name) ==
+          message.graph.constants.end())
+        inputs.push_back(info_of(value));
+    for (const ValueMessage& value : message.graph.outputs) outputs.push_back(info_of(value));
+  }
+
+  static std::string folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
+  }
+
+  // The inputs on the model's device. Errors: User, with a table of what the model expects.
+  std::vector<Tensor> checked(const std::vector<Tensor>& given) const {
+    require(given.size() == inputs.size(), "[onnx] {} inputs are given, the model expects {}:{}",
+            given.size(), inputs.size(), table_of(inputs));
+    std::vector<Tensor> there;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const ValueInfo& wanted = inputs[i];
+      require(given[i].defined(), "[onnx] input \"{}\" is undefined; the model expects:{}",
+              wanted.name, table_of(inputs));
+      require(!wanted.dtype || *wanted.dtype == given[i].dtype(),
+              "[onnx] input \"{}\" is {}, the model expects:{}", wanted.name,
+              plugrad::name_of(given[i].dtype()), table_of(inputs));
+      require(!wanted.shape || fits(*wanted.shape, given[i].shape()),
+              "[onnx] input \"{}\" has the shape {}, the model expects:{}", wanted.name,
+              plugrad::to_string(given[i].shape()), table_of(inputs));
+      there.push_back(given[i].to(device));
+    }
+    return there;
+  }
+
+  std::vector<Tensor> record(const std::vector<Tensor>& given, bool is_jitted) {
+    std::map<std::string_view, Value> values;
+    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
+    GraphRun run(message, files, constants, is_jitted);
+    std::vector<Tensor> results;
+    for (const Value& value : run.outputs_of_model(values)) {
+      if (!value.is_tensor())
+        fail(ErrorKind::Unsupported, "[onnx] output \"{}\" is no tensor of numbers",
+             outputs[results.size()].name);
+      results.push_back(value.tensor());
+    }
+    return results;
+  }
+
+  std::vector<Tensor> call(const std::vector<Tensor>& given) {
+    const std::lock_guard lock(mutex);
+    const DeviceScope scope(device);
+    const std::vector<Tensor> there = checked(given);
+    if (!reads_values) try {
+        return jitted(there);
+      } catch (const NeedsHostValues&) {
+        reads_values = true;
+      }
+    return record(there, false);
+  }
+
+  std::string device;
+  std::shared_ptr<const MappedFile> file;
+  ModelMessage message;
+  ModelFiles files;
+  Constants constants;
+  std::vector<ValueInfo> inputs, outputs;
+  std::mutex mutex;
+  bool reads_values = false;  // elements of tensors decide about shapes: a call cannot be replayed
+  Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>> jitted{
+      [this](const std::vector<Tensor>& given) { return record(given, true); }};
+};
+
+Model Model::load(const std::string& path, std::string_view device) {
+  return Model(std::make_shared<State>(path, device));
+}
+
+const std::vector<ValueInfo>& Model::inputs() const {
+  return state_->inputs;
+}
+const std::vector<ValueInfo>& Model::outputs() const {
+  return state_->outputs;
+}
+
+std::vector<Tensor> Model::operator()(const std::vector<Tensor>& inputs) const {
+  return state_->call(inputs);
+}
+
+std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tensor>& inputs) const {
+  std::vector<Tensor> in_order;
+  for (const ValueInfo& input : state_->inputs) {
+    const auto at = inputs.find(input.name);
+    require(at != inputs.end(), "[onnx] input \"{}\" is not given; the model expects:{}",
+            input.name, table_of(state_->inputs));
+    in_order.push_back(at->second);
+  }
+  for (const auto& [name, tensor] : inputs)
+    require(std::ranges::find(state_->inputs, name, &ValueInfo::name) != state_->inputs.end(),
+            "[onnx] the model has no input \"{}\"; it expects:{}", name, table_of(state_->inputs));
+  const std::vector<Tensor> results = state_->call(in_order);
+  std::map<std::string, Tensor> named;
+  for (size_t i = 0; i < results.size(); ++i) named.emplace(state_->outputs[i].name, results[i]);
+  return named;
+}
+
+}  // namespace plugrad::onnx

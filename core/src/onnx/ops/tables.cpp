@@ -1,0 +1,22 @@
+#include "onnx/ops/tables.h"
+
+#include <map>
+#include <utility>
+
+namespace plugrad::onnx {
+
+const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
+  using Rows = std::map<std::pair<std::string_view, std::string_view>, const OperatorRow*>;
+  static const Rows kRows = [] {
+    Rows rows;
+    for (const auto& table :
+         {elementwise_operators(), activation_operators(), movement_operators(),
+          reduction_operators(), constant_operators(), network_operators(), index_operators()})
+      for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
+    return rows;
+  }();
+  const auto at = kRows.find({domain, name});
+  return at == kRows.end() ? nullptr : at->second;
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,18 @@
+// The operators by subject. Source of their meaning: the operator schemas of ONNX 1.23 at onnx.ai.
+#pragma once
+
+#include <span>
+
+#include "onnx/import/call.h"
+
+namespace plugrad::onnx {
+
+std::span<const OperatorRow> elementwise_operators();
+std::span<const OperatorRow> activation_operators();
+std::span<const OperatorRow> movement_operators();
+std::span<const OperatorRow> reduction_operators();
+std::span<const OperatorRow> constant_operators();
+std::span<const OperatorRow> network_operators();
+std::span<const OperatorRow> index_operators();
+
+}  // namespace plugrad::onnx
