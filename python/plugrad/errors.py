@@ -7,6 +7,10 @@ Every message is "[operation] what failed, on what, and what to do".
 class Error(Exception):
     """Base of plugrad's exceptions."""
 
+    #: The lines of the program that recorded what failed when it was computed, such as "train.py:31, in step"; the
+    #: message ends with them. Empty where the traceback shows the line.
+    recorded_at: tuple[str, ...] = ()
+
 
 class UserError(Error, ValueError):
     """An argument, a file or a setting is wrong: change the input."""

@@ -1,5 +1,6 @@
 // Exceptions: plugrad's kinds of errors as subclasses of Python's own.
 #include <exception>
+#include <string>
 #include <typeinfo>
 
 #include "bind.h"
@@ -43,9 +44,14 @@ const char* name_of(const Error& error) {
   return "InternalError";
 }
 
-void set_error(const char* name, const char* message, const nb::dict& attributes = {}) {
-  const nb::object type = class_named(name), error = type(message);
+void set_error(const char* name, const Error& thrown, const nb::dict& attributes = {}) {
+  const nb::object type = class_named(name), error = type(nb::str(thrown.what()));
   for (const auto& [attribute, value] : attributes) error.attr(attribute) = value;
+  if (!thrown.recorded_at().empty()) {
+    nb::list places;
+    for (const std::string& place : thrown.recorded_at()) places.append(nb::str(place.c_str()));
+    error.attr("recorded_at") = nb::tuple(places);
+  }
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 
@@ -55,14 +61,14 @@ void translate(const std::exception_ptr& pointer, void*) {
   } catch (const OutOfMemoryError& error) {
     nb::dict attributes;
     attributes["size_bytes"] = error.size_bytes();
-    set_error("OutOfMemoryError", error.what(), attributes);
+    set_error("OutOfMemoryError", error, attributes);
   } catch (const CompileError& error) {
     nb::dict attributes;
     attributes["source"] = nb::str(error.source().c_str());
     attributes["log"] = nb::str(error.log().c_str());
-    set_error("CompileError", error.what(), attributes);
+    set_error("CompileError", error, attributes);
   } catch (const Error& error) {
-    set_error(name_of(error), error.what());
+    set_error(name_of(error), error);
   } catch (const std::bad_cast&) {  // nb::cast of an element of a list or of *arguments
     PyErr_SetString(PyExc_TypeError, "an argument, or an element of it, has the wrong type");
   }

@@ -109,6 +109,7 @@ void leave() {
   PyEval_RestoreThread(thread);
   set_interruption_check(nullptr);
   set_interpreter_lock({});
+  set_place_source({});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The extension module plugrad._plugrad.
 #include "bind.h"
+#include "place.h"
 
 NB_MODULE(_plugrad, module) {
   using namespace plugrad::python;
@@ -7,6 +8,7 @@ NB_MODULE(_plugrad, module) {
   module.doc() = "plugrad's C++ functions. Import plugrad instead.";
   bind_errors();
   bind_interpreter(module);
+  bind_places();
   bind_dtypes(module);
   bind_devices(module);
   bind_tensor(module);

@@ -1,6 +1,9 @@
 /// Hooks for bindings of other languages. A program in C++ needs none of them.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "plugrad/export.h"
 
 namespace plugrad {
@@ -19,5 +22,16 @@ PLUGRAD_API void set_interpreter_lock(const InterpreterLock& lock);
 /// thread that asked for it. It may throw: the exception leaves the function that computes, and
 /// every tensor keeps its state. Null: no check.
 PLUGRAD_API void set_interruption_check(void (*check)());
+
+/// Lines of the language's program, for errors of operations that fail when they are computed.
+struct PlaceSource {
+  /// The number of the line that calls plugrad on this thread; 0: not known. Called for each
+  /// operation that is recorded.
+  std::uint32_t (*current)();
+  /// Such as "train.py:31, in step"; empty if it is no longer known. Called on any thread.
+  std::string (*describe)(std::uint32_t place);
+};
+/// From now on Error::recorded_at() names the lines that recorded a failing operation.
+PLUGRAD_API void set_place_source(const PlaceSource& source);
 
 }  // namespace plugrad

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "plugrad/export.h"
 
@@ -34,10 +36,20 @@ class PLUGRAD_API Error : public std::runtime_error {
   Error(ErrorKind kind, const std::string& message, ErrorReason reason = ErrorReason::Value);
   ErrorKind kind() const { return kind_; }
   ErrorReason reason() const { return reason_; }
+  /// The message, then the places of recorded_at().
+  const char* what() const noexcept override;
+
+  /// Where the program recorded the operations that failed when they were computed, such as
+  /// "train.py:31, in step". Empty if a binding gives no places (binding.h), or if the failing
+  /// function is where the exception was thrown.
+  const std::vector<std::string>& recorded_at() const;
+  void set_recorded_at(std::vector<std::string> places);
 
  private:
+  struct Recorded;
   ErrorKind kind_;
   ErrorReason reason_;
+  std::shared_ptr<const Recorded> recorded_;  // null: no places
 };
 
 /// Memory of a device, or PLUGRAD_MEMORY_LIMIT, is used up. Kind: Device. Nothing was allocated.

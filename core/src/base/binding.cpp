@@ -6,12 +6,14 @@ namespace {
 
 std::atomic<void* (*)()> release_interpreter = nullptr;
 std::atomic<void (*)(void*)> acquire_interpreter = nullptr;
+std::atomic<std::string (*)(std::uint32_t)> describe_place_of_binding = nullptr;
 
 }  // namespace
 
 namespace detail {
 std::atomic<void (*)()> interruption_check = nullptr;
-}
+std::atomic<std::uint32_t (*)()> current_place = nullptr;
+}  // namespace detail
 
 void set_interpreter_lock(const InterpreterLock& lock) {
   acquire_interpreter = lock.acquire;
@@ -20,6 +22,16 @@ void set_interpreter_lock(const InterpreterLock& lock) {
 
 void set_interruption_check(void (*check)()) {
   detail::interruption_check = check;
+}
+
+void set_place_source(const PlaceSource& source) {
+  describe_place_of_binding = source.describe;
+  detail::current_place = source.current;
+}
+
+std::string describe_place(std::uint32_t place) {
+  std::string (*const describe)(std::uint32_t) = describe_place_of_binding;
+  return describe && place != 0 ? describe(place) : std::string();
 }
 
 void InterpreterAwareMutex::wait() {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <string>
 
 #include "plugrad/binding.h"
 
@@ -25,7 +27,8 @@ class InterpreterAwareMutex {
 
 namespace detail {
 extern std::atomic<void (*)()> interruption_check;
-}
+extern std::atomic<std::uint32_t (*)()> current_place;
+}  // namespace detail
 
 /// Calls the interruption check, which may throw; call it where a computation may be abandoned.
 inline void poll_interruption() {
@@ -36,5 +39,17 @@ inline void poll_interruption() {
 inline bool polls_interruption() {
   return detail::interruption_check.load(std::memory_order_acquire) != nullptr;
 }
+
+/// Whether operations have places (PlaceSource).
+inline bool has_places() {
+  return detail::current_place.load(std::memory_order_acquire) != nullptr;
+}
+/// The place that calls plugrad on this thread; 0: not known.
+inline std::uint32_t current_place() {
+  std::uint32_t (*const current)() = detail::current_place.load(std::memory_order_acquire);
+  return current ? current() : 0;
+}
+/// Empty if the place is not known.
+std::string describe_place(std::uint32_t place);
 
 }  // namespace plugrad

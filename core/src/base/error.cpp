@@ -23,6 +23,26 @@ const char* to_string(ErrorKind kind) {
 Error::Error(ErrorKind kind, const std::string& message, ErrorReason reason)
     : std::runtime_error(sanitise_text(message)), kind_(kind), reason_(reason) {}
 
+struct Error::Recorded {
+  std::vector<std::string> places;
+  std::string message;
+};
+
+const char* Error::what() const noexcept {
+  return recorded_ ? recorded_->message.c_str() : std::runtime_error::what();
+}
+
+const std::vector<std::string>& Error::recorded_at() const {
+  static const std::vector<std::string> kNone;
+  return recorded_ ? recorded_->places : kNone;
+}
+
+void Error::set_recorded_at(std::vector<std::string> places) {
+  std::string message = std::runtime_error::what();
+  for (const std::string& place : places) message += "\n  recorded at " + sanitise_text(place);
+  recorded_ = std::make_shared<const Recorded>(Recorded{std::move(places), std::move(message)});
+}
+
 OutOfMemoryError::OutOfMemoryError(std::uint64_t size_bytes, const std::string& message)
     : Error(ErrorKind::Device, message), size_bytes_(size_bytes) {}
 

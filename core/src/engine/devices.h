@@ -22,6 +22,8 @@ class DeviceTable {
   /// "CPU", "CUDA:1".
   const std::string& name(uint32_t number) const { return entry(number).name; }
   runtime::Device& open(uint32_t number);
+  /// Null if the device is not open.
+  runtime::Device* find_open(uint32_t number) const { return entry(number).device; }
   /// The number that the calling thread has set, else the registry's default device.
   uint32_t default_number();
   /// Sets the default of the calling thread, 0 for none; returns the one before.

@@ -68,25 +68,36 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
   }
 }
 
+void Session::note_marked() {
+  state_->maybe_garbage = false;
+  state_->new_bytes = 0;
+  ++state_->statistics.collections;
+}
+
 void Session::forget_unreached() {
   remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
-  state_->maybe_garbage = false;
-  ++state_->statistics.collections;
+  note_marked();
   if (debugging(5)) debug_write(fmt::format("memory: dropped {} unreachable values\n", dropped));
 }
 
-void Session::reclaim(bool must) {
+// Called before `new_bytes` are allocated.
+void Session::reclaim(uint64_t new_bytes, bool must) {
   // Another thread inside the session frees memory itself when it needs some.
   const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard || locks_held_ > 0 || !(must || state_->maybe_garbage)) return;
-  forget_unreached();
+  if (!guard) return;
+  state_->new_bytes += new_bytes;
+  if (locks_held_ == 0 && (must || state_->is_marking_due(graph_.size()))) forget_unreached();
 }
 
 void Session::safe_point() {
-  if (locks_held_ == 0 && graph_.size() > state_->renumber_above) renumber();
+  if (locks_held_ > 0) return;
+  if (graph_.size() > state_->renumber_above)
+    renumber();
+  else if (state_->is_marking_due(graph_.size()))
+    forget_unreached();
 }
 
 void Session::collect() {
@@ -126,7 +137,8 @@ void Session::renumber() {
       values.set(new_id[id], state_->values.share(id));
   }
   state_->computed.renumber(new_id);
-  state_->origins.renumber(new_id);
+  state_->operations.renumber(new_id);
+  state_->places.renumber(new_id);
   for (auto& [state, nodes] : state_->versions) {
     for (Id& node : nodes) node = new_id[node];
     std::erase(nodes, kNoId);
@@ -143,8 +155,7 @@ void Session::renumber() {
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
   remark_leaves();
   state_->renumber_above = std::max(SessionState::kSmallGraph, 2 * graph_.size());
-  state_->maybe_garbage = false;
-  ++state_->statistics.collections;
+  note_marked();
   if (debugging(5))
     debug_write(fmt::format("memory: renumbered, {} of {} nodes live\n", graph_.size(), old_size));
 }

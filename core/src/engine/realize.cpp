@@ -201,21 +201,23 @@ schedule::Plan Session::plan_of_walk(uint32_t default_device, const schedule::Op
   CanonicalGraph::Scratch scratch = state_->canonical.copy();
   statistics.planned_nodes += scratch.graph.size();
   schedule::Options kept = options;
-  kept.keep_graph = tracing();
+  kept.keep_graph |= tracing();
   schedule::Plan plan =
       schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, kept);
   statistics.planning_visits += plan.visits;
-  if (plan.scheduled) state_->planned_origins = origins_of(*plan.scheduled, scratch.walked);
+  state_->walked = std::move(scratch.walked);
   return plan;
 }
 
-// The operation of each value. A node that planning made is of the operation that reads it.
+// The origin of each value of the plan made last. A node that planning made has that of the node
+// that reads it.
 std::vector<uint32_t> Session::origins_of(const schedule::ScheduledGraph& scheduled,
-                                          std::span<const Id> walked) const {
+                                          const NodeOrigins& of_nodes) const {
+  const std::vector<Id>& walked = state_->walked;
   std::vector<uint32_t> by_id(scheduled.graph.size(), 0);
   for (const auto& value : scheduled.values)
     if (value.source != kNoId && walked[value.source] != kNoId)
-      by_id[value.id] = state_->origins.of(walked[value.source]);
+      by_id[value.id] = of_nodes.of(walked[value.source]);
   std::vector<uint32_t> origins(scheduled.values.size());
   for (size_t i = origins.size(); i-- > 0;) {
     const Id id = scheduled.values[i].id;
@@ -242,12 +244,20 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
   auto ready = std::make_shared<ReadyPlan>();
   ready->plan = plan_of_walk(default_device, options);
   if (ready->plan.scheduled)
-    ready->trace = {0, ready->plan.scheduled, std::move(state_->planned_origins), {}, {}, false};
+    ready->trace = {
+        0,    ready->plan.scheduled, origins_of(*ready->plan.scheduled, state_->operations), {}, {},
+        false};
   if (may_have_checks()) ready->sizes = state_->canonical.sizes(index_ranges_);
   note_origins(*ready, state_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
   const trace::Scope span(trace::Category::Compile, "make kernels");
-  prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
+  try {
+    prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
+  } catch (Error& error) {
+    if (const auto failed = state_->kernels.failed())
+      name_places_of_request(error, *failed, default_device, options);
+    throw;
+  }
   prepare_loops(*ready, kernel_options);
   ++statistics.plans_made;
   return ready;
@@ -315,7 +325,7 @@ std::vector<ValuePtr> Session::run_work(Work& work) {
 }
 
 // On out of memory, retries without the nodes that would be stored along.
-std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
+std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) try {
   Work work = work_for(roots, default_device, true);
   std::vector<ValuePtr> values;
   try {
@@ -330,6 +340,9 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
     keep_along(std::span(work.roots).last(along), std::span(values).subspan(roots.size(), along));
   values.resize(roots.size());
   return values;
+} catch (Error& error) {
+  name_places(error, roots);
+  throw;
 }
 
 std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
@@ -348,7 +361,7 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   } catch (const OutOfMemoryError&) {
     // Retry after freeing everything that is not needed now.
     state_->arenas.release();
-    reclaim(true);
+    reclaim(0, true);
     for (runtime::Device* device : state_->devices.opened()) device->flush_allocator_cache();
   }
   try {

@@ -19,15 +19,21 @@ Session::Session() : state_(std::make_unique<SessionState>()) {
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
   tuning::check_overrides_at_exit();
   state_->devices.on_open = [this](runtime::Device& device) {
-    device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
+    device.set_reclaim([this](uint64_t bytes, bool must) { reclaim(bytes, must); });
   };
 }
 
-void Session::note_origin(Id first, uint32_t operation) {
-  state_->origins.claim(first, graph_.size(), operation);
+void Session::note_operation(Id first, uint32_t operation) {
+  state_->operations.claim(first, graph_.size(), operation);
 }
-uint32_t Session::origin(Id node) const {
-  return state_->origins.of(node);
+uint32_t Session::operation(Id node) const {
+  return state_->operations.of(node);
+}
+void Session::note_place(Id first, uint32_t place) {
+  state_->places.claim(first, graph_.size(), place);
+}
+uint32_t Session::place(Id node) const {
+  return state_->places.of(node);
 }
 
 Session& Session::current() {
@@ -174,8 +180,39 @@ std::string Session::add_plugin(const std::string& path) {
   return runtime::Registry::instance().add_plugin(path);
 }
 
+namespace {
+
+// Below this size values stay on the host until a kernel needs them, as sizes and short lists are
+// often read there. Chosen, not measured.
+constexpr size_t kLeastStored = 64 << 10;
+
+// A buffer with these bytes; null if the device has no memory left.
+std::shared_ptr<runtime::Buffer> stored(runtime::Device& device, std::span<const std::byte> bytes) {
+  try {
+    auto buffer = device.allocate_for_host_bytes(bytes.size());
+    buffer->copy_in(bytes.data(), bytes.size());
+    return buffer;
+  } catch (const OutOfMemoryError&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+// Copies many bytes to a device that is open already: a copy on the host would be a second one.
 Id Session::store_host(std::span<const int64_t> shape, DType dtype, uint32_t device,
                        std::span<const std::byte> bytes) {
+  const Guard guard(mutex_);
+  if (bytes.size() >= kLeastStored && !CallObserver::active()) {
+    runtime::Device* const open =
+        state_->devices.find_open(device == 0 ? default_device() : device);
+    if (auto buffer = open ? stored(*open, bytes) : nullptr) {
+      const Id node = store_shared(shape, dtype, device, bytes, nullptr);
+      state_->values.find(node)->buffer = std::move(buffer);
+      state_->values.find(node)->host = {};
+      return node;
+    }
+  }
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
   const std::span<const std::byte> kept(*copy);
   return store_shared(shape, dtype, device, kept, std::move(copy));
@@ -197,6 +234,7 @@ Id Session::store_shared(std::span<const int64_t> shape, DType dtype, uint32_t d
   const Id node = add_buffer(graph_, shape, dtype, value->device);
   if (CallObserver* observer = CallObserver::active()) observer->brought_from_host(value);
   state_->values.set(node, std::move(value));
+  state_->new_bytes += needed;
   return node;
 }
 

@@ -27,6 +27,7 @@
 #include "ir/extents.h"
 #include "ir/facts.h"
 #include "ir/graph.h"
+#include "plugrad/error.h"
 
 namespace plugrad::schedule {
 struct Options;
@@ -63,6 +64,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
 namespace plugrad::engine {
 
 using detail::TensorState;
+class NodeOrigins;
 struct SessionState;
 struct KernelOptions;
 struct KernelRequest;
@@ -116,10 +118,13 @@ class Session {
   LoopTable& loops() { return loops_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
-  // Origins of nodes, for traces (base/trace/call_site.h).
+  // Operations of nodes, for traces (base/trace/call_site.h), and places, for errors
+  // (base/binding.h).
   /// The nodes from `first` on are of the operation, except those noted before.
-  void note_origin(Id first, uint32_t operation);
-  uint32_t origin(Id node) const;
+  void note_operation(Id first, uint32_t operation);
+  uint32_t operation(Id node) const;
+  void note_place(Id first, uint32_t place);
+  uint32_t place(Id node) const;
 
   // States.
   StatePtr make(Id node, uint32_t device = 0);
@@ -266,7 +271,7 @@ class Session {
   void walk(std::span<const Id> roots, uint32_t default_device);
   schedule::Options options_of_walk(uint32_t default_device);
   std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
-                                   std::span<const Id> walked) const;
+                                   const NodeOrigins& origins) const;
   schedule::Plan plan_of_walk(uint32_t default_device, const schedule::Options& options);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
@@ -282,6 +287,11 @@ class Session {
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
   Id with_extents(Id node, const std::vector<Extent>& extents);
+
+  // recorded_places.cpp
+  void name_places_of_request(Error& error, size_t request, uint32_t default_device,
+                              const schedule::Options& options);
+  void name_places(Error& error, std::span<const Id> nodes);
 
   // stored_along.cpp
   bool is_computed(Id base, uint32_t device, uint32_t default_device);
@@ -326,10 +336,11 @@ class Session {
   bool needs_no_inputs(Id id, bool for_gradient);
   uint8_t marks_below(Id id, uint8_t marks);
   const std::vector<Id>& mark_without_dead_calls();
+  void note_marked();
   void renumber();
   void remark_leaves();
   Id copy_node(Graph& graph, Id id, const std::vector<Id>& new_id);
-  void reclaim(bool must);
+  void reclaim(uint64_t new_bytes, bool must);
 
   InterpreterAwareMutex mutex_;
   uint32_t locks_held_ = 0;  // by the thread that owns the mutex

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/computed_nodes.h"
-#include "engine/node_origins.h"
+#include "engine/origins/node_origins.h"
 #include "engine/plan/canonical.h"
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
@@ -31,10 +31,11 @@ struct SessionState {
       replaced;                                                // by pending state: its value before
   std::unordered_map<TensorState*, std::vector<Id>> versions;  // earlier nodes of pending states
   ComputedNodes computed;
-  NodeOrigins origins;
-  std::vector<uint32_t> planned_origins;  // by value of the last scheduled graph
-  HeldNodes held;                         // by id of the graph
-  struct Before {                         // an assignment of the step being recorded
+  NodeOrigins operations;  // of traces (base/trace/call_site.h); filled only while tracing()
+  NodeOrigins places;      // of the program's lines (base/binding.h)
+  std::vector<Id> walked;  // by node of the last planned graph: the node of the session's graph
+  HeldNodes held;          // by id of the graph
+  struct Before {          // an assignment of the step being recorded
     StatePtr state;
     bool was_pending = false;
   };
@@ -57,9 +58,16 @@ struct SessionState {
   std::vector<Id> live;                   // marked nodes, ascending
   uint32_t renumber_above = kSmallGraph;  // nodes
   bool maybe_garbage = false;             // a state died or moved since the last marking
-  // Marking visits the whole graph whenever no cached buffer can be reused: with 16,384 nodes it
-  // took 15 us of each replay.
+  uint64_t new_bytes = 0;  // allocated, or brought from the host, since the last marking
   static constexpr uint32_t kSmallGraph = 1024;
+  // Marking visits every node, which takes about as long as filling this much memory: 14 ns where
+  // 4,500 tensors were live.
+  static constexpr uint64_t kBytesPerNode = 64;
+
+  /// Whether marking may free memory, and costs little beside filling the memory of new values.
+  bool is_marking_due(uint32_t nodes) const {
+    return maybe_garbage && new_bytes >= kBytesPerNode * nodes;
+  }
 
   /// Call before the state denotes anything other than node `base` or a view of it.
   void note_replaced(TensorState& state, Id base) {

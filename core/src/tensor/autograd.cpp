@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autodiff/gradient.h"
+#include "base/binding.h"
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "jit/trace.h"
@@ -44,9 +45,11 @@ std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
   const Id seed = seed_of(r, loss, given);
   autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
                             tensor::function_gradient(r), r.extents()};
-  if (tracing())
+  if (tracing() || has_places())
     context.differentiated = [&](Id node, Id first) {
-      r.session().note_origin(first, trace::derivative_of(r.session().origin(node)));
+      engine::Session& session = r.session();
+      session.note_place(first, session.place(node));
+      if (tracing()) session.note_operation(first, trace::derivative_of(session.operation(node)));
     };
   return autodiff::gradient(context, loss, seed, targets);
 }

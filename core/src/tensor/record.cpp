@@ -5,6 +5,7 @@
 #include <atomic>
 #include <iterator>
 
+#include "base/binding.h"
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "jit/trace.h"
@@ -25,11 +26,12 @@ Recorder::Recorder(std::string_view function)
     : session_(engine::Session::current()),
       lock_(session_),
       function_(function),
-      first_(tracing() ? session_.graph().size() : kNoId) {}
+      first_(session_.graph().size()) {}
 
 Recorder::~Recorder() {
-  if (first_ < session_.graph().size() && tracing())
-    session_.note_origin(first_, trace::operation(function_));
+  if (first_ >= session_.graph().size()) return;
+  if (has_places()) session_.note_place(first_, current_place());
+  if (tracing()) session_.note_operation(first_, trace::operation(function_));
 }
 
 Id Recorder::use(const Tensor& tensor) {

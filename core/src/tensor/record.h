@@ -80,7 +80,7 @@ class Recorder {
   engine::Session::Lock lock_;
   std::string_view function_;
   uint32_t device_ = 0, hint_ = 0;
-  const Id first_;  // the node that was next when it began; kNoId without a trace
+  const Id first_;  // the node that was next when it began
 };
 
 /// `axis` counted from the front. Errors: User, with the function, outside [-rank, rank).

@@ -198,11 +198,19 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   }
   // With DEBUG=4 one thread, so that IR dumps do not interleave.
   const uint32_t threads = debugging(4) ? 1u : static_cast<uint32_t>(thread_count());
+  std::mutex failing;
+  failed_.reset();
   {
     CompileProgress progress(missing.size(), devices_of(requests, missing));
     thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
       poll_interruption();
-      ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
+      try {
+        ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
+      } catch (...) {
+        const std::lock_guard lock(failing);
+        if (!failed_) failed_ = missing[i];
+        throw;
+      }
       progress.count();
     });
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,6 +66,8 @@ class KernelCache {
   /// then unchanged.
   std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
                                                 const KernelOptions& options);
+  /// The request for which the last get() failed first; none if it did not, or for another reason.
+  std::optional<size_t> failed() const { return failed_; }
   /// Makes the request's kernel with schedule `list` and does not cache it. May be called from any
   /// thread. Errors: as get().
   static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
@@ -83,6 +86,7 @@ class KernelCache {
   // 256: the kernels of one large network.
   RecentCache<std::shared_ptr<ReadyKernel>> recent_{{4096, 256, 32 << 20}};
   uint64_t made_ = 0, codegen_ns_ = 0;
+  std::optional<size_t> failed_;
 };
 
 }  // namespace plugrad::engine

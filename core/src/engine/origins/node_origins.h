@@ -1,4 +1,4 @@
-// Which call of a tensor function made each node of the session's graph, for traces.
+// What made each node of the session's graph: a call of a tensor function, or a line of the program.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace plugrad::engine {
 
-/// Nodes have ascending ids, so the nodes of one call are a range. Filled only while tracing().
+/// Nodes have ascending ids, so the nodes of one call are a range.
 class NodeOrigins {
  public:
   /// The nodes [begin, end) are of `operation`, except those claimed before.
