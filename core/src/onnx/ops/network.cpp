@@ -1,8 +1,9 @@
-// Products, convolutions, pooling and normalisation.
+// Products, convolutions and normalisation.
 #include <algorithm>
 
 #include "base/check.h"
 #include "onnx/ops/tables.h"
+#include "onnx/ops/window.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
 
@@ -60,46 +61,6 @@ Values det(Call& call) {
   return {result};
 }
 
-// Window of a convolution or pool: everything has one number for each axis.
-struct Window {
-  Integers kernel, strides, dilations;
-  Padding::Sides pads;
-};
-
-// SAME pads so that the result has ceil(size / stride) elements.
-Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
-  const size_t axes = kernel.size();
-  Window w{kernel, call.integers("strides", Integers(axes, 1)),
-           call.integers("dilations", Integers(axes, 1)), {}};
-  const std::string_view automatic = call.text("auto_pad", "NOTSET");
-  const Integers pads = call.integers("pads", Integers(2 * axes, 0));
-  if (w.strides.size() != axes || w.dilations.size() != axes || pads.size() != 2 * axes)
-    call.wrong("strides, dilations or pads do not have a number for each axis of the kernel");
-  for (size_t i = 0; i < axes; ++i) {
-    if (automatic == "NOTSET") {
-      w.pads.emplace_back(pads[i], pads[axes + i]);
-    } else if (automatic == "VALID") {
-      w.pads.emplace_back(0, 0);
-    } else {
-      const int64_t size = x.size(static_cast<int64_t>(2 + i)), stride = w.strides[i];
-      const int64_t wanted = (size + stride - 1) / stride;
-      const int64_t total = std::max<int64_t>(
-          0, (wanted - 1) * stride + (kernel[i] - 1) * w.dilations[i] + 1 - size);
-      const int64_t less = total / 2, more = total - less;
-      if (automatic == "SAME_UPPER")
-        w.pads.emplace_back(less, more);
-      else
-        w.pads.emplace_back(more, less);
-    }
-  }
-  return w;
-}
-
-Integers kernel_of_weight(Call& call, const Tensor& weight) {
-  const Shape shape = weight.shape();
-  return call.integers("kernel_shape", Integers(shape.begin() + 2, shape.end()));
-}
-
 Values conv_(Call& call) {
   const Tensor x = call[0], weight = call[1];
   const Window w = window_of(call, x, kernel_of_weight(call, weight));
@@ -149,132 +110,11 @@ Values conv_transpose_(Call& call) {
                           .groups = call.integer("group", 1)})};
 }
 
-// The number of windows along an axis, which ceil_mode rounds up.
-int64_t window_count(const Window& w, size_t axis, int64_t size, bool rounds_up) {
-  const int64_t reach = (w.kernel[axis] - 1) * w.dilations[axis] + 1;
-  const int64_t room = size + w.pads[axis].first + w.pads[axis].second - reach;
-  int64_t count = room / w.strides[axis] + 1;
-  // A further window must begin within the tensor or its left padding.
-  if (rounds_up && room % w.strides[axis] != 0 &&
-      count * w.strides[axis] < size + w.pads[axis].first)
-    ++count;
-  return count;
-}
-
-// The windows of a tensor as last axes: x is padded with `fill` so that all windows are whole.
-Tensor windows_of(const Tensor& x, const Window& w, bool rounds_up, double fill) {
-  const size_t axes = w.kernel.size();
-  std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
-  for (size_t i = 0; i < axes; ++i) {
-    const int64_t size = x.size(static_cast<int64_t>(2 + i));
-    const int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    const int64_t needed = (window_count(w, i, size, rounds_up) - 1) * w.strides[i] + reach;
-    pads[2 + i] = {w.pads[i].first, needed - size - w.pads[i].first};
-  }
-  Tensor windows = x.pad(pads, fill);
-  for (size_t i = 0; i < axes; ++i) {
-    const int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    windows = windows.unfold(static_cast<int64_t>(2 + i), reach, w.strides[i]);
-    windows = windows.slice(-1, {std::nullopt, std::nullopt, w.dilations[i]});
-  }
-  return windows;
-}
-
-Axes last_axes(size_t count) {
-  Integers axes;
-  for (size_t i = 1; i <= count; ++i) axes.push_back(-static_cast<int64_t>(i));
-  return axes;
-}
-
-double lowest_of(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  return dtype == DType::I8 ? -128 : 0;
-}
-
-// The indices are those of the flat tensor, rows first unless storage_order says columns.
-Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tensor& windows) {
-  const size_t axes = w.kernel.size();
-  Shape spatial(x.shape().begin(), x.shape().end());
-  int64_t step = 1;
-  const bool columns_first = call.integer("storage_order", 0) != 0;
-  Tensor place;
-  for (size_t k = 0; k < axes; ++k) {
-    const size_t i = columns_first ? k : axes - 1 - k;
-    Shape along(static_cast<size_t>(x.ndim()), 1);
-    along[2 + i] = x.size(static_cast<int64_t>(2 + i));
-    const Tensor part = Tensor::arange(along[2 + i], DType::I64).reshape(along) * step;
-    place = place.defined() ? place + part : part;
-    step *= along[2 + i];
-  }
-  const int64_t planes = x.size(0) * x.size(1);
-  const Tensor plane =
-      Tensor::arange(planes, DType::I64).reshape([&] {
-        Shape shape(static_cast<size_t>(x.ndim()), 1);
-        shape[0] = x.size(0);
-        shape[1] = x.size(1);
-        return shape;
-      }()) *
-      step;
-  const Tensor all = windows_of((plane + place).expand(x.shape()), w,
-                                call.integer("ceil_mode", 0) != 0, 0);
-  const Tensor flat = windows.flatten(-static_cast<int64_t>(axes), -1);
-  const Tensor first = flat.argmax(-1, true).cast(DType::I64);
-  return all.flatten(-static_cast<int64_t>(axes), -1).gather(-1, first).squeeze(-1);
-}
-
-Values max_pool(Call& call) {
-  const Tensor x = call[0];
-  const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Tensor windows =
-      windows_of(x, w, call.integer("ceil_mode", 0) != 0, lowest_of(x.dtype()));
-  Values results{windows.max(last_axes(w.kernel.size()))};
-  if (call.wants(1)) results.emplace_back(places_of_maxima(call, x, w, windows));
-  return results;
-}
-
-// An average leaves out the padding unless count_include_pad says otherwise; the elements beyond it
-// that ceil_mode adds never count.
-Values average_pool(Call& call) {
-  const Tensor x = call[0];
-  const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const bool rounds_up = call.integer("ceil_mode", 0) != 0;
-  const Axes axes = last_axes(w.kernel.size());
-  const Tensor total = windows_of(x, w, rounds_up, 0).sum(axes);
-  Tensor counted = Tensor::ones(x.shape(), x.dtype());
-  Window of_count = w;
-  if (call.integer("count_include_pad", 0) != 0) {
-    std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
-    for (size_t i = 0; i < w.pads.size(); ++i) pads[2 + i] = w.pads[i];
-    counted = counted.pad(pads, 1);
-    of_count.pads.assign(w.pads.size(), {0, 0});
-  }
-  return {total / windows_of(counted, of_count, rounds_up, 0).sum(axes)};
-}
-
-Values lp_pool(Call& call) {
-  const Tensor x = call[0];
-  const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const auto p = static_cast<double>(call.integer("p", 2));
-  const Tensor windows = windows_of(x.abs(), w, call.integer("ceil_mode", 0) != 0, 0);
-  return {windows.pow(p).sum(last_axes(w.kernel.size())).pow(1 / p)};
-}
-
 Axes spatial_axes(const Tensor& x) {
   Integers axes;
   for (int64_t i = 2; i < x.ndim(); ++i) axes.push_back(i);
   return axes;
 }
-Values global_average_pool(Call& call) {
-  return {call[0].mean(spatial_axes(call[0]), true)};
-}
-Values global_max_pool(Call& call) {
-  return {call[0].max(spatial_axes(call[0]), true)};
-}
-Values global_lp_pool(Call& call) {
-  const auto p = static_cast<double>(call.integer("p", 2));
-  return {call[0].abs().pow(p).sum(spatial_axes(call[0]), true).pow(1 / p)};
-}
-
 Tensor of_channels(const Tensor& weight, int64_t rank) {
   Shape shape(static_cast<size_t>(rank), 1);
   shape[1] = weight.numel();
@@ -396,7 +236,6 @@ Values dropout(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"AveragePool", average_pool},
     {"BatchNormalization", batch_normalization},
     {"Conv", conv_},
     {"ConvTranspose", conv_transpose_},
@@ -404,17 +243,12 @@ constexpr OperatorRow kRows[] = {
     {"Dropout", dropout, true},
     {"Einsum", einsum_},
     {"Gemm", gemm},
-    {"GlobalAveragePool", global_average_pool},
-    {"GlobalLpPool", global_lp_pool},
-    {"GlobalMaxPool", global_max_pool},
     {"GroupNormalization", group_normalization},
     {"InstanceNormalization", instance_normalization},
     {"LRN", lrn},
     {"LayerNormalization", layer_normalization},
     {"LpNormalization", lp_normalization},
-    {"LpPool", lp_pool},
     {"MatMul", mat_mul},
-    {"MaxPool", max_pool},
     {"MeanVarianceNormalization", mean_variance_normalization},
     {"RMSNormalization", rms_normalization},
 };

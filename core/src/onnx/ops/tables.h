@@ -13,6 +13,11 @@ std::span<const OperatorRow> movement_operators();
 std::span<const OperatorRow> reduction_operators();
 std::span<const OperatorRow> constant_operators();
 std::span<const OperatorRow> network_operators();
+std::span<const OperatorRow> pooling_operators();
 std::span<const OperatorRow> index_operators();
+std::span<const OperatorRow> quantised_operators();
+std::span<const OperatorRow> recurrent_operators();
+std::span<const OperatorRow> control_operators();
+std::span<const OperatorRow> resize_operators();
 
 }  // namespace plugrad::onnx
