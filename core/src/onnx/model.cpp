@@ -39,8 +39,8 @@ ValueInfo info_of(const ValueMessage& value) {
   if (value.type.shape) {
     info.shape.emplace();
     for (const auto& dim : *value.type.shape)
-      info.shape->push_back({dim.size && *dim.size >= 0 ? dim.size : std::nullopt,
-                             std::string(dim.name)});
+      info.shape->push_back(
+          {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
   }
   return info;
 }
@@ -65,9 +65,7 @@ std::string to_string(const ValueInfo& value) {
   if (!value.shape) return text;
   std::vector<std::string> sizes;
   for (const Dimension& dim : *value.shape)
-    sizes.push_back(dim.size            ? std::to_string(*dim.size)
-                    : dim.name.empty() ? "?"
-                                       : dim.name);
+    sizes.push_back(dim.size ? std::to_string(*dim.size) : dim.name.empty() ? "?" : dim.name);
   return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
 }
 

@@ -167,7 +167,8 @@ class Evaluator {
   uint64_t apply(Op op, DType dtype, std::initializer_list<std::pair<DType, uint64_t>> operands) {
     Graph& scratch = scratch_;
     std::vector<Id> constants;
-    for (const auto& [of, bits] : operands) constants.push_back(scratch.add(Op::Const, of, {}, bits));
+    for (const auto& [of, bits] : operands)
+      constants.push_back(scratch.add(Op::Const, of, {}, bits));
     const auto folded = fold(scratch, op, dtype, constants);
     if (!folded) throw NotOnHost();
     return *folded;
@@ -178,14 +179,18 @@ class Evaluator {
     const auto sources = graph_.sources(id);
     if (sources.empty() || sources.size() > 3) throw NotOnHost();
     Bits bits;
+    // A number without axes stands for every element.
     const auto operand = [&](size_t k, size_t i) {
-      return std::pair(graph_[sources[k]].dtype, source(id, k)[i]);
+      const Bits& of = source(id, k);
+      return std::pair(graph_[sources[k]].dtype, of[shape(sources[k]).empty() ? 0 : i]);
     };
-    for (size_t i = 0; i < source(id).size(); ++i)
-      bits.push_back(sources.size() == 1   ? apply(node.op, node.dtype, {operand(0, i)})
-                     : sources.size() == 2 ? apply(node.op, node.dtype, {operand(0, i), operand(1, i)})
-                                           : apply(node.op, node.dtype,
-                                                   {operand(0, i), operand(1, i), operand(2, i)}));
+    const auto count = static_cast<size_t>(element_count(shape(id)));
+    for (size_t i = 0; i < count; ++i)
+      bits.push_back(
+          sources.size() == 1 ? apply(node.op, node.dtype, {operand(0, i)})
+          : sources.size() == 2
+              ? apply(node.op, node.dtype, {operand(0, i), operand(1, i)})
+              : apply(node.op, node.dtype, {operand(0, i), operand(1, i), operand(2, i)}));
     if (scratch_.size() > kMostElements) scratch_ = Graph();
     return bits;
   }

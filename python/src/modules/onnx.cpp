@@ -43,15 +43,12 @@ std::vector<Tensor> inputs_of(const onnx::Model& model, const nb::args& by_posit
     inputs.push_back(tensor_of(by_name[name]));
     ++named;
   }
-  for (const auto& [name, object] : by_name) {
-    if (named == nb::len(by_name)) break;
-    std::string wanted;
-    for (const onnx::ValueInfo& input : model.inputs()) wanted += "\n  " + to_string(input);
-    throw nb::type_error(
-        ("the inputs by name do not complete those by position; the model expects:" + wanted)
-            .c_str());
-  }
-  return inputs;
+  if (named == by_name.size()) return inputs;
+  std::string wanted;
+  for (const onnx::ValueInfo& input : model.inputs()) wanted += "\n  " + to_string(input);
+  throw nb::type_error(
+      ("the inputs by name do not complete those by position; the model expects:" + wanted)
+          .c_str());
 }
 
 }  // namespace
@@ -66,7 +63,8 @@ void bind_onnx(nb::module_& module) {
                    "Sizes; names of symbolic ones; None for one that is not known.")
       .def("__repr__", [](const onnx::ValueInfo& self) { return to_string(self); });
   nb::class_<onnx::Model> model(made, "Model", doc("Model"));
-  model.def_prop_ro("inputs", &onnx::Model::inputs, nb::sig("def inputs(self, /) -> list[ValueInfo]"),
+  model.def_prop_ro("inputs", &onnx::Model::inputs,
+                    nb::sig("def inputs(self, /) -> list[ValueInfo]"),
                     "The inputs that a call must give.");
   model.def_prop_ro("outputs", &onnx::Model::outputs,
                     nb::sig("def outputs(self, /) -> list[ValueInfo]"), "What a call returns.");

@@ -25,6 +25,8 @@ def as_input(value: object) -> object:
     """What plugrad takes: arrays of its dtypes, lists of them, or None."""
     if value is None or isinstance(value, list):
         return value
+    if isinstance(value, onnx.TensorProto):
+        return onnx.numpy_helper.to_array(value)
     return np.asarray(value)
 
 
@@ -34,7 +36,7 @@ def require_equal(got: object, wanted: object, rtol: float, atol: float) -> None
         for g, w in zip(got, wanted):
             require_equal(g, w, rtol, atol)
         return
-    wanted = np.asarray(wanted)
+    wanted = as_input(wanted)
     got = got.numpy() if hasattr(got, "numpy") else np.asarray(got)
     assert got.shape == wanted.shape, f"shape {got.shape}, wanted {wanted.shape}"
     if wanted.dtype.kind in "OUS":

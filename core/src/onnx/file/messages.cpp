@@ -354,11 +354,12 @@ void read(MessageReader from, ModelMessage& to) {
 
 std::string name_of(DataType type) {
   constexpr const char* kNames[] = {
-      "undefined",  "float",        "uint8",      "int8",           "uint16",    "int16",  "int32",
-      "int64",      "string",       "bool",       "float16",        "double",    "uint32", "uint64",
-      "complex64",  "complex128",   "bfloat16",   "float8e4m3fn",   "float8e4m3fnuz",
-      "float8e5m2", "float8e5m2fnuz", "uint4",    "int4",           "float4e2m1",
-      "float8e8m0", "uint2",        "int2"};
+      "undefined",      "float",    "uint8",        "int8",           "uint16",
+      "int16",          "int32",    "int64",        "string",         "bool",
+      "float16",        "double",   "uint32",       "uint64",         "complex64",
+      "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+      "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+      "uint2",          "int2"};
   const auto number = static_cast<std::size_t>(type);
   return number < std::size(kNames) ? kNames[number] : fmt::format("data type {}", number);
 }

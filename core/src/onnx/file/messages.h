@@ -75,9 +75,9 @@ struct TypeMessage {
     std::string_view name;  // of a symbolic dimension; empty: neither is known
   };
   Kind kind = Kind::None;
-  DataType element = DataType::Undefined;              // of tensors
-  std::optional<std::vector<Dimension>> shape;         // of tensors; none: any
-  std::shared_ptr<const TypeMessage> inner;            // of sequences and optionals
+  DataType element = DataType::Undefined;       // of tensors
+  std::optional<std::vector<Dimension>> shape;  // of tensors; none: any
+  std::shared_ptr<const TypeMessage> inner;     // of sequences and optionals
 };
 
 struct ValueMessage {
@@ -89,15 +89,15 @@ struct GraphMessage;
 
 struct AttributeMessage {
   std::string_view name;
-  std::int64_t type = 0;           // AttributeProto.AttributeType; old files leave it out
-  std::string_view referenced;     // of a function's body: the attribute of the call
+  std::int64_t type = 0;        // AttributeProto.AttributeType; old files leave it out
+  std::string_view referenced;  // of a function's body: the attribute of the call
   std::optional<float> number;
   std::optional<std::int64_t> integer;
   std::optional<std::string_view> text;
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
   std::vector<std::string_view> texts;
-  std::vector<TensorMessage> tensors;              // one for a single tensor
+  std::vector<TensorMessage> tensors;  // one for a single tensor
   std::vector<SparseTensorMessage> sparse_tensors;
   std::vector<std::shared_ptr<const GraphMessage>> graphs;
   std::vector<TypeMessage> types;
@@ -107,7 +107,7 @@ struct NodeMessage {
   std::string_view name, op, domain, overload;
   std::vector<std::string_view> inputs, outputs;  // an empty name: left out
   std::vector<AttributeMessage> attributes;
-  std::size_t offset = 0;                         // in the file, for errors
+  std::size_t offset = 0;  // in the file, for errors
 };
 
 struct GraphMessage {
@@ -126,7 +126,7 @@ struct Opset {
 struct FunctionMessage {
   std::string_view name, domain, overload;
   std::vector<std::string_view> inputs, outputs;
-  std::vector<std::string_view> attributes;         // without a default
+  std::vector<std::string_view> attributes;  // without a default
   std::vector<AttributeMessage> defaults;
   std::vector<NodeMessage> nodes;
   std::vector<Opset> opsets;

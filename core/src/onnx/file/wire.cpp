@@ -74,8 +74,7 @@ bool MessageReader::next(Field& field) {
 
 void MessageReader::require_form(const Field& field, Field::Form form,
                                  std::string_view what) const {
-  if (field.form != form)
-    wrong(field.offset, fmt::format("field {} is no {}", field.number, what));
+  if (field.form != form) wrong(field.offset, fmt::format("field {} is no {}", field.number, what));
 }
 
 std::int64_t MessageReader::integer(const Field& field) const {

@@ -111,8 +111,7 @@ std::optional<DType> Call::dtype(std::string_view name) const {
   const std::int64_t number = integer(name, 0);
   if (number == 0) return {};
   const auto dtype = dtype_of(static_cast<DataType>(number));
-  if (!dtype)
-    unsupported(fmt::format("no dtype holds {}", name_of(static_cast<DataType>(number))));
+  if (!dtype) unsupported(fmt::format("no dtype holds {}", name_of(static_cast<DataType>(number))));
   return dtype;
 }
 

@@ -146,9 +146,8 @@ std::span<const std::byte> ModelFiles::external(const TensorMessage& tensor,
   const auto offset = static_cast<size_t>(tensor.external->offset);
   require(offset <= all.size(), "[onnx] tensor \"{}\" begins at byte {} of \"{}\", which has {}",
           tensor.name, offset, location, all.size());
-  const size_t length = tensor.external->length
-                            ? static_cast<size_t>(*tensor.external->length)
-                            : all.size() - offset;
+  const size_t length =
+      tensor.external->length ? static_cast<size_t>(*tensor.external->length) : all.size() - offset;
   require(length <= all.size() - offset,
           "[onnx] tensor \"{}\" needs {} bytes from byte {} of \"{}\", which has {}", tensor.name,
           length, offset, location, all.size());

@@ -8,9 +8,9 @@
 namespace plugrad::onnx {
 namespace {
 
-constexpr int kMostDepth = 100;          // of functions and subgraphs in one another
-constexpr int64_t kMostFolded = 4096;    // elements of a result that the host computes
-constexpr size_t kMostNodesNamed = 4;    // in an error
+constexpr int kMostDepth = 100;        // of functions and subgraphs in one another
+constexpr int64_t kMostFolded = 4096;  // elements of a result that the host computes
+constexpr size_t kMostNodesNamed = 4;  // in an error
 
 std::string_view canonical(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view() : domain;
@@ -21,8 +21,8 @@ bool folds(const NodeMessage& node, const OperatorRow& row, const std::vector<Va
   if (row.is_random) return false;
   if (std::ranges::any_of(node.attributes, [](const auto& a) { return !a.graphs.empty(); }))
     return false;
-  return std::ranges::all_of(
-      inputs, [](const Value& value) { return !value.is_given() || value.known(); });
+  return std::ranges::all_of(inputs,
+                             [](const Value& value) { return !value.is_given() || value.known(); });
 }
 
 Value folded(Value value) {
@@ -159,8 +159,8 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   return results;
 }
 
-std::vector<Value> GraphRun::call_function(const FunctionMessage& function,
-                                           const NodeMessage& node, std::vector<Value> inputs) {
+std::vector<Value> GraphRun::call_function(const FunctionMessage& function, const NodeMessage& node,
+                                           std::vector<Value> inputs) {
   require(++depth_ <= kMostDepth, "[onnx] function \"{}\" calls itself, or is nested too deep",
           function.name);
   Scope scope;

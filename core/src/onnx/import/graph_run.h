@@ -44,8 +44,7 @@ class GraphRun {
   std::vector<Value> run(const GraphMessage& graph, const std::vector<Value>& inputs,
                          const Scope* outer, const Opsets& opsets);
   void run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope, const Opsets& opsets);
-  std::vector<Value> results_of(const NodeMessage& node, const Scope& scope,
-                                const Opsets& opsets);
+  std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
   std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
                                    std::vector<Value> inputs);
 

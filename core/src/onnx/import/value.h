@@ -23,7 +23,8 @@ class Value {
  public:
   Value() = default;  ///< an input that is left out, or an empty optional
   Value(Tensor tensor) : tensor_(std::move(tensor)) {}  // NOLINT: results of operators
-  Value(Strings strings) : strings_(std::make_shared<const Strings>(std::move(strings))) {}  // NOLINT
+  Value(Strings strings)
+      : strings_(std::make_shared<const Strings>(std::move(strings))) {}  // NOLINT
   static Value known(tensor::HostValues values);
   /// A tensor of the model's file that is also known.
   static Value known(tensor::HostValues values, Tensor tensor);

@@ -50,7 +50,8 @@ Values thresholded_relu(Call& call) {
 Values shrink(Call& call) {
   const Tensor x = call[0];
   const double lambda = call.number("lambd", 0.5), bias = call.number("bias", 0.0);
-  return {(x < -lambda).where(x + bias, (x > lambda).where(x - bias, x.zeros_like())).cast(x.dtype())};
+  return {
+      (x < -lambda).where(x + bias, (x > lambda).where(x - bias, x.zeros_like())).cast(x.dtype())};
 }
 
 // Before operator set 13 the axes from `axis` on are one.

@@ -75,12 +75,12 @@ Values range(Call& call) {
   const DType dtype = call[0].dtype();
   const auto start = call.numbers_input(0), limit = call.numbers_input(1),
              delta = call.numbers_input(2);
-  const auto count = static_cast<int64_t>(
-      std::max(0.0, std::ceil((limit.at(0) - start.at(0)) / delta.at(0))));
+  const auto count =
+      static_cast<int64_t>(std::max(0.0, std::ceil((limit.at(0) - start.at(0)) / delta.at(0))));
   const Tensor places = Tensor::arange(count, is_float(dtype) ? dtype : DType::I64);
-  return {(places * call[2].reshape({}).cast(places.dtype()) +
-           call[0].reshape({}).cast(places.dtype()))
-              .cast(dtype)};
+  return {
+      (places * call[2].reshape({}).cast(places.dtype()) + call[0].reshape({}).cast(places.dtype()))
+          .cast(dtype)};
 }
 
 Values eye_like(Call& call) {
@@ -144,9 +144,8 @@ Values bernoulli(Call& call) {
   return {(numbers < p).cast(call.dtype("dtype").value_or(p.dtype()))};
 }
 Values multinomial(Call& call) {
-  const Tensor numbers = drawn(call, [&] {
-    return call[0].softmax(1).multinomial(call.integer("sample_size", 1), true);
-  });
+  const Tensor numbers = drawn(
+      call, [&] { return call[0].softmax(1).multinomial(call.integer("sample_size", 1), true); });
   return {numbers.cast(call.dtype("dtype").value_or(DType::I32))};
 }
 

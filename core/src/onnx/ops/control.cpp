@@ -49,8 +49,8 @@ Values loop(Call& call) {
   for (size_t i = 2; i < call.input_count(); ++i)
     carried.push_back(call.has(i) ? call.value(i) : Value());
   const size_t carried_count = carried.size();
-  std::vector<std::vector<Tensor>> collected(
-      std::max(body.outputs.size(), carried_count + 1) - 1 - carried_count);
+  std::vector<std::vector<Tensor>> collected(std::max(body.outputs.size(), carried_count + 1) - 1 -
+                                             carried_count);
   for (int64_t step = 0; goes_on && (!most || step < *most); ++step) {
     Values given{Value::known({{}, DType::I64, {static_cast<uint64_t>(step)}}),
                  Value::known({{}, DType::Bool, {1}})};
@@ -84,7 +84,8 @@ Values loop(Call& call) {
 
 // Operator set 8 had a batch axis and lengths before the states.
 Values scan(Call& call) {
-  if (call.opset() < 9) call.unsupported("Scan of operator set 8; export the model with 9 or later");
+  if (call.opset() < 9)
+    call.unsupported("Scan of operator set 8; export the model with 9 or later");
   const GraphMessage& body = call.graph("body");
   const auto inputs = static_cast<size_t>(call.integer("num_scan_inputs", 1));
   const size_t states = call.input_count() - inputs, outputs = body.outputs.size() - states;

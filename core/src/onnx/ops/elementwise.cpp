@@ -1,7 +1,6 @@
 // Elementwise operators of one, two and many operands.
-#include "onnx/ops/tables.h"
-
 #include "base/check.h"
+#include "onnx/ops/tables.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -54,8 +53,8 @@ Values mod(Call& call) {
 // The result has the base's dtype, whatever the exponent's is.
 Values pow(Call& call) {
   const Tensor base = call[0], exponent = second_operand(call);
-  const DType wide = is_float(exponent.dtype()) && !is_float(base.dtype()) ? DType::F32
-                                                                           : base.dtype();
+  const DType wide =
+      is_float(exponent.dtype()) && !is_float(base.dtype()) ? DType::F32 : base.dtype();
   const DType of_exponent = is_float(wide) ? wide : exponent.dtype();
   return {base.cast(wide).pow(exponent.cast(of_exponent)).cast(base.dtype())};
 }

@@ -119,8 +119,7 @@ Values non_zero(Call& call) {
   const size_t rank = values.shape.size();
   std::vector<std::vector<int64_t>> places(rank);
   for (size_t i = 0; i < values.bits.size(); ++i) {
-    const bool is_zero =
-        is_float(values.dtype) ? values.bits[i] << 1 == 0 : values.bits[i] == 0;
+    const bool is_zero = is_float(values.dtype) ? values.bits[i] << 1 == 0 : values.bits[i] == 0;
     if (is_zero) continue;
     auto rest = static_cast<int64_t>(i);
     for (size_t axis = rank; axis-- > 0; rest /= values.shape[axis])

@@ -173,8 +173,7 @@ Values pad(Call& call) {
   if (pads.size() != 2 * axes.size()) call.wrong("pads must have two numbers for each axis");
   std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < axes.size(); ++i)
-    pairs[static_cast<size_t>(wrapped(call, axes[i], x.ndim()))] = {pads[i],
-                                                                    pads[axes.size() + i]};
+    pairs[static_cast<size_t>(wrapped(call, axes[i], x.ndim()))] = {pads[i], pads[axes.size() + i]};
   const PadMode mode = pad_mode(call);
   if (mode != PadMode::Constant) return {x.pad(pairs, mode)};
   if (call.opset() < 11) return {x.pad(pairs, call.number("value", 0))};

@@ -189,9 +189,9 @@ Values group_normalization(Call& call) {
       ((grouped - mean) * (variance + call.number("epsilon", 1e-5)).rsqrt()).reshape(x.shape());
   // Before operator set 21 the weights are of groups.
   const auto each_channel = [&](const Tensor& weight) {
-    return of_channels(weight.numel() == channels ? weight
-                                                  : weight.repeat_interleave(channels / groups),
-                       x.ndim());
+    return of_channels(
+        weight.numel() == channels ? weight : weight.repeat_interleave(channels / groups),
+        x.ndim());
   };
   return {normal * each_channel(call[1]) + each_channel(call[2])};
 }
@@ -199,8 +199,8 @@ Values group_normalization(Call& call) {
 Values lp_normalization(Call& call) {
   const Tensor x = call[0];
   const Axes axis = call.integer("axis", -1);
-  const Tensor norm = call.integer("p", 2) == 1 ? x.abs().sum(axis, true)
-                                                : x.square().sum(axis, true).sqrt();
+  const Tensor norm =
+      call.integer("p", 2) == 1 ? x.abs().sum(axis, true) : x.square().sum(axis, true).sqrt();
   return {(norm == 0).where(x.zeros_like(), x / norm)};
 }
 
@@ -226,8 +226,7 @@ Values lrn(Call& call) {
 // Nothing is dropped unless the third input says so.
 Values dropout(Call& call) {
   const Tensor x = call[0];
-  const bool trains =
-      call.opset() >= 12 ? call.has(2) && call.host(2).bits.at(0) != 0 : false;
+  const bool trains = call.opset() >= 12 ? call.has(2) && call.host(2).bits.at(0) != 0 : false;
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
   if (!trains || ratio == 0) return {x, x.ones_like(DType::Bool)};

@@ -55,7 +55,6 @@ double lowest_of(DType dtype) {
 // The indices are those of the flat tensor, rows first unless storage_order says columns.
 Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tensor& windows) {
   const size_t axes = w.kernel.size();
-  Shape spatial(x.shape().begin(), x.shape().end());
   int64_t step = 1;
   const bool columns_first = call.integer("storage_order", 0) != 0;
   Tensor place;
@@ -68,16 +67,14 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
     step *= along[2 + i];
   }
   const int64_t planes = x.size(0) * x.size(1);
-  const Tensor plane =
-      Tensor::arange(planes, DType::I64).reshape([&] {
-        Shape shape(static_cast<size_t>(x.ndim()), 1);
-        shape[0] = x.size(0);
-        shape[1] = x.size(1);
-        return shape;
-      }()) *
-      step;
-  const Tensor all = windows_of((plane + place).expand(x.shape()), w,
-                                call.integer("ceil_mode", 0) != 0, 0);
+  const Tensor plane = Tensor::arange(planes, DType::I64).reshape([&] {
+    Shape shape(static_cast<size_t>(x.ndim()), 1);
+    shape[0] = x.size(0);
+    shape[1] = x.size(1);
+    return shape;
+  }()) * step;
+  const Tensor all =
+      windows_of((plane + place).expand(x.shape()), w, call.integer("ceil_mode", 0) != 0, 0);
   const Tensor flat = windows.flatten(-static_cast<int64_t>(axes), -1);
   const Tensor first = flat.argmax(-1, true).cast(DType::I64);
   return all.flatten(-static_cast<int64_t>(axes), -1).gather(-1, first).squeeze(-1);
@@ -86,8 +83,7 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
 Values max_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Tensor windows =
-      windows_of(x, w, call.integer("ceil_mode", 0) != 0, lowest_of(x.dtype()));
+  const Tensor windows = windows_of(x, w, call.integer("ceil_mode", 0) != 0, lowest_of(x.dtype()));
   Values results{windows.max(last_axes(w.kernel.size()))};
   if (call.wants(1)) results.emplace_back(places_of_maxima(call, x, w, windows));
   return results;

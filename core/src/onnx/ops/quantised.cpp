@@ -50,8 +50,7 @@ Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, DType
 Values quantize_linear(Call& call) {
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
-  const DType to =
-      call.has(2) ? call[2].dtype() : call.dtype("output_dtype").value_or(DType::U8);
+  const DType to = call.has(2) ? call[2].dtype() : call.dtype("output_dtype").value_or(DType::U8);
   return {quantised(x.cast(DType::F32), scale.cast(DType::F32), zero, to)};
 }
 
@@ -91,8 +90,8 @@ Values mat_mul_integer(Call& call) {
 }
 
 Values q_linear_mat_mul(Call& call) {
-  const Tensor product = centred(call[0], call[2], true)
-                             .matmul(centred(call[3], call[5], false), DType::I32);
+  const Tensor product =
+      centred(call[0], call[2], true).matmul(centred(call[3], call[5], false), DType::I32);
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
@@ -113,8 +112,7 @@ Tensor integer_conv(Call& call, const Tensor& x, const Tensor& x_zero, const Ten
                     const Tensor& w_zero) {
   Tensor left = x.cast(DType::I32), right = w.cast(DType::I32);
   if (x_zero.defined()) left = left - x_zero.cast(DType::I32).reshape({});
-  if (w_zero.defined())
-    right = right - of_output_channels(w_zero.cast(DType::I32), w.ndim(), 0);
+  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w.ndim(), 0);
   const Window window = window_of(call, x, kernel_of_weight(call, w));
   return conv(left, right, {},
               {.stride = window.strides,

@@ -16,7 +16,8 @@ using Activation = std::function<Tensor(const Tensor&)>;
 // The function with its parameters, which are taken from the lists in order.
 Activation activation_of(Call& call, std::string_view name, double alpha, double beta) {
   const auto is = [&](std::string_view wanted) {
-    return std::ranges::equal(name, wanted, [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+    return std::ranges::equal(name, wanted,
+                              [](char a, char b) { return std::tolower(a) == std::tolower(b); });
   };
   if (is("Sigmoid")) return [](const Tensor& x) { return x.sigmoid(); };
   if (is("Tanh")) return [](const Tensor& x) { return x.tanh(); };
@@ -55,9 +56,9 @@ std::vector<std::vector<Activation>> activations_of(Call& call, size_t direction
   std::vector<std::vector<Activation>> all(directions);
   for (size_t i = 0; i < given.size(); ++i) {
     const Defaults otherwise = defaults_of(given[i]);
-    all[i / names.size()].push_back(
-        activation_of(call, given[i], i < alphas.size() ? alphas[i] : otherwise.alpha,
-                      i < betas.size() ? betas[i] : otherwise.beta));
+    all[i / names.size()].push_back(activation_of(call, given[i],
+                                                  i < alphas.size() ? alphas[i] : otherwise.alpha,
+                                                  i < betas.size() ? betas[i] : otherwise.beta));
   }
   return all;
 }
@@ -94,8 +95,7 @@ States rnn_step(const Direction& d, const Tensor& from_input, const States& befo
 Step gru_step(bool linear_before_reset) {
   return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
     const auto gate = [&](int64_t i) {
-      Tensor sum = part(from_input, i, 3) +
-                   before.h.matmul(part(d.r.transpose(), i, 3));
+      Tensor sum = part(from_input, i, 3) + before.h.matmul(part(d.r.transpose(), i, 3));
       return d.bias_r.defined() ? sum + part(d.bias_r, i, 3) : sum;
     };
     const Tensor z = d.activations[0](d.clipped(gate(0)));
@@ -119,9 +119,8 @@ Step lstm_step(bool couples_forget) {
       return d.peepholes.defined() ? x + part(d.peepholes, i, 3) * c : x;
     };
     const Tensor i = d.activations[0](d.clipped(peek(part(sum, 0, 4), 0, before.c)));
-    const Tensor f = couples_forget
-                         ? 1 - i
-                         : d.activations[0](d.clipped(peek(part(sum, 2, 4), 2, before.c)));
+    const Tensor f =
+        couples_forget ? 1 - i : d.activations[0](d.clipped(peek(part(sum, 2, 4), 2, before.c)));
     const Tensor candidate = d.activations[1](d.clipped(part(sum, 3, 4)));
     const Tensor c = f * before.c + i * candidate;
     const Tensor o = d.activations[0](d.clipped(peek(part(sum, 1, 4), 1, c)));
@@ -143,8 +142,7 @@ Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const St
   std::vector<Tensor> all(static_cast<size_t>(time));
   for (int64_t i = 0; i < time; ++i) {
     const int64_t at = d.is_reversed ? time - 1 - i : i;
-    const States next =
-        step(d, from_input.slice(0, {at, at + 1}).squeeze(0), state);
+    const States next = step(d, from_input.slice(0, {at, at + 1}).squeeze(0), state);
     Tensor output = next.h;
     if (lengths.defined()) {
       const Tensor is_inside = (lengths > at).unsqueeze(-1);
@@ -166,7 +164,8 @@ Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>&
   const std::string_view direction = call.text("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
   const auto activations = activations_of(call, directions, names);
-  const Tensor w = call[1], r = call[2], bias = call.optional(3), peepholes = has_cells ? call.optional(7) : Tensor();
+  const Tensor w = call[1], r = call[2], bias = call.optional(3),
+               peepholes = has_cells ? call.optional(7) : Tensor();
   const int64_t hidden = r.size(-1), batch = x.size(1);
   const auto state_before = [&](size_t input, int64_t at) {
     if (!call.has(input)) return Tensor::zeros({batch, hidden}, x.dtype());
@@ -179,9 +178,16 @@ Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>&
     const auto of_direction = [&](const Tensor& each) {
       return each.defined() ? each.slice(0, {at, at + 1}).squeeze(0) : Tensor();
     };
-    Direction d{of_direction(w), of_direction(r), {}, {}, of_direction(peepholes),
-                state_before(5, at), has_cells ? state_before(6, at) : Tensor(), activations[i],
-                call.number("clip", 0), direction == "reverse" || i == 1};
+    Direction d{of_direction(w),
+                of_direction(r),
+                {},
+                {},
+                of_direction(peepholes),
+                state_before(5, at),
+                has_cells ? state_before(6, at) : Tensor(),
+                activations[i],
+                call.number("clip", 0),
+                direction == "reverse" || i == 1};
     if (bias.defined()) {
       const Tensor both = of_direction(bias);
       d.bias_w = both.slice(0, {0, gates * hidden});
@@ -204,8 +210,8 @@ Values rnn(Call& call) {
   return recurrent(call, 1, {"Tanh"}, rnn_step, false);
 }
 Values gru(Call& call) {
-  return recurrent(call, 3, {"Sigmoid", "Tanh"}, gru_step(call.integer("linear_before_reset", 0) != 0),
-                   false);
+  return recurrent(call, 3, {"Sigmoid", "Tanh"},
+                   gru_step(call.integer("linear_before_reset", 0) != 0), false);
 }
 Values lstm(Call& call) {
   return recurrent(call, 4, {"Sigmoid", "Tanh", "Tanh"},

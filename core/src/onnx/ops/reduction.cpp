@@ -122,20 +122,13 @@ Values top_k(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"ArgMax", arg_max},
-    {"ArgMin", arg_min},
-    {"CumProd", cum_prod},
-    {"CumSum", cum_sum},
-    {"ReduceL1", l1},
-    {"ReduceL2", l2},
-    {"ReduceLogSum", log_sum},
-    {"ReduceLogSumExp", log_sum_exp},
-    {"ReduceMax", max},
-    {"ReduceMean", mean},
-    {"ReduceMin", min},
-    {"ReduceProd", prod},
-    {"ReduceSum", sum},
-    {"ReduceSumSquare", sum_square},
+    {"ArgMax", arg_max},       {"ArgMin", arg_min},
+    {"CumProd", cum_prod},     {"CumSum", cum_sum},
+    {"ReduceL1", l1},          {"ReduceL2", l2},
+    {"ReduceLogSum", log_sum}, {"ReduceLogSumExp", log_sum_exp},
+    {"ReduceMax", max},        {"ReduceMean", mean},
+    {"ReduceMin", min},        {"ReduceProd", prod},
+    {"ReduceSum", sum},        {"ReduceSumSquare", sum_square},
     {"TopK", top_k},
 };
 

@@ -45,7 +45,8 @@ int64_t nearest(const Options& o, double x) {
   if (o.nearest == "floor") return static_cast<int64_t>(std::floor(x));
   if (o.nearest == "ceil") return static_cast<int64_t>(std::ceil(x));
   const double below = std::floor(x);
-  if (x - below == 0.5) return static_cast<int64_t>(o.nearest == "round_prefer_ceil" ? below + 1 : below);
+  if (x - below == 0.5)
+    return static_cast<int64_t>(o.nearest == "round_prefer_ceil" ? below + 1 : below);
   return static_cast<int64_t>(std::round(x));
 }
 
@@ -76,8 +77,8 @@ void add_weights(const Options& o, const Axis& a, double x, std::vector<double>&
   std::vector<double> weights;
   for (int64_t place = first; place <= last; ++place) {
     const double distance = (static_cast<double>(place) - x) * shrink;
-    double weight = o.mode == "cubic" ? cubic_weight(distance, o.cubic)
-                                      : std::max(0.0, 1 - std::abs(distance));
+    double weight =
+        o.mode == "cubic" ? cubic_weight(distance, o.cubic) : std::max(0.0, 1 - std::abs(distance));
     if (o.excludes_outside && (place < 0 || place >= a.from)) weight = 0;
     weights.push_back(weight);
     total += weight;
@@ -155,7 +156,8 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   for (int64_t& axis : axes) axis += axis < 0 ? x.ndim() : 0;
   std::vector<double> scales;
   std::vector<int64_t> sizes;
-  if (sizes_input != 0 && call.has(sizes_input) && call.integers(sizes_input).size() == axes.size()) {
+  if (sizes_input != 0 && call.has(sizes_input) &&
+      call.integers(sizes_input).size() == axes.size()) {
     sizes = call.integers(sizes_input);
     for (size_t i = 0; i < axes.size(); ++i)
       scales.push_back(static_cast<double>(sizes[i]) / static_cast<double>(x.size(axes[i])));

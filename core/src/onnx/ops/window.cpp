@@ -9,8 +9,10 @@ using Integers = std::vector<int64_t>;
 // SAME pads so that the result has ceil(size / stride) elements.
 Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
   const size_t axes = kernel.size();
-  Window w{kernel, call.integers("strides", Integers(axes, 1)),
-           call.integers("dilations", Integers(axes, 1)), {}};
+  Window w{kernel,
+           call.integers("strides", Integers(axes, 1)),
+           call.integers("dilations", Integers(axes, 1)),
+           {}};
   const std::string_view automatic = call.text("auto_pad", "NOTSET");
   const Integers pads = call.integers("pads", Integers(2 * axes, 0));
   if (w.strides.size() != axes || w.dilations.size() != axes || pads.size() != 2 * axes)
@@ -23,8 +25,8 @@ Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
     } else {
       const int64_t size = x.size(static_cast<int64_t>(2 + i)), stride = w.strides[i];
       const int64_t wanted = (size + stride - 1) / stride;
-      const int64_t total = std::max<int64_t>(
-          0, (wanted - 1) * stride + (kernel[i] - 1) * w.dilations[i] + 1 - size);
+      const int64_t total =
+          std::max<int64_t>(0, (wanted - 1) * stride + (kernel[i] - 1) * w.dilations[i] + 1 - size);
       const int64_t less = total / 2, more = total - less;
       if (automatic == "SAME_UPPER")
         w.pads.emplace_back(less, more);
