@@ -51,6 +51,12 @@ std::string table_of(const std::vector<ValueInfo>& values) {
   return text;
 }
 
+using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
+using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
+
+constexpr int64_t kMostDeciding = 64;    // elements of an input that is part of a recording's key
+constexpr size_t kMostRecordings = 64;  // with different elements
+
 bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
   if (declared.size() != shape.size()) return false;
   for (size_t i = 0; i < shape.size(); ++i)
@@ -109,9 +115,23 @@ struct Model::State {
     return there;
   }
 
-  std::vector<Tensor> record(const std::vector<Tensor>& given, bool is_jitted) {
+  // The elements of small inputs of integers, which may decide about shapes and branches.
+  static Known known_of(const std::vector<Tensor>& given) {
+    Known known;
+    for (const Tensor& x : given) {
+      const bool may_decide = !is_float(x.dtype()) && x.numel() <= kMostDeciding;
+      known.push_back(may_decide ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
+                                 : std::nullopt);
+    }
+    return known;
+  }
+
+  std::vector<Tensor> record(const std::vector<Tensor>& given, const Known& known,
+                             bool is_jitted) {
     std::map<std::string_view, Value> values;
-    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
+    for (size_t i = 0; i < given.size(); ++i)
+      values.emplace(inputs[i].name, i < known.size() && known[i] ? Value::known(*known[i], given[i])
+                                                                  : Value(given[i]));
     GraphRun run(message, files, constants, is_jitted);
     std::vector<Tensor> results;
     for (const Value& value : run.outputs_of_model(values)) {
@@ -123,16 +143,40 @@ struct Model::State {
     return results;
   }
 
+  // Replays the recording for these elements of the inputs.
+  std::vector<Tensor> replay(const std::vector<Tensor>& given, Known known) {
+    std::vector<uint64_t> key;
+    for (const auto& values : known) {
+      if (!values) continue;
+      key.insert(key.end(), values->shape.begin(), values->shape.end());
+      key.insert(key.end(), values->bits.begin(), values->bits.end());
+    }
+    auto at = recordings.find(key);
+    if (at == recordings.end()) {
+      if (recordings.size() == kMostRecordings) recordings.clear();
+      at = recordings
+               .emplace(std::move(key), Recorded([this, known = std::move(known)](
+                                                     const std::vector<Tensor>& tensors) {
+                          return record(tensors, known, true);
+                        }))
+               .first;
+    }
+    return at->second(given);
+  }
+
+  // First a call is recorded for any elements of its inputs, then for those of its small inputs of
+  // integers; a model that needs others on the host is recorded at each call.
   std::vector<Tensor> call(const std::vector<Tensor>& given) {
     const std::lock_guard lock(mutex);
     const DeviceScope scope(device);
     const std::vector<Tensor> there = checked(given);
-    if (!reads_values) try {
-        return jitted(there);
+    while (reads != Reads::Everything) try {
+        return replay(there, reads == Reads::Nothing ? Known() : known_of(there));
       } catch (const NeedsHostValues&) {
-        reads_values = true;
+        reads = reads == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
+        recordings.clear();
       }
-    return record(there, false);
+    return record(there, {}, false);
   }
 
   std::string device;
@@ -142,9 +186,8 @@ struct Model::State {
   Constants constants;
   std::vector<ValueInfo> inputs, outputs;
   std::mutex mutex;
-  bool reads_values = false;  // elements of tensors decide about shapes: a call cannot be replayed
-  Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>> jitted{
-      [this](const std::vector<Tensor>& given) { return record(given, true); }};
+  enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
+  std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
 };
 
 Model Model::load(const std::string& path, std::string_view device) {
