@@ -50,8 +50,8 @@ Values constant_of_shape(Call& call) {
   const Shape shape = call.integers(0);
   const auto* given = call.attribute("value");
   if (!given || given->tensors.empty()) return {Tensor::zeros(shape)};
-  const Tensor value = call.recording().files->constant(given->tensors[0]).tensor();
-  return {value.reshape({}).expand(shape)};
+  const Value value = call.recording().files->constant(given->tensors[0]);
+  return {Value(value.tensor().reshape({}).expand(shape)).as(value.emulated())};
 }
 
 Values shape(Call& call) {
@@ -68,7 +68,9 @@ Values shape(Call& call) {
 }
 
 Values size(Call& call) {
-  return {known_integers({call[0].numel()}, {})};
+  const Strings* const strings = call.value(0).strings();
+  const int64_t count = strings ? static_cast<int64_t>(strings->elements.size()) : call[0].numel();
+  return {known_integers({count}, {})};
 }
 
 Values range(Call& call) {
