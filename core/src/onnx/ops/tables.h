@@ -20,5 +20,6 @@ std::span<const OperatorRow> recurrent_operators();
 std::span<const OperatorRow> control_operators();
 std::span<const OperatorRow> resize_operators();
 std::span<const OperatorRow> sequence_operators();
+std::span<const OperatorRow> cast_operators();
 
 }  // namespace plugrad::onnx
