@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "onnx/ops/random.h"
 #include "onnx/ops/tables.h"
 #include "onnx/ops/window.h"
 #include "plugrad/functional.h"
@@ -230,7 +231,7 @@ Values dropout(Call& call) {
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
   if (!trains || ratio == 0) return {x, x.ones_like(DType::Bool)};
-  const Tensor kept = Tensor::rand(x.shape()) >= ratio;
+  const Tensor kept = uniform_numbers(call, x.shape(), DType::F32) >= ratio;
   return {kept.where(x / (1 - ratio), x.zeros_like()), kept};
 }
 

@@ -21,6 +21,7 @@ std::span<const OperatorRow> control_operators();
 std::span<const OperatorRow> resize_operators();
 std::span<const OperatorRow> sequence_operators();
 std::span<const OperatorRow> cast_operators();
+std::span<const OperatorRow> random_operators();
 std::span<const OperatorRow> string_operators();
 std::span<const OperatorRow> vocabulary_operators();
 
