@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
@@ -12,38 +13,6 @@
 
 namespace plugrad::onnx {
 namespace {
-
-ValueInfo info_of(const ValueMessage& value) {
-  using Kind = TypeMessage::Kind;
-  ValueInfo info{std::string(value.name), "", {}, {}};
-  switch (value.type.kind) {
-    case Kind::Tensor:
-      info.type = name_of(value.type.element);
-      info.dtype = dtype_of(value.type.element);
-      break;
-    case Kind::Sequence:
-      info.type = "sequence";
-      break;
-    case Kind::Optional:
-      info.type = "optional";
-      break;
-    case Kind::SparseTensor:
-      info.type = "sparse tensor";
-      break;
-    case Kind::Map:
-      info.type = "map";
-      break;
-    case Kind::None:
-      info.type = "any";
-  }
-  if (value.type.shape) {
-    info.shape.emplace();
-    for (const auto& dim : *value.type.shape)
-      info.shape->push_back(
-          {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
-  }
-  return info;
-}
 
 std::string table_of(const std::vector<ValueInfo>& values) {
   std::string text;
@@ -66,28 +35,16 @@ bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
 
 }  // namespace
 
-std::string to_string(const ValueInfo& value) {
-  std::string text = value.name + ": " + value.type;
-  if (!value.shape) return text;
-  std::vector<std::string> sizes;
-  for (const Dimension& dim : *value.shape)
-    sizes.push_back(dim.size ? std::to_string(*dim.size) : dim.name.empty() ? "?" : dim.name);
-  return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
-}
-
 struct Model::State {
   State(const std::string& path, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
         file(std::make_shared<MappedFile>(path, "onnx")),
         message(read_model(file->bytes())),
         files(folder_of(path), file),
-        constants(files) {
+        constants(files),
+        inputs(inputs_of(message)),
+        outputs(outputs_of(message)) {
     require_operators(message);
-    for (const ValueMessage& value : message.graph.inputs)
-      if (std::ranges::find(message.graph.constants, value.name, &TensorMessage::name) ==
-          message.graph.constants.end())
-        inputs.push_back(info_of(value));
-    for (const ValueMessage& value : message.graph.outputs) outputs.push_back(info_of(value));
   }
 
   static std::string folder_of(const std::string& path) {
