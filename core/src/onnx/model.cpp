@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "onnx/import/data.h"
+#include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
@@ -33,29 +34,17 @@ bool is_numbers(const ValueMessage& value) {
 
 }  // namespace
 
-std::string to_string(const ValueInfo& value) {
-  std::string text = value.name + ": " + value.type;
-  if (!value.shape) return text;
-  std::vector<std::string> sizes;
-  for (const Dimension& dim : *value.shape)
-    sizes.push_back(dim.size ? std::to_string(*dim.size) : dim.name.empty() ? "?" : dim.name);
-  return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
-}
-
 struct Model::State {
   State(const std::string& path, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
         file(std::make_shared<MappedFile>(path, "onnx")),
         message(read_model(file->bytes())),
         files(folder_of(path), file),
-        constants(files) {
+        constants(files),
+        declared(declared_inputs(message)),
+        inputs(inputs_of(message)),
+        outputs(outputs_of(message)) {
     require_operators(message);
-    for (const ValueMessage& value : message.graph.inputs)
-      if (std::ranges::find(message.graph.constants, value.name, &TensorMessage::name) ==
-          message.graph.constants.end())
-        declared.push_back(&value);
-    for (const ValueMessage* value : declared) inputs.push_back(info_of(*value));
-    for (const ValueMessage& value : message.graph.outputs) outputs.push_back(info_of(value));
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);

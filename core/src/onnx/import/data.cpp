@@ -10,24 +10,6 @@ namespace {
 using Kind = TypeMessage::Kind;
 using Sizes = std::vector<TypeMessage::Dimension>;
 
-std::string text_of(const TypeMessage& type) {
-  switch (type.kind) {
-    case Kind::Tensor:
-      return name_of(type.element);
-    case Kind::Sequence:
-      return "sequence" + (type.inner ? " of " + text_of(*type.inner) : "");
-    case Kind::Optional:
-      return "optional" + (type.inner ? " " + text_of(*type.inner) : "");
-    case Kind::SparseTensor:
-      return "sparse tensor";
-    case Kind::Map:
-      return "map";
-    case Kind::None:
-      break;
-  }
-  return "any";
-}
-
 std::string mismatch_of_shape(const Shape& shape, const std::optional<Sizes>& declared) {
   bool fits = !declared || declared->size() == shape.size();
   for (size_t i = 0; declared && fits && i < shape.size(); ++i) {
@@ -55,17 +37,6 @@ std::string mismatch_of_tensor(const Data& data, const TypeMessage& type) {
 }
 
 }  // namespace
-
-ValueInfo info_of(const ValueMessage& value) {
-  ValueInfo info{std::string(value.name), text_of(value.type), {}, {}};
-  if (value.type.kind == Kind::Tensor) info.dtype = dtype_of(value.type.element);
-  if (!value.type.shape) return info;
-  info.shape.emplace();
-  for (const auto& dim : *value.type.shape)
-    info.shape->push_back(
-        {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
-  return info;
-}
 
 std::string mismatch(const Data& data, const TypeMessage& type) {
   switch (type.kind) {

@@ -10,9 +10,6 @@
 
 namespace plugrad::onnx {
 
-/// An input or output as callers see it.
-ValueInfo info_of(const ValueMessage& value);
-
 /// Why the data is not of the type, as "is i32" or "has the shape (2, 3)"; empty if it is.
 std::string mismatch(const Data& data, const TypeMessage& type);
 
