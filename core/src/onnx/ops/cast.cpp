@@ -72,8 +72,9 @@ std::string text_of_float(double number, DType dtype) {
     text = fmt::format("{}", static_cast<float>(number));
   } else {
     for (int digits = 1; digits < 9; ++digits) {
-      text = fmt::format("{:.{}g}", number, digits);
-      if (round_float(std::strtod(text.c_str(), nullptr), dtype) == number) break;
+      const double shorter = std::strtod(fmt::format("{:.{}g}", number, digits).c_str(), nullptr);
+      text = fmt::format("{}", shorter);
+      if (round_float(shorter, dtype) == number) break;
     }
   }
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;

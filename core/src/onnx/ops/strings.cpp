@@ -59,7 +59,7 @@ Values string_concat(Call& call) {
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
 
 // At most `most` splits, if it is not negative. Without a delimiter at runs of white space, of which
-// those around the text do not count.
+// those around the text do not count; the rest after the last split stays as it is.
 std::vector<std::string> parts_of(std::string_view text, std::string_view delimiter, int64_t most) {
   std::vector<std::string> parts;
   const bool at_spaces = delimiter.empty();
@@ -77,7 +77,6 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view delimi
     skip_spaces();
     if (text.empty()) return parts;
   }
-  if (at_spaces) text = text.substr(0, text.find_last_not_of(kSpaces) + 1);
   parts.emplace_back(text);
   return parts;
 }
