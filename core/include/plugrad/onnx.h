@@ -38,14 +38,19 @@ struct Strings {
   std::vector<std::string> elements;
 };
 
+struct Data;
+struct Sequence {
+  std::vector<Data> elements;
+};
+
 /// What a model takes or gives: nothing (an empty optional), a tensor, strings or a sequence.
 struct Data {
   Data() = default;
-  Data(Tensor tensor) : value(std::move(tensor)) {}                 // NOLINT: a tensor is data
-  Data(Strings strings) : value(std::move(strings)) {}              // NOLINT: strings are data
-  Data(std::vector<Data> elements) : value(std::move(elements)) {}  // NOLINT: lists are data
+  Data(Tensor tensor) : value(std::move(tensor)) {}        // NOLINT: a tensor is data
+  Data(Strings strings) : value(std::move(strings)) {}     // NOLINT: strings are data
+  Data(Sequence sequence) : value(std::move(sequence)) {}  // NOLINT: a sequence is data
 
-  std::variant<std::monostate, Tensor, Strings, std::vector<Data>> value;
+  std::variant<std::monostate, Tensor, Strings, Sequence> value;
   /// The ONNX type of a tensor's elements where its dtype is wider: "int4", "uint4", "int2" and
   /// "uint2" in i8 and u8; "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
   /// "float4e2m1" and "float8e8m0" in f32. Empty otherwise; inputs may leave it empty.

@@ -68,9 +68,9 @@ onnx::Data data_of(nb::handle object) {
   if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()))
     return onnx::Strings{{}, {string_of(object)}};
   if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
-    std::vector<onnx::Data> elements;
-    for (const nb::handle element : object) elements.push_back(data_of(element));
-    return elements;
+    onnx::Sequence sequence;
+    for (const nb::handle element : object) sequence.elements.push_back(data_of(element));
+    return sequence;
   }
   const nb::object numpy = nb::module_::import_("numpy");
   if (nb::isinstance(object, numpy.attr("ndarray")) ||
@@ -102,8 +102,8 @@ nb::object object_of(const onnx::Data& data) {
     return nb::cast(*tensor);
   }
   nb::list elements;
-  if (const auto* sequence = std::get_if<std::vector<onnx::Data>>(&data.value)) {
-    for (const onnx::Data& element : *sequence) elements.append(object_of(element));
+  if (const auto* sequence = std::get_if<onnx::Sequence>(&data.value)) {
+    for (const onnx::Data& element : sequence->elements) elements.append(object_of(element));
     return elements;
   }
   const auto* strings = std::get_if<onnx::Strings>(&data.value);

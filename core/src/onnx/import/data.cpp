@@ -51,10 +51,10 @@ std::string mismatch(const Data& data, const TypeMessage& type) {
       return mismatch_of_shape(strings->shape, type.shape);
     }
     case Kind::Sequence: {
-      const auto* elements = std::get_if<std::vector<Data>>(&data.value);
-      if (!elements) return "is no sequence";
-      for (size_t i = 0; type.inner && i < elements->size(); ++i)
-        if (const std::string what = mismatch((*elements)[i], *type.inner); !what.empty())
+      const auto* sequence = std::get_if<Sequence>(&data.value);
+      if (!sequence) return "is no sequence";
+      for (size_t i = 0; type.inner && i < sequence->elements.size(); ++i)
+        if (const std::string what = mismatch(sequence->elements[i], *type.inner); !what.empty())
           return fmt::format("has an element {} that {}", i, what);
       return "";
     }
@@ -73,10 +73,10 @@ std::string mismatch(const Data& data, const TypeMessage& type) {
 Value value_of(const Data& data, const TypeMessage& type, std::string_view device) {
   if (type.kind == Kind::Optional && type.inner) return value_of(data, *type.inner, device);
   if (const auto* strings = std::get_if<Strings>(&data.value)) return *strings;
-  if (const auto* elements = std::get_if<std::vector<Data>>(&data.value)) {
+  if (const auto* sequence = std::get_if<Sequence>(&data.value)) {
     std::vector<Value> values;
     const TypeMessage any;
-    for (const Data& element : *elements)
+    for (const Data& element : sequence->elements)
       values.push_back(value_of(element, type.inner ? *type.inner : any, device));
     return Value::sequence(std::move(values));
   }
@@ -89,9 +89,9 @@ Value value_of(const Data& data, const TypeMessage& type, std::string_view devic
 Data data_of(const Value& value) {
   if (value.strings()) return *value.strings();
   if (const auto* elements = value.elements()) {
-    std::vector<Data> data;
-    for (const Value& element : *elements) data.push_back(data_of(element));
-    return data;
+    Sequence sequence;
+    for (const Value& element : *elements) sequence.elements.push_back(data_of(element));
+    return sequence;
   }
   if (!value.is_tensor()) return {};
   Data data = value.tensor();
