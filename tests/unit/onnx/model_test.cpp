@@ -70,7 +70,7 @@ TEST_F(Onnx, wrong_inputs_are_answered_with_what_the_model_expects) {
   EXPECT_THAT(error_of_call({}), HasSubstr("0 inputs are given"));
   EXPECT_THAT(error_of_call({Tensor::zeros({1, 3})}),
               HasSubstr("(1, 3), the model expects:\n  x: float (n, 2)"));
-  EXPECT_THAT(error_of_call({Tensor::zeros({1, 2}, DType::I32)}), HasSubstr("is int32"));
+  EXPECT_THAT(error_of_call({Tensor::zeros({1, 2}, DType::I32)}), HasSubstr("is i32"));
   EXPECT_THROW(model({{"z", Tensor::zeros({1, 2})}}), Error);
 }
 
