@@ -11,7 +11,7 @@ constexpr std::string_view kMoving[] = {
     "OneHot",          "Pad",       "Reshape", "ReverseSequence",    "Scatter",
     "ScatterElements", "ScatterND", "Slice",   "SpaceToDepth",       "Split",
     "SplitToSequence", "Squeeze",   "Tile",    "Transpose",          "Trilu",
-    "Unsqueeze",       "Upsample",  "Where",
+    "Unsqueeze",       "Where",
 };
 constexpr std::string_view kComparing[] = {"Equal"};
 

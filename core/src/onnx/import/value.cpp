@@ -60,6 +60,7 @@ Value Value::as(DataType type) const {
 }
 
 Tensor Value::host_tensor() const {
+  require(known_ != nullptr, "[onnx] a value is no tensor of numbers where one is needed");
   const DType dtype = strong(known_->dtype);
   const size_t size = size_of(dtype);
   std::vector<std::byte> bytes(known_->bits.size() * size);

@@ -83,8 +83,10 @@ Values loop(Call& call) {
   for (size_t i = 2; i < call.input_count(); ++i)
     carried.push_back(call.has(i) ? call.value(i) : Value());
   const size_t carried_count = carried.size();
-  std::vector<Values> collected(std::max(body.outputs.size(), carried_count + 1) - 1 -
-                                carried_count);
+  if (body.outputs.size() < 1 + carried_count)
+    call.wrong(fmt::format("the body has {} outputs, a condition and {} values need more",
+                           body.outputs.size(), carried_count));
+  std::vector<Values> collected(body.outputs.size() - 1 - carried_count);
   for (int64_t step = 0; goes_on && (!most || step < *most); ++step) {
     Values given{Value::known({{}, DType::I64, {static_cast<uint64_t>(step)}}),
                  Value::known({{}, DType::Bool, {1}})};
@@ -117,6 +119,9 @@ struct ScanRun {
 
   Values run(Values state, const Values& scanned, int64_t steps) {
     const size_t states = state.size();
+    if (body.outputs.size() < states) call.wrong("the body has fewer outputs than states");
+    if (axes.size() != scanned.size() || backwards.size() != scanned.size())
+      call.wrong("axes and directions need a number for each scanned input");
     collected.assign(body.outputs.size() - states, {});
     for (int64_t step = 0; step < steps; ++step) {
       Values given = state;
@@ -160,13 +165,16 @@ Values scan_of_batches(Call& call) {
   const std::vector<int64_t> lengths =
       call.has(0) ? call.integers(0)
                   : std::vector<int64_t>(static_cast<size_t>(sizes[0]), sizes[1]);
+  if (std::ssize(lengths) != sizes[0] ||
+      std::ranges::any_of(lengths, [&](int64_t n) { return n < 0 || n > sizes[1]; }))
+    call.wrong("sequence_lens needs a length up to the number of steps for each of the batch");
   std::vector<Values> of_batches(body.outputs.size());
   for (int64_t batch = 0; batch < sizes[0]; ++batch) {
     Values state, scanned;
     for (size_t i = 0; i < states; ++i) state.push_back(scan.at(call.value(1 + i), 0, batch));
     for (size_t i = 0; i < inputs; ++i)
       scanned.push_back(scan.at(call.value(1 + states + i), 0, batch));
-    state = scan.run(std::move(state), scanned, lengths.at(static_cast<size_t>(batch)));
+    state = scan.run(std::move(state), scanned, lengths[static_cast<size_t>(batch)]);
     for (size_t i = 0; i < states; ++i) of_batches[i].push_back(state[i]);
     for (size_t i = 0; i < scan.collected.size(); ++i) {
       const Value steps = collected_of(call, scan.collected[i], 0, body.outputs[states + i].type);
@@ -189,8 +197,7 @@ Values scan(Call& call) {
   const auto inputs = static_cast<size_t>(call.integer("num_scan_inputs", 1));
   if (inputs == 0 || call.input_count() < inputs) call.wrong("num_scan_inputs is too large");
   const size_t states = call.input_count() - inputs;
-  if (body.outputs.size() < states) call.wrong("the body has fewer outputs than there are states");
-  const size_t outputs = body.outputs.size() - states;
+  const size_t outputs = body.outputs.size() - std::min(states, body.outputs.size());
   const auto out_axes = call.integers("scan_output_axes", std::vector<int64_t>(outputs, 0));
   const auto reversed = call.integers("scan_output_directions", std::vector<int64_t>(outputs, 0));
   ScanRun scan{call,
@@ -202,14 +209,15 @@ Values scan(Call& call) {
   for (size_t i = 0; i < call.input_count(); ++i)
     (i < states ? state : scanned).push_back(call.value(i));
   const Shape sizes = shape_of(call, scanned[0]);
-  const int64_t axis = scan.axes.at(0);
-  const int64_t steps =
-      sizes.at(static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(sizes.size()) : axis));
+  const int64_t rank = std::ssize(sizes), first = scan.axes.empty() ? rank : scan.axes[0];
+  if (first < -rank || first >= rank || out_axes.size() != outputs || reversed.size() != outputs)
+    call.wrong("scan axes and directions do not fit the inputs and outputs");
+  const int64_t steps = sizes[static_cast<size_t>(first < 0 ? first + rank : first)];
   Values results = scan.run(std::move(state), scanned, steps);
   for (size_t i = 0; i < outputs; ++i) {
-    if (reversed.at(i) != 0) std::ranges::reverse(scan.collected[i]);
+    if (reversed[i] != 0) std::ranges::reverse(scan.collected[i]);
     results.push_back(
-        collected_of(call, scan.collected[i], out_axes.at(i), body.outputs[states + i].type));
+        collected_of(call, scan.collected[i], out_axes[i], body.outputs[states + i].type));
   }
   return results;
 }

@@ -82,9 +82,9 @@ Values dynamic_quantize_linear(Call& call) {
 
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
 Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
-  const Tensor wide = x.cast(DType::I32);
+  const Tensor wide = x.cast(is_float(x.dtype()) ? DType::F32 : DType::I32);
   if (!zero.defined()) return wide;
-  Tensor offset = zero.cast(DType::I32);
+  Tensor offset = zero.cast(wide.dtype());
   if (offset.numel() == 1)
     offset = offset.reshape({});
   else if (is_left && offset.ndim() == 1)
@@ -98,14 +98,16 @@ Values mat_mul_integer(Call& call) {
 }
 
 Values q_linear_mat_mul(Call& call) {
-  const Tensor product =
-      centred(call[0], call[2], true).matmul(centred(call[3], call[5], false), DType::I32);
+  const Tensor left = centred(call[0], call[2], true), right = centred(call[3], call[5], false);
+  const Tensor product = left.matmul(right, left.dtype());
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
   const Tensor scale = of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32);
-  return {quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7],
-                    call[7].dtype())};
+  const Target to(call[7].dtype(), call.value(7).emulated());
+  const Tensor y =
+      quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7], to);
+  return {Value(y).as(to.type)};
 }
 
 Tensor of_output_channels(const Tensor& parameter, int64_t rank, size_t axis) {

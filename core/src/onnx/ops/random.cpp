@@ -6,10 +6,10 @@
 #include <random>
 
 #include "base/check.h"
-#include "ir/facts.h"
 #include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "tensor/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -92,10 +92,12 @@ constexpr OperatorRow kRows[] = {
 
 Tensor uniform_numbers(Call& call, const Shape& shape, DType dtype) {
   if (!call.attribute("seed")) return Tensor::rand(shape, dtype);
+  const int64_t count = tensor::checked_count("onnx", shape);
+  tensor::require_host_memory("onnx", shape, sizeof(double));
   std::mt19937_64 generator(seed_of(call));
   const int bits = mantissa_bits(dtype) + 1;  // so that the dtype does not round them up to 1
   std::vector<double> numbers;
-  for (int64_t left = element_count(std::span(shape)); left > 0; --left)
+  for (int64_t i = 0; i < count; ++i)
     numbers.push_back(std::ldexp(static_cast<double>(generator() >> (64 - bits)), -bits));
   return Tensor::from(numbers, shape).cast(dtype);
 }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "onnx/ops/tables.h"
+#include "tensor/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -69,10 +70,11 @@ class Pool {
 // to single words, which count once.
 std::vector<double> counts_of(Call& call, const Pool& pool, std::span<const Word> row) {
   std::vector<double> counts(static_cast<size_t>(pool.size()), 0);
-  const int64_t least = call.integer("min_gram_length", 1),
-                most = call.integer("max_gram_length", 1);
-  const int64_t skips = call.integer("max_skip_count", 0), size = static_cast<int64_t>(row.size());
-  for (int64_t step = 1; step <= skips + 1 && step <= std::max<int64_t>(size, 1); ++step)
+  const int64_t size = std::ssize(row);
+  const int64_t least = std::max<int64_t>(call.integer("min_gram_length", 1), 1);
+  const int64_t most = std::min(call.integer("max_gram_length", 1), size);
+  const int64_t steps = std::min(call.integer("max_skip_count", 0), size) + 1;
+  for (int64_t step = 1; step <= steps; ++step)
     for (int64_t length = step == 1 ? least : std::max<int64_t>(least, 2); length <= most; ++length)
       for (int64_t start = 0; start + step * (length - 1) < size; ++start) {
         std::vector<Word> words;
@@ -106,6 +108,8 @@ Values tf_idf_vectorizer(Call& call) {
   const Shape shape = shape_of(call.value(0));
   if (shape.size() > 2) call.wrong("the input has more than two axes");
   const auto rows = static_cast<size_t>(shape.size() == 2 ? shape[0] : 1);
+  tensor::require_host_memory("onnx", {static_cast<int64_t>(rows), static_cast<int64_t>(width)},
+                              sizeof(double));
   std::vector<double> results(rows * width, 0);
   for (size_t row = 0; row < rows; ++row) {
     const size_t length = words.size() / rows;
