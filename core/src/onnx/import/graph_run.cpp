@@ -149,11 +149,11 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return call_function(*function, node, std::move(inputs));
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
-  const bool moves = moves_elements(node);
-  const StringIds ids(moves || compares_elements(node) ? inputs : std::vector<Value>());
+  const size_t moved = moved_results(node);
+  const StringIds ids(moved > 0 || compares_elements(node) ? inputs : std::vector<Value>());
   if (ids.is_needed())
     for (Value& input : inputs) input = ids.ids_of(input);
-  const DataType moved = moves ? moved_type(inputs) : DataType::Undefined;
+  const DataType type = moved > 0 ? moved_type(inputs) : DataType::Undefined;
   const bool is_folded = folds(node, *row, inputs);
   Recording recording{&files_, is_jitted_, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
@@ -168,10 +168,11 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     if (what.starts_with("[onnx] ")) throw;
     throw_error(error.kind(), fmt::format("[onnx] {}: {}", call.name(), what), error.reason());
   }
-  for (Value& result : results) {
-    if (is_folded) result = folded(std::move(result));
-    if (ids.is_needed() && moves) result = ids.strings_of(result, is_jitted_);
-    if (moved != DataType::Undefined) result = result.as(moved);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_folded) results[i] = folded(std::move(results[i]));
+    if (i >= moved) continue;
+    if (ids.is_needed()) results[i] = ids.strings_of(results[i], is_jitted_);
+    if (type != DataType::Undefined) results[i] = results[i].as(type);
   }
   return results;
 }

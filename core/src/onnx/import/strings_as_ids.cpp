@@ -1,6 +1,7 @@
 #include "onnx/import/strings_as_ids.h"
 
 #include <algorithm>
+#include <span>
 
 namespace plugrad::onnx {
 namespace {
@@ -10,21 +11,30 @@ constexpr std::string_view kMoving[] = {
     "Expand",          "Flatten",   "Gather",  "GatherElements",     "GatherND",
     "OneHot",          "Pad",       "Reshape", "ReverseSequence",    "Scatter",
     "ScatterElements", "ScatterND", "Slice",   "SpaceToDepth",       "Split",
-    "SplitToSequence", "Squeeze",   "Tile",    "Transpose",          "Trilu",
-    "Unsqueeze",       "Where",
+    "SplitToSequence", "Squeeze",   "Tile",    "TensorScatter",      "Transpose",
+    "Trilu",           "Unsqueeze", "Where",
 };
-constexpr std::string_view kComparing[] = {"Equal"};
+constexpr std::string_view kMovingIfNearest[] = {"Resize", "Upsample"};
+constexpr std::string_view kComparing[] = {"Equal", "NonZero", "RandomNormalLike",
+                                           "RandomUniformLike", "Unique"};
 
-template <size_t count>
-bool has(const std::string_view (&names)[count], const NodeMessage& node) {
+bool has(std::span<const std::string_view> names, const NodeMessage& node) {
   return (node.domain.empty() || node.domain == "ai.onnx") &&
-         std::ranges::find(names, node.op) != std::end(names);
+         std::ranges::find(names, node.op) != names.end();
+}
+
+bool is_nearest(const NodeMessage& node) {
+  const auto mode = std::ranges::find(node.attributes, "mode", &AttributeMessage::name);
+  return mode == node.attributes.end() || mode->text.value_or("") == "nearest";
 }
 
 }  // namespace
 
-bool moves_elements(const NodeMessage& node) {
-  return has(kMoving, node);
+size_t moved_results(const NodeMessage& node) {
+  if (has(kMoving, node) || (has(kMovingIfNearest, node) && is_nearest(node)) ||
+      (node.domain == "ai.onnx.ml" && node.op == "ArrayFeatureExtractor"))
+    return node.outputs.size();
+  return node.op == "Unique" ? 1 : 0;
 }
 bool compares_elements(const NodeMessage& node) {
   return has(kComparing, node);

@@ -11,9 +11,9 @@
 
 namespace plugrad::onnx {
 
-/// Whether the operator's results have elements of its inputs only, and zeros.
-bool moves_elements(const NodeMessage& node);
-/// Whether the operator's results depend on the order of its inputs' elements only.
+/// How many of the operator's first results have only elements of its inputs, and zeros.
+size_t moved_results(const NodeMessage& node);
+/// Whether other results depend on the order of its inputs' elements only.
 bool compares_elements(const NodeMessage& node);
 
 class StringIds {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <variant>
 
 #include "base/check.h"
@@ -162,23 +163,66 @@ Value default_for(Call& call, const Value& values) {
   return known_integers({call.integer("default_int64", -1)});
 }
 
-// Sets before the second of ai.onnx.ml had classes_strings, whose place is the integer.
-Values old_label_encoder(Call& call) {
-  const auto texts = call.texts("classes_strings");
-  std::vector<int64_t> places;
+// The place of each label in a list, or the label of each place.
+Values label_places(Call& call, std::span<const std::string_view> texts,
+                    std::span<const int64_t> numbers) {
+  const int64_t no_number = call.integer("default_int64", -1);
   if (const Strings* labels = call.value(0).strings()) {
+    tensor::HostValues found{labels->shape, DType::I64, {}};
     for (const std::string& label : labels->elements) {
       const auto at = std::ranges::find(texts, label);
-      places.push_back(at == texts.end() ? call.integer("default_int64", -1) : at - texts.begin());
+      found.bits.push_back(static_cast<uint64_t>(
+          at == texts.end() ? no_number : numbers[static_cast<size_t>(at - texts.begin())]));
     }
-    return {Value::known({labels->shape, DType::I64, {places.begin(), places.end()}})};
+    return {Value::known(std::move(found))};
   }
-  Strings labels{shape_of(call.value(0)), {}};
-  for (const int64_t place : call.integers(size_t{0}))
-    labels.elements.emplace_back(place >= 0 && place < static_cast<int64_t>(texts.size())
-                                     ? texts[static_cast<size_t>(place)]
-                                     : call.text("default_string", "_Unused"));
+  const std::string_view no_text = call.text("default_string", "_Unused");
+  const tensor::HostValues given = call.host(0);
+  Strings labels{given.shape, {}};
+  for (const int64_t number : integers_of(given)) {
+    const auto at = std::ranges::find(numbers, number);
+    labels.elements.emplace_back(
+        at == numbers.end() ? no_text : texts[static_cast<size_t>(at - numbers.begin())]);
+  }
   return {std::move(labels)};
+}
+
+// The first operator set of ai.onnx.ml had classes_strings, whose place is the integer.
+Values old_label_encoder(Call& call) {
+  const auto texts = call.texts("classes_strings");
+  std::vector<int64_t> places(texts.size());
+  std::iota(places.begin(), places.end(), 0);
+  return label_places(call, texts, places);
+}
+
+Values category_mapper(Call& call) {
+  const auto texts = call.texts("cats_strings");
+  const auto numbers = call.integers("cats_int64s");
+  if (texts.size() != numbers.size())
+    call.wrong("cats_strings and cats_int64s have different lengths");
+  return label_places(call, texts, numbers);
+}
+
+// A last axis with 1 at the place of the category.
+Values one_hot_encoder(Call& call) {
+  std::vector<Word> categories;
+  for (const std::string_view text : call.texts("cats_strings"))
+    categories.emplace_back(std::string(text));
+  for (const int64_t number : call.integers("cats_int64s"))
+    categories.emplace_back(static_cast<uint64_t>(number));
+  Value given = call.value(0);
+  if (given.is_tensor() && given.tensor().dtype() != DType::I64)
+    given = Value(call[0].cast(DType::I64));
+  const bool may_be_none = call.integer("zeros", 1) != 0;
+  tensor::HostValues results{shape_of(given), DType::F32, {}};
+  results.shape.push_back(std::ssize(categories));
+  for (const Word& word : words_of(call, given, call.recording().is_jitted)) {
+    const auto at = std::ranges::find(categories, word);
+    if (at == categories.end() && !may_be_none) call.wrong("an element is none of the categories");
+    for (auto each = categories.begin(); each != categories.end(); ++each)
+      results.bits.push_back(std::bit_cast<uint64_t>(each == at ? 1.0 : 0.0));
+  }
+  return {Value::known(std::move(results))};
 }
 
 Values label_encoder(Call& call) {
@@ -215,8 +259,11 @@ Values label_encoder(Call& call) {
   return {Value::known(std::move(results))};
 }
 
+constexpr std::string_view kMachineLearning = "ai.onnx.ml";
 constexpr OperatorRow kRows[] = {
-    {"LabelEncoder", label_encoder, false, "ai.onnx.ml"},
+    {"CategoryMapper", category_mapper, false, kMachineLearning},
+    {"LabelEncoder", label_encoder, false, kMachineLearning},
+    {"OneHotEncoder", one_hot_encoder, false, kMachineLearning},
     {"TfIdfVectorizer", tf_idf_vectorizer},
 };
 
