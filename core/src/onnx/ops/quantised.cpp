@@ -46,7 +46,7 @@ Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const
     return is_emulated(to.type) ? rounded_to(steps, to.type, {saturates}) : steps.cast(to.dtype);
   }
   const IntegerRange range = range_of(to.type, to.dtype);
-  steps = steps.cast(DType::F32).round();
+  steps = steps.round().cast(DType::F32);
   if (zero.defined()) steps = steps + zero.cast(DType::F32);
   return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
 }
@@ -57,7 +57,9 @@ Values quantize_linear(Call& call) {
   const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
                                 : Target(call.dtype("output_dtype").value_or(DType::U8),
                                          call.type("output_dtype"));
-  return {Value(quantised(x.cast(DType::F32), scale.cast(DType::F32), zero, to,
+  const DType of_scale = is_float(scale.dtype()) ? scale.dtype() : DType::F32;
+  const DType precision = call.dtype("precision").value_or(of_scale);
+  return {Value(quantised(x.cast(precision), scale.cast(precision), zero, to,
                           call.integer("saturate", 1) != 0))
               .as(to.type)};
 }
