@@ -12,7 +12,8 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
     for (const auto& table : {elementwise_operators(), activation_operators(), movement_operators(),
                               reduction_operators(), constant_operators(), network_operators(),
                               pooling_operators(), index_operators(), quantised_operators(),
-                              recurrent_operators(), control_operators(), resize_operators()})
+                              recurrent_operators(), control_operators(), resize_operators(),
+                              loss_operators(), attention_operators(), sequence_operators()})
       for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
     return rows;
   }();

@@ -19,5 +19,8 @@ std::span<const OperatorRow> quantised_operators();
 std::span<const OperatorRow> recurrent_operators();
 std::span<const OperatorRow> control_operators();
 std::span<const OperatorRow> resize_operators();
+std::span<const OperatorRow> loss_operators();
+std::span<const OperatorRow> attention_operators();
+std::span<const OperatorRow> sequence_operators();
 
 }  // namespace plugrad::onnx
