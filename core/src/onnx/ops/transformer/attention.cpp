@@ -11,8 +11,19 @@
 namespace plugrad::onnx {
 
 namespace {
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Source: Xiao et al. 2023 (attention sinks).
+Tensor softmax_with(const Tensor& x, const Tensor& sink) {
+  if (!sink.defined()) return x.softmax(-1);
+  const Tensor further = sink.cast(x.dtype()).reshape({1, -1, 1, 1});
+  const Tensor highest = x.max(-1, true).maximum(further);
+  const Tensor e = (x - highest).exp();
+  return e / (e.sum(-1, true) + (further - highest).exp());
 }
+
+}  // namespace
 
 Tensor widened(const Tensor& x) {
   return size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
@@ -25,8 +36,8 @@ Tensor both(const Tensor& a, const Tensor& b) {
 
 Tensor split_heads(Call& call, const Tensor& x, int64_t heads) {
   if (heads <= 0 || x.ndim() != 3 || x.size(2) % heads != 0)
-    call.wrong(fmt::format("a tensor of shape {} does not have {} heads", to_string(x.shape()),
-                           heads));
+    call.wrong(
+        fmt::format("a tensor of shape {} does not have {} heads", to_string(x.shape()), heads));
   return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).permute({0, 2, 1, 3});
 }
 
@@ -63,8 +74,9 @@ AttentionSteps attend(Call& call, const Tensor& q, const Tensor& k, const Tensor
                                  Tensor(-kInfinity).cast(dtype));
   steps.biased = bias.defined() ? rounded(widened(steps.capped) + widened(bias)) : steps.capped;
   const DType of_softmax = options.softmax_dtype.value_or(dtype);
-  Tensor softmax = widened(steps.biased.cast(of_softmax)).softmax(-1).cast(of_softmax);
-  if (bias.defined())
+  Tensor softmax =
+      softmax_with(widened(steps.biased.cast(of_softmax)), options.sink).cast(of_softmax);
+  if (bias.defined() && options.has_empty_rows)
     softmax = (bias.max(-1, true) == -kInfinity).where(softmax.zeros_like(), softmax);
   steps.probabilities = rounded(softmax);
   const Tensor values = shared_heads(call, v, q.size(1));
@@ -126,6 +138,8 @@ Values attention(Call& call) {
   options.softcap = call.number("softcap", 0);
   options.softmax_dtype = call.dtype("softmax_precision");
   options.allowed = allowed_keys(call, q, k);
+  options.has_empty_rows = call.has(3) || call.has(6) || call.attribute("left_window_size") ||
+                           call.attribute("right_window_size");
   if (call.has(3)) {
     const Tensor mask = padded_mask(call[3], k.size(2));
     if (mask.dtype() == DType::Bool)
@@ -145,8 +159,8 @@ Values flex_attention(Call& call) {
   const Tensor q = call[0];
   const Tensor k = shared_heads(call, call[1], q.size(1)),
                v = shared_heads(call, call[2], q.size(1));
-  const DType wide = call.dtype("softmax_precision")
-                         .value_or(q.dtype() == DType::F64 ? DType::F64 : DType::F32);
+  const DType wide =
+      call.dtype("softmax_precision").value_or(q.dtype() == DType::F64 ? DType::F64 : DType::F32);
   const auto modified = [&](std::string_view modifier, const Tensor& x) {
     if (!call.attribute(modifier)) return x;
     const Values results = call.recording().run(call.graph(modifier), {x});
@@ -158,8 +172,7 @@ Values flex_attention(Call& call) {
   const Tensor root = widened(Tensor(std::sqrt(std::abs(scale))).cast(q.dtype()));
   const Tensor left = (widened(q) * (scale < 0 ? -root : root)).cast(q.dtype());
   const Tensor right = (widened(k) * root).cast(q.dtype());
-  const Tensor scores =
-      widened(left).matmul(widened(right).transpose()).cast(q.dtype()).cast(wide);
+  const Tensor scores = widened(left).matmul(widened(right).transpose()).cast(q.dtype()).cast(wide);
   const Tensor softmax = widened(modified("score_mod", scores)).softmax(-1).cast(wide);
   const Tensor p = modified("prob_mod", softmax);
   return {widened(p).matmul(widened(v.cast(wide))).cast(call[2].dtype())};

@@ -13,10 +13,12 @@ struct AttentionOptions {
   double softcap = 0;           ///< 0: none
   Tensor allowed;               ///< bool, undefined: all; broadcasts to the scores
   Tensor bias;                  ///< added to the scores; undefined: none
+  Tensor sink;  ///< of each head, a further score that takes part in the softmax only
   std::optional<DType> softmax_dtype;
+  bool has_empty_rows = true;  ///< whether a query may have no allowed key, and then gives zeros
 };
 
-/// The scores after each step, and the result. A query without an allowed key gives zeros.
+/// The scores after each step, and the result.
 struct AttentionSteps {
   Tensor scores, capped, biased, probabilities, result;
 };

@@ -93,8 +93,7 @@ Values linear_attention(Call& call) {
         const Tensor key = x[1].unsqueeze(-1);
         Tensor state = states[0], added = x[2].unsqueeze(-2);
         if (rule.decays) state = state * x[3].unsqueeze(-1);
-        if (rule.corrects)
-          added = x.back().unsqueeze(-1) * (added - (state * key).sum(-2, true));
+        if (rule.corrects) added = x.back().unsqueeze(-1) * (added - (state * key).sum(-2, true));
         state = state + key * added;
         const Tensor read = (x[0].reshape({batch, heads, group, key_size, 1}) * state.unsqueeze(2))
                                 .sum(-2)
@@ -102,8 +101,8 @@ Values linear_attention(Call& call) {
         return ScanResult{{state}, {read * scale}};
       },
       {before}, inputs);
-  const Tensor output = result.outputs[0].transpose(0, 1).reshape(
-      {batch, query.size(1), q_heads * value_size});
+  const Tensor output =
+      result.outputs[0].transpose(0, 1).reshape({batch, query.size(1), q_heads * value_size});
   return {output.cast(query.dtype()),
           result.state[0].cast(call.has(3) ? call[3].dtype() : query.dtype())};
 }
