@@ -14,13 +14,29 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Source: Xiao et al. 2023 (attention sinks).
-Tensor softmax_with(const Tensor& x, const Tensor& sink) {
-  if (!sink.defined()) return x.softmax(-1);
-  const Tensor further = sink.cast(x.dtype()).reshape({1, -1, 1, 1});
-  const Tensor highest = x.max(-1, true).maximum(further);
+// Of the last axis. Rows without any finite score give 0. `sink`: a further score of each head.
+// Source: Xiao et al. 2023.
+Tensor softmax_of(const Tensor& x, const AttentionOptions& options) {
+  if (!options.sink.defined() && !options.has_empty_rows) return x.softmax(-1);
+  Tensor highest = x.max(-1, true), further;
+  if (options.sink.defined()) {
+    further = options.sink.cast(x.dtype()).reshape({1, -1, 1, 1});
+    highest = highest.maximum(further);
+  }
+  if (options.has_empty_rows) highest = (highest == -kInfinity).where(0.0, highest);
   const Tensor e = (x - highest).exp();
-  return e / (e.sum(-1, true) + (further - highest).exp());
+  Tensor sum = e.sum(-1, true);
+  if (further.defined()) sum = sum + (further - highest).exp();
+  return e / (options.has_empty_rows ? (sum == 0).where(1.0, sum) : sum);
+}
+
+// Both operands of halves have a part of the scale, so that their product does not overflow.
+Tensor scaled_product(const Tensor& q, const Tensor& k, double scale) {
+  if (size_of(q.dtype()) >= 4) return q.matmul(k.transpose()) * scale;
+  const Tensor root = Tensor(std::sqrt(std::abs(scale))).cast(q.dtype()).cast(DType::F32);
+  const Tensor left = (widened(q) * (scale < 0 ? -root : root)).cast(q.dtype());
+  const Tensor right = (widened(k) * root).cast(q.dtype());
+  return widened(left).matmul(widened(right).transpose()).cast(q.dtype());
 }
 
 }  // namespace
@@ -57,28 +73,21 @@ AttentionSteps attend(Call& call, const Tensor& q, const Tensor& k, const Tensor
   const DType dtype = q.dtype();
   const auto rounded = [&](const Tensor& x) { return x.cast(dtype); };
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  // Both operands have a part of the scale, so that halves do not overflow.
-  const Tensor root = widened(rounded(Tensor(std::sqrt(std::abs(scale)))));
-  const Tensor left = rounded(widened(q) * (scale < 0 ? -root : root));
-  const Tensor right = rounded(widened(shared_heads(call, k, q.size(1))) * root);
   AttentionSteps steps;
-  steps.scores = rounded(widened(left).matmul(widened(right).transpose()));
+  steps.scores = rounded(scaled_product(q, shared_heads(call, k, q.size(1)), scale));
   steps.capped = steps.scores;
   if (options.softcap > 0) {
     const Tensor inner = rounded(rounded(widened(steps.scores) / options.softcap).tanh());
     steps.capped = rounded(widened(inner) * options.softcap);
   }
-  Tensor bias = options.bias.defined() ? options.bias.cast(dtype) : Tensor();
+  steps.biased = steps.capped;
+  if (options.bias.defined())
+    steps.biased = rounded(widened(steps.capped) + widened(options.bias.cast(dtype)));
   if (options.allowed.defined())
-    bias = options.allowed.where(bias.defined() ? bias : Tensor(0).cast(dtype),
-                                 Tensor(-kInfinity).cast(dtype));
-  steps.biased = bias.defined() ? rounded(widened(steps.capped) + widened(bias)) : steps.capped;
+    steps.biased = options.allowed.where(steps.biased, Tensor(-kInfinity).cast(dtype));
   const DType of_softmax = options.softmax_dtype.value_or(dtype);
-  Tensor softmax =
-      softmax_with(widened(steps.biased.cast(of_softmax)), options.sink).cast(of_softmax);
-  if (bias.defined() && options.has_empty_rows)
-    softmax = (bias.max(-1, true) == -kInfinity).where(softmax.zeros_like(), softmax);
-  steps.probabilities = rounded(softmax);
+  const Tensor softmax = softmax_of(widened(steps.biased.cast(of_softmax)), options);
+  steps.probabilities = rounded(softmax.cast(of_softmax));
   const Tensor values = shared_heads(call, v, q.size(1));
   steps.result = widened(steps.probabilities).matmul(widened(values)).cast(v.dtype());
   return steps;
@@ -138,8 +147,7 @@ Values attention(Call& call) {
   options.softcap = call.number("softcap", 0);
   options.softmax_dtype = call.dtype("softmax_precision");
   options.allowed = allowed_keys(call, q, k);
-  options.has_empty_rows = call.has(3) || call.has(6) || call.attribute("left_window_size") ||
-                           call.attribute("right_window_size");
+  options.has_empty_rows = call.has(3) || call.has(6) || call.integer("left_window_size", -1) >= 0;
   if (call.has(3)) {
     const Tensor mask = padded_mask(call[3], k.size(2));
     if (mask.dtype() == DType::Bool)

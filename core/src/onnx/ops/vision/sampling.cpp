@@ -42,7 +42,9 @@ Taps taps_of(const Tensor& at, int64_t size, const Sampling& how) {
   const auto last = static_cast<double>(size - 1);
   Tensor x = how.mode == SamplingMode::Nearest ? at.round() : at;
   const Tensor is_outside = (x < low) | (x > high);
-  if (how.padding == SamplingPadding::Border) x = is_outside.where(x.clamp(0, last), x);
+  // A cubic reads a border's elements at its taps, not at a point moved to the border.
+  if (how.padding == SamplingPadding::Border && how.mode != SamplingMode::Cubic)
+    x = is_outside.where(x.clamp(0, last), x);
   if (how.padding == SamplingPadding::Reflection) x = is_outside.where(mirrored(x, low, high), x);
   const int64_t count = how.mode == SamplingMode::Nearest  ? 1
                         : how.mode == SamplingMode::Linear ? 2
