@@ -144,7 +144,7 @@ def product_cases() -> list[Case]:
     left, one = integers(0, 256, 2, 3, 8, dtype="uint8"), np.array(0.02, "float32")
     bias, middle = normal(6), np.array(128, "uint8")
     groups = np.repeat(np.array([1, 0, 2], "int32"), 16)
-    grouped = bits_case("4 bits groups", 4, 5, 48, 16, zeros="packed")
+    grouped = bits_case("4 bits groups", 4, 5, 48, 16)
     grouped.inputs[4] = groups
     dynamic, mixed = "DynamicQuantizeMatMul", "MatMulIntegerToFloat"
     return [
