@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
@@ -13,43 +14,17 @@
 namespace plugrad::onnx {
 namespace {
 
-ValueInfo info_of(const ValueMessage& value) {
-  using Kind = TypeMessage::Kind;
-  ValueInfo info{std::string(value.name), "", {}, {}};
-  switch (value.type.kind) {
-    case Kind::Tensor:
-      info.type = name_of(value.type.element);
-      info.dtype = dtype_of(value.type.element);
-      break;
-    case Kind::Sequence:
-      info.type = "sequence";
-      break;
-    case Kind::Optional:
-      info.type = "optional";
-      break;
-    case Kind::SparseTensor:
-      info.type = "sparse tensor";
-      break;
-    case Kind::Map:
-      info.type = "map";
-      break;
-    case Kind::None:
-      info.type = "any";
-  }
-  if (value.type.shape) {
-    info.shape.emplace();
-    for (const auto& dim : *value.type.shape)
-      info.shape->push_back(
-          {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
-  }
-  return info;
-}
-
 std::string table_of(const std::vector<ValueInfo>& values) {
   std::string text;
   for (const ValueInfo& value : values) text += "\n  " + to_string(value);
   return text;
 }
+
+using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
+using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
+
+constexpr int64_t kMostDeciding = 64;    // elements of an input that is part of a recording's key
+constexpr size_t kMostRecordings = 64;  // with different elements
 
 bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
   if (declared.size() != shape.size()) return false;
@@ -60,28 +35,16 @@ bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
 
 }  // namespace
 
-std::string to_string(const ValueInfo& value) {
-  std::string text = value.name + ": " + value.type;
-  if (!value.shape) return text;
-  std::vector<std::string> sizes;
-  for (const Dimension& dim : *value.shape)
-    sizes.push_back(dim.size ? std::to_string(*dim.size) : dim.name.empty() ? "?" : dim.name);
-  return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
-}
-
 struct Model::State {
   State(const std::string& path, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
         file(std::make_shared<MappedFile>(path, "onnx")),
         message(read_model(file->bytes())),
         files(folder_of(path), file),
-        constants(files) {
+        constants(files),
+        inputs(inputs_of(message)),
+        outputs(outputs_of(message)) {
     require_operators(message);
-    for (const ValueMessage& value : message.graph.inputs)
-      if (std::ranges::find(message.graph.constants, value.name, &TensorMessage::name) ==
-          message.graph.constants.end())
-        inputs.push_back(info_of(value));
-    for (const ValueMessage& value : message.graph.outputs) outputs.push_back(info_of(value));
   }
 
   static std::string folder_of(const std::string& path) {
@@ -109,9 +72,23 @@ struct Model::State {
     return there;
   }
 
-  std::vector<Tensor> record(const std::vector<Tensor>& given, bool is_jitted) {
+  // The elements of small inputs of integers, which may decide about shapes and branches.
+  static Known known_of(const std::vector<Tensor>& given) {
+    Known known;
+    for (const Tensor& x : given) {
+      const bool may_decide = !is_float(x.dtype()) && x.numel() <= kMostDeciding;
+      known.push_back(may_decide ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
+                                 : std::nullopt);
+    }
+    return known;
+  }
+
+  std::vector<Tensor> record(const std::vector<Tensor>& given, const Known& known,
+                             bool is_jitted) {
     std::map<std::string_view, Value> values;
-    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
+    for (size_t i = 0; i < given.size(); ++i)
+      values.emplace(inputs[i].name, i < known.size() && known[i] ? Value::known(*known[i], given[i])
+                                                                  : Value(given[i]));
     GraphRun run(message, files, constants, is_jitted);
     std::vector<Tensor> results;
     for (const Value& value : run.outputs_of_model(values)) {
@@ -123,16 +100,40 @@ struct Model::State {
     return results;
   }
 
+  // Replays the recording for these elements of the inputs.
+  std::vector<Tensor> replay(const std::vector<Tensor>& given, Known known) {
+    std::vector<uint64_t> key;
+    for (const auto& values : known) {
+      if (!values) continue;
+      key.insert(key.end(), values->shape.begin(), values->shape.end());
+      key.insert(key.end(), values->bits.begin(), values->bits.end());
+    }
+    auto at = recordings.find(key);
+    if (at == recordings.end()) {
+      if (recordings.size() == kMostRecordings) recordings.clear();
+      at = recordings
+               .emplace(std::move(key), Recorded([this, known = std::move(known)](
+                                                     const std::vector<Tensor>& tensors) {
+                          return record(tensors, known, true);
+                        }))
+               .first;
+    }
+    return at->second(given);
+  }
+
+  // First a call is recorded for any elements of its inputs, then for those of its small inputs of
+  // integers; a model that needs others on the host is recorded at each call.
   std::vector<Tensor> call(const std::vector<Tensor>& given) {
     const std::lock_guard lock(mutex);
     const DeviceScope scope(device);
     const std::vector<Tensor> there = checked(given);
-    if (!reads_values) try {
-        return jitted(there);
+    while (reads != Reads::Everything) try {
+        return replay(there, reads == Reads::Nothing ? Known() : known_of(there));
       } catch (const NeedsHostValues&) {
-        reads_values = true;
+        reads = reads == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
+        recordings.clear();
       }
-    return record(there, false);
+    return record(there, {}, false);
   }
 
   std::string device;
@@ -142,9 +143,8 @@ struct Model::State {
   Constants constants;
   std::vector<ValueInfo> inputs, outputs;
   std::mutex mutex;
-  bool reads_values = false;  // elements of tensors decide about shapes: a call cannot be replayed
-  Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>> jitted{
-      [this](const std::vector<Tensor>& given) { return record(given, true); }};
+  enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
+  std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
 };
 
 Model Model::load(const std::string& path, std::string_view device) {

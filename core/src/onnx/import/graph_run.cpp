@@ -1,7 +1,8 @@
 #include "onnx/import/graph_run.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <set>
 
 #include "base/check.h"
 
@@ -189,46 +190,38 @@ const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage&
 
 namespace {
 
-// The operators without a row, each with names of its nodes.
-class Missing {
- public:
-  explicit Missing(const ModelMessage& model) : model_(model) {}
+using Missing = std::map<std::string, std::vector<std::string>>;
 
-  void look(const std::vector<NodeMessage>& nodes) {
-    for (const NodeMessage& node : nodes) {
-      for (const AttributeMessage& attribute : node.attributes)
-        for (const auto& graph : attribute.graphs) look(graph->nodes);
-      if (function_of(model_, node) || find_operator(canonical(node.domain), node.op)) continue;
-      const std::string_view domain = canonical(node.domain);
-      nodes_[domain.empty() ? std::string(node.op) : fmt::format("{}.{}", domain, node.op)]
-          .push_back(node.name.empty() ? fmt::format("at byte {}", node.offset)
-                                       : fmt::format("\"{}\"", node.name));
-    }
+void look(const ModelMessage& model, const std::vector<NodeMessage>& nodes, Missing& missing) {
+  for (const NodeMessage& node : nodes) {
+    for (const AttributeMessage& attribute : node.attributes)
+      for (const auto& graph : attribute.graphs) look(model, graph->nodes, missing);
+    const std::string_view domain = canonical(node.domain);
+    if (function_of(model, node) || find_operator(domain, node.op)) continue;
+    missing[domain.empty() ? std::string(node.op) : fmt::format("{}.{}", domain, node.op)]
+        .push_back(node.name.empty() ? fmt::format("at byte {}", node.offset)
+                                     : fmt::format("\"{}\"", node.name));
   }
-  std::string text() const {
-    std::string text;
-    for (const auto& [op, nodes] : nodes_) {
-      const auto shown = std::span(nodes).first(std::min(nodes.size(), kMostNodesNamed));
-      text += fmt::format("\n  {} ({}{})", op, fmt::join(shown, ", "),
-                          nodes.size() > kMostNodesNamed
-                              ? fmt::format(" and {} more", nodes.size() - kMostNodesNamed)
-                              : "");
-    }
-    return text;
-  }
-
- private:
-  const ModelMessage& model_;
-  std::map<std::string, std::vector<std::string>> nodes_;
-};
+}
 
 }  // namespace
 
+Missing missing_operators(const ModelMessage& model) {
+  Missing missing;
+  look(model, model.graph.nodes, missing);
+  for (const FunctionMessage& function : model.functions) look(model, function.nodes, missing);
+  return missing;
+}
+
 void require_operators(const ModelMessage& model) {
-  Missing missing(model);
-  missing.look(model.graph.nodes);
-  for (const FunctionMessage& function : model.functions) missing.look(function.nodes);
-  const std::string text = missing.text();
+  std::string text;
+  for (const auto& [op, nodes] : missing_operators(model)) {
+    const auto shown = std::span(nodes).first(std::min(nodes.size(), kMostNodesNamed));
+    text += fmt::format("\n  {} ({}{})", op, fmt::join(shown, ", "),
+                        nodes.size() > kMostNodesNamed
+                            ? fmt::format(" and {} more", nodes.size() - kMostNodesNamed)
+                            : "");
+  }
   if (!text.empty())
     fail(ErrorKind::Unsupported, "[onnx] the model needs operators that plugrad does not have:{}",
          text);

@@ -58,6 +58,9 @@ class GraphRun {
 /// The model's function that the node calls; null if it calls an operator.
 const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage& node);
 
+/// The operators that plugrad does not have, each with names of its nodes.
+std::map<std::string, std::vector<std::string>> missing_operators(const ModelMessage& model);
+
 /// Errors: Unsupported, with all operators that plugrad does not have and the nodes that use them.
 void require_operators(const ModelMessage& model);
 

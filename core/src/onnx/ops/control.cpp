@@ -23,7 +23,13 @@ Values if_(Call& call) {
   };
   if (condition.known() || !call.recording().is_jitted)
     return run(is_true(call.host(0)) ? "then_branch" : "else_branch");
-  const Values yes = run("then_branch"), no = run("else_branch");
+  Values yes, no;
+  try {
+    yes = run("then_branch");
+    no = run("else_branch");
+  } catch (const Error&) {  // a branch that is not taken may not suit the inputs
+    throw NeedsHostValues();
+  }
   Values chosen;
   for (size_t i = 0; i < yes.size() && i < no.size(); ++i) {
     if (!yes[i].is_tensor() || !no[i].is_tensor() ||

@@ -1,0 +1,70 @@
+// Writes ONNX files for tests, field by field.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plugrad::onnx {
+
+class Message {
+ public:
+  Message& integer(int field, int64_t value) {
+    varint(static_cast<uint64_t>(field) << 3);
+    varint(static_cast<uint64_t>(value));
+    return *this;
+  }
+  Message& text(int field, std::string_view value) {
+    varint(static_cast<uint64_t>(field) << 3 | 2);
+    varint(value.size());
+    bytes_ += value;
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return text(field, value.bytes_); }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+  std::string bytes_;
+};
+
+inline Message node(std::string_view op, const std::vector<std::string>& inputs,
+                    const std::vector<std::string>& outputs) {
+  Message made;
+  for (const std::string& name : inputs) made.text(1, name);
+  for (const std::string& name : outputs) made.text(2, name);
+  return made.text(3, "the " + std::string(op)).text(4, op);
+}
+
+/// A float tensor's declaration; sizes below 0 are named "n".
+inline Message value(std::string_view name, const std::vector<int64_t>& shape) {
+  Message dims;
+  for (const int64_t size : shape)
+    dims.message(1, size < 0 ? Message().text(2, "n") : Message().integer(1, size));
+  return Message().text(1, name).message(
+      2, Message().message(1, Message().integer(1, 1).message(2, dims)));
+}
+
+inline Message constant(std::string_view name, const std::vector<int64_t>& dims,
+                        const std::vector<float>& elements) {
+  Message made;
+  for (const int64_t size : dims) made.integer(1, size);
+  std::string raw(elements.size() * sizeof(float), '\0');
+  std::memcpy(raw.data(), elements.data(), raw.size());
+  return made.integer(2, 1).text(8, name).text(9, raw);
+}
+
+inline std::string model_of_bytes(const Message& graph, int64_t ir_version = 8, int64_t opset = 17) {
+  return Message()
+      .integer(1, ir_version)
+      .message(7, graph)
+      .message(8, Message().integer(2, opset))
+      .bytes();
+}
+
+}  // namespace plugrad::onnx
