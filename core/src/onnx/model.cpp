@@ -23,7 +23,7 @@ std::string table_of(const std::vector<ValueInfo>& values) {
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
 using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
 
-constexpr int64_t kMostDeciding = 64;    // elements of an input that is part of a recording's key
+constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
 
 bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
@@ -77,18 +77,19 @@ struct Model::State {
     Known known;
     for (const Tensor& x : given) {
       const bool may_decide = !is_float(x.dtype()) && x.numel() <= kMostDeciding;
-      known.push_back(may_decide ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
-                                 : std::nullopt);
+      known.push_back(may_decide
+                          ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
+                          : std::nullopt);
     }
     return known;
   }
 
-  std::vector<Tensor> record(const std::vector<Tensor>& given, const Known& known,
-                             bool is_jitted) {
+  std::vector<Tensor> record(const std::vector<Tensor>& given, const Known& known, bool is_jitted) {
     std::map<std::string_view, Value> values;
     for (size_t i = 0; i < given.size(); ++i)
-      values.emplace(inputs[i].name, i < known.size() && known[i] ? Value::known(*known[i], given[i])
-                                                                  : Value(given[i]));
+      values.emplace(inputs[i].name, i < known.size() && known[i]
+                                         ? Value::known(*known[i], given[i])
+                                         : Value(given[i]));
     GraphRun run(message, files, constants, is_jitted);
     std::vector<Tensor> results;
     for (const Value& value : run.outputs_of_model(values)) {
@@ -112,10 +113,11 @@ struct Model::State {
     if (at == recordings.end()) {
       if (recordings.size() == kMostRecordings) recordings.clear();
       at = recordings
-               .emplace(std::move(key), Recorded([this, known = std::move(known)](
-                                                     const std::vector<Tensor>& tensors) {
-                          return record(tensors, known, true);
-                        }))
+               .emplace(
+                   std::move(key),
+                   Recorded([this, known = std::move(known)](const std::vector<Tensor>& tensors) {
+                     return record(tensors, known, true);
+                   }))
                .first;
     }
     return at->second(given);

@@ -138,6 +138,66 @@ def learning_cases() -> list[Case]:
     return cases
 
 
+def trees(votes: str, mode: str, targets: int, *, one_target: bool = False, low: float = -1) -> dict[str, object]:
+    """Attributes of three full trees of three levels over four features."""
+    rng = np.random.default_rng(11)
+    nodes: dict[str, list] = {name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes",
+                                                    "truenodeids", "falsenodeids", "missing_value_tracks_true")}
+    cast: dict[str, list] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+    for tree, node in itertools.product(range(3), range(15)):
+        is_leaf = node >= 7
+        row = (tree, node, int(rng.integers(4)), float(np.float32(rng.integers(-2, 3) / 2)),
+               "LEAF" if is_leaf else mode, 0 if is_leaf else 2 * node + 1, 0 if is_leaf else 2 * node + 2,
+               int(rng.integers(2)))
+        for values, value in zip(nodes.values(), row):
+            values.append(value)
+        for target in range(1 if one_target else targets) if is_leaf else ():
+            for values, value in zip(cast.values(), (tree, node, target, float(np.float32(rng.uniform(low, 1) / 3)))):
+                values.append(value)
+    return {f"nodes_{name}": values for name, values in nodes.items()} | {
+        f"{votes}_{name}": values for name, values in cast.items()}
+
+
+def tree_cases() -> list[Case]:
+    x = (np.random.default_rng(5).integers(-3, 4, (20, 4)) / 2).astype("float32")
+    x[3, :2], x[4, 2:] = np.nan, np.nan
+    ml, both = "ai.onnx.ml", (0, 1)
+    modes = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
+    cases = [case(f"tree {mode}", "TreeEnsembleRegressor", [x],
+                  trees("target", f"BRANCH_{mode}", 2) | {"n_targets": 2}, domain=ml) for mode in modes]
+    cases += [case(f"trees {how}", "TreeEnsembleRegressor", [x],
+                   trees("target", "BRANCH_LT", 2) | {"n_targets": 2, "aggregate_function": how,
+                                                      "base_values": [0.5, -0.25]}, domain=ml)
+              for how in ("SUM", "AVERAGE", "MIN", "MAX")]
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+        shared = {"post_transform": transform}
+        three, two = {"classlabels_int64s": [4, 2, 7]}, {"classlabels_int64s": [0, 1]}
+        op = "TreeEnsembleClassifier"
+        cases += [
+            case(f"classes of trees {transform}", op, [x], trees("class", "BRANCH_LEQ", 3) | three | shared, both,
+                 domain=ml),
+            case(f"two classes of trees {transform}", op, [x], trees("class", "BRANCH_LEQ", 2) | two | shared, both,
+                 domain=ml)]
+        if transform != "SOFTMAX":
+            cases += [
+                case(f"one score of trees {transform}", op, [x],
+                     trees("class", "BRANCH_LEQ", 2, one_target=True) | two | shared, both, domain=ml),
+                case(f"one probability of trees {transform}", op, [x],
+                     trees("class", "BRANCH_LEQ", 2, one_target=True, low=0) | two | shared, both, domain=ml)]
+    cases.append(case("base of classes", "TreeEnsembleClassifier", [x],
+                      trees("class", "BRANCH_LEQ", 3) | {"classlabels_int64s": [0, 1, 2],
+                                                         "base_values": [0.1, 0.9, -0.4]}, both, domain=ml))
+    numbers = integers(0, 4, 3, 5, dtype="int64")
+    cases += [
+        case("one hot", "OneHotEncoder", [numbers], {"cats_int64s": [1, 0, 3]}, domain=ml),
+        case("imputed", "Imputer", [x], {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0],
+                                         "replaced_value_float": float("nan")}, domain=ml),
+        case("imputed numbers", "Imputer", [numbers], {"imputed_value_int64s": [9], "replaced_value_int64": 2},
+             domain=ml),
+        case("joined features", "FeatureVectorizer", [x, normal(20, 2)], {"inputdimensions": [4, 2]}, domain=ml)]
+    return cases
+
+
 def attention_cases() -> list[Case]:
     q, k, v = normal(2, 4, 5, 8), normal(2, 2, 6, 8), normal(2, 2, 6, 10)
     past_k, past_v = normal(2, 2, 3, 8), normal(2, 2, 3, 10)
@@ -160,4 +220,5 @@ def attention_cases() -> list[Case]:
 
 
 if __name__ == "__main__":
-    sys.exit(compare(sampling_cases() + region_cases() + signal_cases() + learning_cases() + attention_cases(), __doc__))
+    sys.exit(compare(sampling_cases() + region_cases() + signal_cases() + learning_cases() + tree_cases()
+                     + attention_cases(), __doc__))

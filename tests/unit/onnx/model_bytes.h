@@ -59,7 +59,8 @@ inline Message constant(std::string_view name, const std::vector<int64_t>& dims,
   return made.integer(2, 1).text(8, name).text(9, raw);
 }
 
-inline std::string model_of_bytes(const Message& graph, int64_t ir_version = 8, int64_t opset = 17) {
+inline std::string model_of_bytes(const Message& graph, int64_t ir_version = 8,
+                                  int64_t opset = 17) {
   return Message()
       .integer(1, ir_version)
       .message(7, graph)

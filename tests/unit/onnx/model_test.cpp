@@ -68,7 +68,8 @@ TEST_F(Onnx, wrong_inputs_are_answered_with_what_the_model_expects) {
     return "no error";
   };
   EXPECT_THAT(error_of_call({}), HasSubstr("0 inputs are given"));
-  EXPECT_THAT(error_of_call({Tensor::zeros({1, 3})}), HasSubstr("(1, 3), the model expects:\n  x: float (n, 2)"));
+  EXPECT_THAT(error_of_call({Tensor::zeros({1, 3})}),
+              HasSubstr("(1, 3), the model expects:\n  x: float (n, 2)"));
   EXPECT_THAT(error_of_call({Tensor::zeros({1, 2}, DType::I32)}), HasSubstr("is i32"));
   EXPECT_THROW(model({{"z", Tensor::zeros({1, 2})}}), Error);
 }
@@ -129,8 +130,8 @@ TEST_F(Onnx, external_data_stays_in_the_folder_of_the_model) {
   };
   const auto run = [&](const std::string& location) -> std::string {
     try {
-      return std::to_string(Model::load(file(with_data_in(location)))({Tensor::ones({2})})[0]
-                                .to_vector<float>()[1]);
+      return std::to_string(
+          Model::load(file(with_data_in(location)))({Tensor::ones({2})})[0].to_vector<float>()[1]);
     } catch (const Error& error) {
       return error.what();
     }

@@ -21,7 +21,8 @@ constexpr char kUsage[] = "plugrad inspect FILE.onnx [--json]";
 // Nodes by operator, those of subgraphs and functions included.
 void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, int64_t>& counts) {
   for (const onnx::NodeMessage& node : nodes) {
-    ++counts[node.domain.empty() ? std::string(node.op) : fmt::format("{}.{}", node.domain, node.op)];
+    ++counts[node.domain.empty() ? std::string(node.op)
+                                 : fmt::format("{}.{}", node.domain, node.op)];
     for (const auto& attribute : node.attributes)
       for (const auto& graph : attribute.graphs) count(graph->nodes, counts);
   }
@@ -42,7 +43,9 @@ Json json_of(const std::vector<onnx::ValueInfo>& values) {
   for (const onnx::ValueInfo& value : values) {
     Json sizes = Json::array();
     for (const auto& dim : value.shape.value_or(std::vector<onnx::Dimension>()))
-      sizes.push_back(dim.size ? Json(*dim.size) : dim.name.empty() ? Json(nullptr) : Json(dim.name));
+      sizes.push_back(dim.size           ? Json(*dim.size)
+                      : dim.name.empty() ? Json(nullptr)
+                                         : Json(dim.name));
     list.push_back({{"name", value.name}, {"type", value.type}, {"shape", sizes}});
   }
   return list;

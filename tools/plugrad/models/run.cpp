@@ -38,7 +38,7 @@ Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
   Shape shape;
   for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
     const auto given = sizes.find(dim.name);
-    shape.push_back(dim.size                ? *dim.size
+    shape.push_back(dim.size               ? *dim.size
                     : given != sizes.end() ? number_of(given->first, given->second)
                                            : 1);
   }
@@ -76,7 +76,8 @@ double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inpu
   outputs = model(inputs);
   Tensor::realize(outputs);
   for (const Tensor& output : outputs) output.to_bytes();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 std::string summary_of(const Tensor& x) {
@@ -96,9 +97,8 @@ Syntax run_syntax() {
       "size", boost::program_options::value<Arguments>()->composing(),
       "NAME=N, a size that the model leaves open; 1 without it")(
       "output", boost::program_options::value<Arguments>()->composing(),
-      "NAME=FILE.npy, where to write an output")("device",
-                                                 boost::program_options::value<std::string>(),
-                                                 "such as CPU; default: as DEV says")(
+      "NAME=FILE.npy, where to write an output")(
+      "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
       "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
       "json", "one JSON document");
   return syntax;
@@ -141,7 +141,8 @@ int run_run(const Arguments& arguments) {
   for (size_t i = 0; i < outputs.size(); ++i)
     fmt::print("{}: {}\n", model.outputs()[i].name, summary_of(outputs[i]));
   fmt::print("first call {:.1f} ms", first);
-  if (!times.empty()) fmt::print(", then {:.3f} ms (median of {})", times[times.size() / 2], repeat);
+  if (!times.empty())
+    fmt::print(", then {:.3f} ms (median of {})", times[times.size() / 2], repeat);
   fmt::print(" on {}\n", Device::default_device());
   return kSuccess;
 }

@@ -31,7 +31,8 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
                               signal_operators(),
                               training_operators(),
                               unique_operators(),
-                              linear_operators()})
+                              linear_operators(),
+                              tree_operators()})
       for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
     return rows;
   }();

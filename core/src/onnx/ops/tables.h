@@ -21,6 +21,7 @@ std::span<const OperatorRow> control_operators();
 std::span<const OperatorRow> resize_operators();
 std::span<const OperatorRow> signal_operators();
 std::span<const OperatorRow> training_operators();
+std::span<const OperatorRow> tree_operators();
 std::span<const OperatorRow> unique_operators();
 std::span<const OperatorRow> linear_operators();
 std::span<const OperatorRow> sampling_operators();

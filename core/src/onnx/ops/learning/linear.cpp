@@ -1,12 +1,13 @@
-// The simple operators of ai.onnx.ml: linear models, scaling, and tables of labels.
+// The simple operators of ai.onnx.ml: linear models, features and tables of labels.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
-#include <numbers>
 
 #include "base/check.h"
+#include "onnx/ops/learning/post_transform.h"
 #include "onnx/ops/tables.h"
+#include "plugrad/functional.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -34,6 +35,44 @@ Values scaler(Call& call) {
   return {x};
 }
 
+// Elements that equal one value, or are NaN where that is, are others.
+Values imputer(Call& call) {
+  const Tensor x = call[0];
+  if (!is_float(x.dtype())) {
+    const Tensor values = Tensor::from(call.integers("imputed_value_int64s"));
+    return {(x == call.integer("replaced_value_int64", 0)).where(values.cast(x.dtype()), x)};
+  }
+  const Tensor values = row_of(call.numbers("imputed_value_floats")).cast(x.dtype());
+  const double replaced = call.number("replaced_value_float", 0);
+  return {(std::isnan(replaced) ? x.isnan() : x == replaced).where(values, x)};
+}
+
+Values feature_vectorizer(Call& call) {
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    const Tensor x = call[i].cast(DType::F32);
+    parts.push_back(x.ndim() == 1 ? x.unsqueeze(0) : x);
+  }
+  return {cat(parts, 1)};
+}
+
+// A further axis with a 1 at the element's category.
+Values one_hot_encoder(Call& call) {
+  if (call.attribute("cats_strings")) {
+    const Strings* const strings = call.value(0).strings();
+    if (!strings) call.wrong("the categories are strings, the input is none");
+    const auto names = call.texts("cats_strings");
+    std::vector<float> ones;
+    for (const std::string& element : strings->elements)
+      for (const std::string_view name : names) ones.push_back(name == element ? 1.0F : 0.0F);
+    Shape shape = strings->shape;
+    shape.push_back(static_cast<int64_t>(names.size()));
+    return {Tensor::from(ones, shape)};
+  }
+  const Tensor categories = Tensor::from(call.integers("cats_int64s"));
+  return {(call[0].cast(DType::I64).unsqueeze(-1) == categories).cast(DType::F32)};
+}
+
 // By the largest element, the sum of sizes or the length of each row; rows of 0 stay.
 Values normalizer(Call& call) {
   const Tensor x = call[0].cast(DType::F32);
@@ -50,31 +89,6 @@ Values normalizer(Call& call) {
   return {(divisor == 0).where(x, x / divisor)};
 }
 
-// The inverse of the normal distribution. Source: Winitzki 2008, with the constant 0.147.
-Tensor probit(const Tensor& x) {
-  constexpr double a = 0.147;
-  const Tensor centred = x * 2 - 1;
-  const Tensor log = ((1 - centred) * (1 + centred)).log();
-  const Tensor v = log / 2 + 2 / (std::numbers::pi * a);
-  const Tensor inverse = ((v.square() - log / a).sqrt() - v).sqrt();
-  return centred.sign() * inverse * std::numbers::sqrt2;
-}
-
-Tensor post_transformed(Call& call, const Tensor& scores) {
-  const std::string_view transform = call.text("post_transform", "NONE");
-  if (transform == "NONE") return scores;
-  if (transform == "LOGISTIC") return scores.sigmoid();
-  if (transform == "SOFTMAX") return scores.softmax(-1);
-  if (transform == "PROBIT") return probit(scores);
-  if (transform != "SOFTMAX_ZERO")
-    call.wrong(fmt::format("post_transform \"{}\" is unknown", transform));
-  // A softmax in which scores of 0 stay 0.
-  const Tensor e =
-      (scores.abs() > 1e-7).where((scores - scores.max(-1, true)).exp(), scores.zeros_like());
-  const Tensor sum = e.sum(-1, true);
-  return (sum == 0).where(e.full_like(0.5), e / sum);
-}
-
 // x times the coefficients of `count` targets, with their intercepts.
 Tensor linear_scores(Call& call, int64_t count) {
   const Tensor given = call[0].cast(DType::F32);
@@ -89,19 +103,14 @@ Tensor linear_scores(Call& call, int64_t count) {
 }
 
 Values linear_regressor(Call& call) {
-  return {post_transformed(call, linear_scores(call, call.integer("targets", 1)))};
-}
-
-tensor::HostValues host_of(Call& call, const Tensor& x) {
-  if (call.recording().is_jitted) throw NeedsHostValues();
-  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+  return {post_transformed(call, call.text("post_transform", "NONE"),
+                           linear_scores(call, call.integer("targets", 1)))};
 }
 
 // Two classes may have one score, which is that of the second.
 Values linear_classifier(Call& call) {
-  const auto names = call.texts("classlabels_strings");
-  const auto numbers = call.integers("classlabels_ints");
-  const auto classes = static_cast<int64_t>(std::max(names.size(), numbers.size()));
+  const auto classes = static_cast<int64_t>(
+      std::max(call.texts("classlabels_strings").size(), call.integers("classlabels_ints").size()));
   const Tensor given = call[0];
   const auto targets = static_cast<int64_t>(call.numbers("coefficients").size()) /
                        std::max<int64_t>(given.size(-1), 1);
@@ -110,13 +119,8 @@ Values linear_classifier(Call& call) {
     scores = (scores * Tensor::from<float>({-1, 1}));
   else if (targets == 1 || targets != classes)
     call.unsupported(fmt::format("{} targets for {} classes", targets, classes));
-  scores = post_transformed(call, scores);
-  const Tensor place = scores.argmax(1);
-  if (names.empty()) return {Tensor::from(numbers).index_select(0, place), scores};
-  Strings labels{place.shape(), {}};
-  for (const uint64_t bits : host_of(call, place).bits)
-    labels.elements.emplace_back(names[static_cast<size_t>(bits)]);
-  return {labels, scores};
+  scores = post_transformed(call, call.text("post_transform", "NONE"), scores);
+  return {labels_of(call, scores.argmax(1), "classlabels_ints"), scores};
 }
 
 // A list of keys or values that attributes give: a tensor, strings, integers or floats.
@@ -163,6 +167,10 @@ LabelTable table_of(Call& call) {
   return table;
 }
 
+tensor::HostValues host_of(const Tensor& x) {
+  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+}
+
 // For each element the index of the last key that equals it; -1 for none.
 std::vector<int64_t> found(Call& call, const LabelTable& table) {
   std::vector<int64_t> result;
@@ -189,7 +197,7 @@ std::vector<int64_t> found(Call& call, const LabelTable& table) {
     }
     return keys;
   };
-  look_up(numbers(host_of(call, table.keys.tensor())), numbers(call.host(0)));
+  look_up(numbers(host_of(table.keys.tensor())), numbers(call.host(0)));
   return result;
 }
 
@@ -226,10 +234,13 @@ constexpr std::string_view kDomain = "ai.onnx.ml";
 constexpr OperatorRow kRows[] = {
     {"ArrayFeatureExtractor", array_feature_extractor, false, kDomain},
     {"Binarizer", binarizer, false, kDomain},
+    {"FeatureVectorizer", feature_vectorizer, false, kDomain},
+    {"Imputer", imputer, false, kDomain},
     {"LabelEncoder", label_encoder, false, kDomain},
     {"LinearClassifier", linear_classifier, false, kDomain},
     {"LinearRegressor", linear_regressor, false, kDomain},
     {"Normalizer", normalizer, false, kDomain},
+    {"OneHotEncoder", one_hot_encoder, false, kDomain},
     {"Scaler", scaler, false, kDomain},
 };
 

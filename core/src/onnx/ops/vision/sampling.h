@@ -18,7 +18,7 @@ struct Sampling {
   bool aligns_corners = false;  ///< mirrors at the centre of an end's element, or else at its edge
 };
 
-/// x (n, channels, axes…) at p points: `at` has for each axis their coordinates (n, p), in elements.
+/// x (n, channels, axes…) at p points: `at` has their coordinates (n, p) of each axis, in elements.
 /// Shape: (n, channels, p).
 Tensor sampled(const Tensor& x, const std::vector<Tensor>& at, const Sampling& how);
 
