@@ -176,8 +176,8 @@ def tree_cases() -> list[Case]:
         cases += [
             case(f"classes of trees {transform}", op, [x], trees("class", "BRANCH_LEQ", 3) | three | shared, both,
                  domain=ml),
-            case(f"two classes of trees {transform}", op, [x], trees("class", "BRANCH_LEQ", 2) | two | shared, both,
-                 domain=ml)]
+            case(f"two classes of trees {transform}", op, [x],
+                 trees("class", "BRANCH_LEQ", 2, low=0) | two | shared, both, domain=ml)]
         if transform != "SOFTMAX":
             cases += [
                 case(f"one score of trees {transform}", op, [x],
