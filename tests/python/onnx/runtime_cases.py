@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from microsoft_cases import Case, compare, integers, normal
 
 
 def case(name: str, op: str, inputs: list[np.ndarray | None], attributes: dict[str, object] | None = None,
-         outputs: tuple[int, ...] = (0,), *, opset: int = 17, domain: str = "", tolerance: float = 1e-4) -> Case:
-    return Case(name, op, inputs, attributes or {}, outputs, domain, tolerance, opset=opset)
+         outputs: tuple[int, ...] = (0,), *, opset: int = 17, domain: str = "", tolerance: float = 1e-4,
+         parts: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()) -> Case:
+    return Case(name, op, inputs, attributes or {}, outputs, domain, tolerance, parts, opset)
+
+
+def nothing(y: np.ndarray) -> np.ndarray:
+    return y[:0]
 
 
 def sampling_cases() -> list[Case]:
@@ -178,7 +184,8 @@ def tree_cases() -> list[Case]:
             case(f"classes of trees {transform}", op, [x], trees("class", "BRANCH_LEQ", 3) | three | shared, both,
                  domain=ml),
             case(f"two classes of trees {transform}", op, [x],
-                 trees("class", "BRANCH_LEQ", 2) | two | shared, (1,), domain=ml)]
+                 trees("class", "BRANCH_LEQ", 2) | two | shared, both, domain=ml,
+                 parts=(nothing,))]
         if transform != "SOFTMAX":
             cases += [
                 case(f"one score of trees {transform}", op, [x],
