@@ -23,7 +23,7 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
                               resize_operators(),
                               loss_operators(),
                               attention_operators(),
-                              sequence_operators(),
+                              linear_attention_operators(),
                               microsoft_attention_operators(),
                               microsoft_fused_operators(),
                               sampling_operators(),

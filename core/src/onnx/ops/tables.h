@@ -30,6 +30,6 @@ std::span<const OperatorRow> microsoft_attention_operators();
 std::span<const OperatorRow> microsoft_fused_operators();
 std::span<const OperatorRow> loss_operators();
 std::span<const OperatorRow> attention_operators();
-std::span<const OperatorRow> sequence_operators();
+std::span<const OperatorRow> linear_attention_operators();
 
 }  // namespace plugrad::onnx

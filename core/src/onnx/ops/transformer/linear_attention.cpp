@@ -130,7 +130,7 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> sequence_operators() {
+std::span<const OperatorRow> linear_attention_operators() {
   return kRows;
 }
 
