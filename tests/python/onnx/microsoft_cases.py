@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +31,8 @@ class Case:
 
     name: str
     op: str
-    inputs: list[Array | None]
-    attributes: dict[str, object] = field(default_factory=dict)
+    inputs: Sequence[Array | None]
+    attributes: Mapping[str, object] = field(default_factory=dict)
     outputs: tuple[int, ...] = (0,)
     domain: str = DOMAIN
     tolerance: float = 1e-4
@@ -126,13 +126,14 @@ def activation_cases() -> list[Case]:
 
 
 def bits_case(name: str, bits: int, n: int, k: int, block: int, *, zeros: str = "", bias: bool = False,
-              rows: tuple[int, ...] = (2, 3)) -> Case:
+              rows: tuple[int, ...] = (2, 3), groups: Array | None = None) -> Case:
     blocks = -(-k // block)
     packed = integers(0, 256, n, blocks, block * bits // 8, dtype="uint8")
     scale = (normal(n, blocks) / 10).astype("float32")
     zero = {"": None, "packed": integers(0, 256, n, -(-blocks * bits // 8), dtype="uint8"),
             "float": (normal(n, blocks) + 7).astype("float32")}[zeros]
-    return Case(name, "MatMulNBits", [normal(*rows, k), packed, scale, zero, None, normal(n) if bias else None],
+    return Case(name, "MatMulNBits", [normal(*rows, k), packed, scale, zero, groups,
+                                       normal(n) if bias else None],
                 {"K": k, "N": n, "bits": bits, "block_size": block})
 
 
@@ -143,9 +144,7 @@ def product_cases() -> list[Case]:
     signed, zeros = integers(-128, 128, 8, 6, dtype="int8"), integers(0, 256, 6, dtype="uint8")
     left, one = integers(0, 256, 2, 3, 8, dtype="uint8"), np.array(0.02, "float32")
     bias, middle = normal(6), np.array(128, "uint8")
-    groups = np.repeat(np.array([1, 0, 2], "int32"), 16)
-    grouped = bits_case("4 bits groups", 4, 5, 48, 16)
-    grouped.inputs[4] = groups
+    groups = np.repeat(np.array([1, 0, 2], "int32"), 16)  # the block of each input
     dynamic, mixed = "DynamicQuantizeMatMul", "MatMulIntegerToFloat"
     return [
         Case("fused", "FusedMatMul", [a, b], {"alpha": 0.5}),
@@ -161,7 +160,7 @@ def product_cases() -> list[Case]:
         bits_case("4 bits zero points", 4, 5, 48, 16, zeros="packed", bias=True),
         bits_case("4 bits float zero points", 4, 8, 64, 32, zeros="float"),
         bits_case("4 bits rest", 4, 5, 40, 16, zeros="packed"),
-        grouped,
+        bits_case("4 bits groups", 4, 5, 48, 16, groups=groups),
         bits_case("8 bits", 8, 6, 64, 32, zeros="packed"),
         bits_case("2 bits", 2, 6, 64, 16),
         bits_case("4 bits two axes", 4, 6, 64, 32, rows=(3,)),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from microsoft_cases import Case, compare, integers, normal
 
 
-def case(name: str, op: str, inputs: list[np.ndarray | None], attributes: dict[str, object] | None = None,
+def case(name: str, op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, object] | None = None,
          outputs: tuple[int, ...] = (0,), *, opset: int = 17, domain: str = "", tolerance: float = 1e-4,
          parts: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()) -> Case:
     return Case(name, op, inputs, attributes or {}, outputs, domain, tolerance, parts, opset)
@@ -111,7 +111,7 @@ def learning_cases() -> list[Case]:
     cases = [case(f"unique {axis} {ordered}", "Unique", [numbers if axis is None else numbers % 2],
                   {"sorted": ordered} | ({} if axis is None else {"axis": axis}), everything)
              for axis, ordered in itertools.product((None, 0, 1, -1), (0, 1))]
-    cases.append(case("unique floats", "Unique", [np.float32([2, -0.0, 0.0, -3, 2])], {}, everything))
+    cases.append(case("unique floats", "Unique", [np.array([2, -0.0, 0.0, -3, 2], "float32")], {}, everything))
     labels, weight = integers(0, 4, 5, dtype="int64"), np.abs(normal(4))
     for how in ("mean", "sum", "none"):
         cases += [case(f"cross entropy {how}", "SoftmaxCrossEntropyLoss", [x, labels, weight], {"reduction": how},
@@ -138,9 +138,10 @@ def learning_cases() -> list[Case]:
         case("features of a row", "ArrayFeatureExtractor", [x[0], np.array([1, 1])], domain=ml),
         case("labels", "LabelEncoder", [numbers], {"keys_int64s": [0, 1, 3], "values_floats": [0.5, 1.5, 3.5],
                                                    "default_float": -2.0}, domain=ml),
-        case("labels of floats", "LabelEncoder", [np.float32([1, np.nan, 4, 2])],
+        case("labels of floats", "LabelEncoder", [np.array([1, np.nan, 4, 2], "float32")],
              {"keys_floats": [1.0, 2.0, float("nan")], "values_int64s": [10, 20, 30]}, domain=ml)]
-    cases += [case(f"norm {norm}", "Normalizer", [np.abs(x)], {"norm": norm}, domain=ml) for norm in ("MAX", "L1", "L2")]
+    cases += [case(f"norm {norm}", "Normalizer", [np.abs(x)], {"norm": norm}, domain=ml)
+              for norm in ("MAX", "L1", "L2")]
     return cases
 
 
