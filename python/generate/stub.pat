@@ -21,7 +21,7 @@ plugrad\._plugrad\._optim\.__prefix__:
 
 plugrad\._plugrad\._onnx\.__prefix__:
     import os
-    from plugrad._plugrad import Tensor
+    from typing import Any
     from plugrad.typing import TensorLike
 
 plugrad\._plugrad\._data\.__prefix__:

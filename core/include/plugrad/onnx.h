@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "plugrad/tensor.h"
@@ -22,13 +24,38 @@ struct Dimension {
 /// An input or output as a model declares it.
 struct ValueInfo {
   std::string name;
-  std::string type;                             ///< such as "float", "int64" or "sequence"
-  std::optional<DType> dtype;                   ///< none for what is no tensor of numbers
+  std::string type;            ///< such as "float", "string" or "optional sequence of int64"
+  std::optional<DType> dtype;  ///< that of the tensor; none for what is no tensor of numbers
   std::optional<std::vector<Dimension>> shape;  ///< none: any
 };
 
 /// "name: float (batch, 3, 224, 224)"; "?" for a size that is not known.
 PLUGRAD_API std::string to_string(const ValueInfo& value);
+
+/// Strings in row-major order.
+struct Strings {
+  Shape shape;
+  std::vector<std::string> elements;
+};
+
+struct Data;
+struct Sequence {
+  std::vector<Data> elements;
+};
+
+/// What a model takes or gives: nothing (an empty optional), a tensor, strings or a sequence.
+struct Data {
+  Data() = default;
+  Data(Tensor tensor) : value(std::move(tensor)) {}        // NOLINT: a tensor is data
+  Data(Strings strings) : value(std::move(strings)) {}     // NOLINT: strings are data
+  Data(Sequence sequence) : value(std::move(sequence)) {}  // NOLINT: a sequence is data
+
+  std::variant<std::monostate, Tensor, Strings, Sequence> value;
+  /// The ONNX type of a tensor's elements where its dtype is wider: "int4", "uint4", "int2" and
+  /// "uint2" in i8 and u8; "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+  /// "float4e2m1" and "float8e8m0" in f32. Empty otherwise; inputs may leave it empty.
+  std::string type;
+};
 
 /// A network from an ONNX file. Copies share it. Calls from several threads take turns.
 class PLUGRAD_API Model {
@@ -47,6 +74,9 @@ class PLUGRAD_API Model {
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
   /// The same by name.
   std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
+  /// The same for models with other inputs and outputs than tensors, whose calls are recorded each
+  /// time. Errors: User if number, kinds, dtypes or shapes differ from inputs().
+  std::vector<Data> run(const std::vector<Data>& inputs) const;
 
  private:
   struct State;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "plugrad/device.h"
@@ -26,11 +27,9 @@ using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>
 constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
 
-bool fits(const std::vector<Dimension>& declared, const Shape& shape) {
-  if (declared.size() != shape.size()) return false;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (declared[i].size && *declared[i].size != shape[i]) return false;
-  return true;
+bool is_numbers(const ValueMessage& value) {
+  return value.type.kind == TypeMessage::Kind::None ||
+         (value.type.kind == TypeMessage::Kind::Tensor && value.type.element != DataType::String);
 }
 
 }  // namespace
@@ -42,9 +41,13 @@ struct Model::State {
         message(read_model(file->bytes())),
         files(folder_of(path), file),
         constants(files),
+        declared(declared_inputs(message)),
         inputs(inputs_of(message)),
         outputs(outputs_of(message)) {
     require_operators(message);
+    has_only_numbers =
+        std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
+        std::ranges::all_of(message.graph.outputs, is_numbers);
   }
 
   static std::string folder_of(const std::string& path) {
@@ -53,21 +56,15 @@ struct Model::State {
   }
 
   // The inputs on the model's device. Errors: User, with a table of what the model expects.
-  std::vector<Tensor> checked(const std::vector<Tensor>& given) const {
+  std::vector<Value> checked(const std::vector<Data>& given) const {
     require(given.size() == inputs.size(), "[onnx] {} inputs are given, the model expects {}:{}",
             given.size(), inputs.size(), table_of(inputs));
-    std::vector<Tensor> there;
+    std::vector<Value> there;
     for (size_t i = 0; i < given.size(); ++i) {
-      const ValueInfo& wanted = inputs[i];
-      require(given[i].defined(), "[onnx] input \"{}\" is undefined; the model expects:{}",
-              wanted.name, table_of(inputs));
-      require(!wanted.dtype || *wanted.dtype == given[i].dtype(),
-              "[onnx] input \"{}\" is {}, the model expects:{}", wanted.name,
-              plugrad::name_of(given[i].dtype()), table_of(inputs));
-      require(!wanted.shape || fits(*wanted.shape, given[i].shape()),
-              "[onnx] input \"{}\" has the shape {}, the model expects:{}", wanted.name,
-              plugrad::to_string(given[i].shape()), table_of(inputs));
-      there.push_back(given[i].to(device));
+      const std::string what = mismatch(given[i], declared[i]->type);
+      require(what.empty(), "[onnx] input \"{}\" {}, the model expects:{}", inputs[i].name, what,
+              table_of(inputs));
+      there.push_back(value_of(given[i], declared[i]->type, device));
     }
     return there;
   }
@@ -84,21 +81,34 @@ struct Model::State {
     return known;
   }
 
-  std::vector<Tensor> record(const std::vector<Tensor>& given, const Known& known, bool is_jitted) {
+  std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
     std::map<std::string_view, Value> values;
-    for (size_t i = 0; i < given.size(); ++i)
-      values.emplace(inputs[i].name, i < known.size() && known[i]
-                                         ? Value::known(*known[i], given[i])
-                                         : Value(given[i]));
+    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
     GraphRun run(message, files, constants, is_jitted);
-    std::vector<Tensor> results;
-    for (const Value& value : run.outputs_of_model(values)) {
-      if (!value.is_tensor())
-        fail(ErrorKind::Unsupported, "[onnx] output \"{}\" is no tensor of numbers",
-             outputs[results.size()].name);
-      results.push_back(value.tensor());
+    return run.outputs_of_model(values);
+  }
+
+  // The call of a jitted function.
+  std::vector<Tensor> record_numbers(const std::vector<Tensor>& given, const Known& known) {
+    std::vector<Value> values;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const bool is_known = i < known.size() && known[i];
+      values.push_back((is_known ? Value::known(*known[i], given[i]) : Value(given[i]))
+                           .as(declared[i]->type.element));
     }
-    return results;
+    return numbers_of(record(values, true));
+  }
+
+  std::vector<Tensor> numbers_of(const std::vector<Value>& results) const {
+    std::vector<Tensor> tensors;
+    for (const Value& value : results) {
+      if (!value.is_tensor())
+        fail(ErrorKind::Unsupported,
+             "[onnx] output \"{}\" is no tensor of numbers; call the model with run()",
+             outputs[tensors.size()].name);
+      tensors.push_back(value.tensor());
+    }
+    return tensors;
   }
 
   // Replays the recording for these elements of the inputs.
@@ -116,7 +126,7 @@ struct Model::State {
                .emplace(
                    std::move(key),
                    Recorded([this, known = std::move(known)](const std::vector<Tensor>& tensors) {
-                     return record(tensors, known, true);
+                     return record_numbers(tensors, known);
                    }))
                .first;
     }
@@ -125,17 +135,26 @@ struct Model::State {
 
   // First a call is recorded for any elements of its inputs, then for those of its small inputs of
   // integers; a model that needs others on the host is recorded at each call.
-  std::vector<Tensor> call(const std::vector<Tensor>& given) {
+  std::vector<Value> call(const std::vector<Data>& given) {
     const std::lock_guard lock(mutex);
     const DeviceScope scope(device);
-    const std::vector<Tensor> there = checked(given);
+    const std::vector<Value> there = checked(given);
+    if (!has_only_numbers) return record(there, false);
+    std::vector<Tensor> tensors;
+    for (const Value& value : there) tensors.push_back(value.tensor());
     while (reads != Reads::Everything) try {
-        return replay(there, reads == Reads::Nothing ? Known() : known_of(there));
+        std::vector<Value> results;
+        for (Tensor& result :
+             replay(tensors, reads == Reads::Nothing ? Known() : known_of(tensors))) {
+          const DataType type = message.graph.outputs[results.size()].type.element;
+          results.push_back(Value(std::move(result)).as(type));
+        }
+        return results;
       } catch (const NeedsHostValues&) {
         reads = reads == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
         recordings.clear();
       }
-    return record(there, {}, false);
+    return record(there, false);
   }
 
   std::string device;
@@ -143,7 +162,9 @@ struct Model::State {
   ModelMessage message;
   ModelFiles files;
   Constants constants;
+  std::vector<const ValueMessage*> declared;  // the inputs
   std::vector<ValueInfo> inputs, outputs;
+  bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
   std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
@@ -161,7 +182,13 @@ const std::vector<ValueInfo>& Model::outputs() const {
 }
 
 std::vector<Tensor> Model::operator()(const std::vector<Tensor>& inputs) const {
-  return state_->call(inputs);
+  return state_->numbers_of(state_->call({inputs.begin(), inputs.end()}));
+}
+
+std::vector<Data> Model::run(const std::vector<Data>& inputs) const {
+  std::vector<Data> results;
+  for (const Value& value : state_->call(inputs)) results.push_back(data_of(value));
+  return results;
 }
 
 std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tensor>& inputs) const {
@@ -175,7 +202,7 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
   for (const auto& [name, tensor] : inputs)
     require(std::ranges::find(state_->inputs, name, &ValueInfo::name) != state_->inputs.end(),
             "[onnx] the model has no input \"{}\"; it expects:{}", name, table_of(state_->inputs));
-  const std::vector<Tensor> results = state_->call(in_order);
+  const std::vector<Tensor> results = (*this)(in_order);
   std::map<std::string, Tensor> named;
   for (size_t i = 0; i < results.size(); ++i) named.emplace(state_->outputs[i].name, results[i]);
   return named;

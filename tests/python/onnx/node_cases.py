@@ -36,6 +36,9 @@ def require_equal(got: object, wanted: object, rtol: float, atol: float) -> None
         for g, w in zip(got, wanted):
             require_equal(g, w, rtol, atol)
         return
+    if wanted is None or got is None:
+        assert wanted is None and got is None, f"{got}, wanted {wanted}"
+        return
     wanted = as_input(wanted)
     got = got.numpy() if hasattr(got, "numpy") else np.asarray(got)
     assert got.shape == wanted.shape, f"shape {got.shape}, wanted {wanted.shape}"

@@ -1,6 +1,8 @@
 // Writes ONNX files for tests, field by field.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -22,6 +24,12 @@ class Message {
     bytes_ += value;
     return *this;
   }
+  Message& number(int field, float value) {
+    varint(static_cast<uint64_t>(field) << 3 | 5);
+    const auto bytes = std::bit_cast<std::array<char, 4>>(value);
+    bytes_.append(bytes.data(), bytes.size());
+    return *this;
+  }
   Message& message(int field, const Message& value) { return text(field, value.bytes_); }
   const std::string& bytes() const { return bytes_; }
 
@@ -41,13 +49,37 @@ inline Message node(std::string_view op, const std::vector<std::string>& inputs,
   return made.text(3, "the " + std::string(op)).text(4, op);
 }
 
-/// A float tensor's declaration; sizes below 0 are named "n".
-inline Message value(std::string_view name, const std::vector<int64_t>& shape) {
+/// The type of tensors with these elements; sizes below 0 are named "n".
+inline Message tensor_type(int64_t element, const std::vector<int64_t>& shape) {
   Message dims;
   for (const int64_t size : shape)
     dims.message(1, size < 0 ? Message().text(2, "n") : Message().integer(1, size));
-  return Message().text(1, name).message(
-      2, Message().message(1, Message().integer(1, 1).message(2, dims)));
+  return Message().message(1, Message().integer(1, element).message(2, dims));
+}
+inline Message sequence_type(const Message& element) {
+  return Message().message(4, Message().message(1, element));
+}
+inline Message optional_type(const Message& element) {
+  return Message().message(9, Message().message(1, element));
+}
+
+inline Message value(std::string_view name, const Message& type) {
+  return Message().text(1, name).message(2, type);
+}
+/// A float tensor's declaration.
+inline Message value(std::string_view name, const std::vector<int64_t>& shape) {
+  return value(name, tensor_type(1, shape));
+}
+
+/// Attributes of a node.
+inline Message attribute(std::string_view name, int64_t integer) {
+  return Message().text(1, name).integer(3, integer).integer(20, 2);
+}
+inline Message attribute(std::string_view name, float number) {
+  return Message().text(1, name).number(2, number).integer(20, 1);
+}
+inline Message attribute(std::string_view name, const Message& graph) {
+  return Message().text(1, name).message(6, graph).integer(20, 5);
 }
 
 inline Message constant(std::string_view name, const std::vector<int64_t>& dims,

@@ -15,6 +15,13 @@ Call::Call(const NodeMessage& node, std::int64_t opset, std::vector<Value> input
       folds_(folds),
       recording_(recording) {}
 
+tensor::HostValues host_values_of(const Value& tensor, bool is_jitted) {
+  if (tensor.known()) return *tensor.known();
+  if (is_jitted) throw NeedsHostValues();
+  const Tensor& x = tensor.tensor();
+  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+}
+
 std::string Call::name() const {
   if (node_.name.empty()) return fmt::format("{} node at byte {}", node_.op, node_.offset);
   return fmt::format("{} node \"{}\"", node_.op, node_.name);
@@ -38,12 +45,22 @@ Tensor Call::operator[](size_t input) const {
   return folds_ ? given.host_tensor() : given.tensor();
 }
 
+const Strings& Call::strings(size_t input) const {
+  const Strings* const given = value(input).strings();
+  if (!given) wrong(fmt::format("input {} is no tensor of strings", input));
+  return *given;
+}
+
+const std::vector<Value>& Call::sequence(size_t input) const {
+  const auto* const given = value(input).elements();
+  if (!given) wrong(fmt::format("input {} is no sequence", input));
+  return *given;
+}
+
 tensor::HostValues Call::host(size_t input) const {
   const Value& given = value(input);
-  if (given.known()) return *given.known();
-  const Tensor x = (*this)[input];
-  if (recording_.is_jitted) throw NeedsHostValues();
-  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+  if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
+  return host_values_of(given, recording_.is_jitted);
 }
 
 std::int64_t Call::integer_input(size_t input) const {
@@ -108,10 +125,9 @@ std::vector<std::string_view> Call::texts(std::string_view name) const {
 }
 
 std::optional<DType> Call::dtype(std::string_view name) const {
-  const std::int64_t number = integer(name, 0);
-  if (number == 0) return {};
-  const auto dtype = dtype_of(static_cast<DataType>(number));
-  if (!dtype) unsupported(fmt::format("no dtype holds {}", name_of(static_cast<DataType>(number))));
+  if (type(name) == DataType::Undefined) return {};
+  const auto dtype = dtype_of(type(name));
+  if (!dtype) unsupported(fmt::format("no dtype holds {}", name_of(type(name))));
   return dtype;
 }
 

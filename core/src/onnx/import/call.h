@@ -17,6 +17,9 @@ namespace plugrad::onnx {
 /// Thrown where a model needs elements on the host that a jitted call does not have there.
 struct NeedsHostValues {};
 
+/// The elements of a tensor: known, or read from the device. Errors: NeedsHostValues in a jitted call.
+tensor::HostValues host_values_of(const Value& tensor, bool is_jitted);
+
 /// What nodes of all graphs of a model share while it is recorded.
 struct Recording {
   ModelFiles* files = nullptr;
@@ -51,6 +54,10 @@ class Call {
   Tensor operator[](size_t input) const;
   /// Undefined if the input is left out.
   Tensor optional(size_t input) const { return has(input) ? (*this)[input] : Tensor(); }
+  /// Errors: User if the input is left out or no tensor of strings.
+  const Strings& strings(size_t input) const;
+  /// Errors: User if the input is left out or no sequence.
+  const std::vector<Value>& sequence(size_t input) const;
   /// The elements of a tensor that shapes depend on: known, or read from the device. Errors:
   /// NeedsHostValues in a jitted call.
   tensor::HostValues host(size_t input) const;
@@ -67,7 +74,9 @@ class Call {
                                      std::vector<std::int64_t> otherwise = {}) const;
   std::vector<double> numbers(std::string_view name) const;
   std::vector<std::string_view> texts(std::string_view name) const;
-  /// A dtype that an attribute such as `to` numbers.
+  /// The type that an attribute such as `to` numbers; Undefined if it is left out.
+  DataType type(std::string_view name) const { return static_cast<DataType>(integer(name, 0)); }
+  /// The dtype of that type.
   std::optional<DType> dtype(std::string_view name) const;
   const GraphMessage& graph(std::string_view name) const;
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ir/round.h"
+#include "onnx/import/emulated.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -23,23 +24,21 @@ int64_t count_of(const TensorMessage& tensor) {
   return count;
 }
 
-int bits_of_element(DataType type, DType dtype) {
-  if (type == DataType::Int4 || type == DataType::Uint4) return 4;
-  if (type == DataType::Int2 || type == DataType::Uint2) return 2;
-  return static_cast<int>(size_of(dtype)) * 8;
-}
-
-// Elements of 4 or 2 bits, the lowest bits of a byte first, as bytes.
-std::vector<std::byte> unpacked(std::span<const std::byte> packed, int64_t count, DataType type) {
-  const bool is_signed = type == DataType::Int4 || type == DataType::Int2;
-  const int bits = type == DataType::Int4 || type == DataType::Uint4 ? 4 : 2;
-  const int per_byte = 8 / bits;
-  std::vector<std::byte> elements;
+// The elements of a type that is emulated, the lowest bits of a byte first, in memory of the dtype.
+std::vector<std::byte> unpacked(std::span<const std::byte> packed, int64_t count, DataType type,
+                                DType dtype) {
+  const int bits = bits_of(type), per_byte = 8 / bits;
+  std::vector<std::byte> elements(static_cast<size_t>(count) * size_of(dtype));
   for (int64_t i = 0; i < count; ++i) {
-    const auto byte = std::to_integer<int>(packed[static_cast<size_t>(i / per_byte)]);
-    int value = byte >> (i % per_byte * bits) & ((1 << bits) - 1);
-    if (is_signed && value >> (bits - 1) != 0) value -= 1 << bits;
-    elements.push_back(static_cast<std::byte>(value));
+    const auto byte = std::to_integer<unsigned>(packed[static_cast<size_t>(i / per_byte)]);
+    const double value = decoded(byte >> (i % per_byte * bits) & ((1U << bits) - 1), type);
+    std::byte* const to = elements.data() + static_cast<size_t>(i) * size_of(dtype);
+    if (dtype == DType::F32) {
+      const auto number = static_cast<float>(value);
+      std::memcpy(to, &number, sizeof number);
+    } else {
+      *to = static_cast<std::byte>(static_cast<int>(value));
+    }
   }
   return elements;
 }
@@ -82,7 +81,8 @@ Value ModelFiles::constant(const TensorMessage& tensor) {
   if (!dtype)
     fail(ErrorKind::Unsupported, "[onnx] tensor \"{}\" is of type {}, which no dtype holds",
          tensor.name, name_of(tensor.type));
-  const int bits = bits_of_element(tensor.type, *dtype);
+  const bool is_unpacked = is_emulated(tensor.type);
+  const int bits = is_unpacked ? bits_of(tensor.type) : static_cast<int>(size_of(*dtype)) * 8;
   std::shared_ptr<const void> owner = owner_;
   std::vector<std::byte> made;
   std::span<const std::byte> bytes;
@@ -95,11 +95,12 @@ Value ModelFiles::constant(const TensorMessage& tensor) {
   const auto needed = static_cast<size_t>((count * bits + 7) / 8);
   require(bytes.size() == needed, "[onnx] tensor \"{}\" has {} bytes, {} elements of {} need {}",
           tensor.name, bytes.size(), count, name_of(tensor.type), needed);
-  if (bits < 8) bytes = made = unpacked(bytes, count, tensor.type);
+  if (is_unpacked) bytes = made = unpacked(bytes, count, tensor.type, *dtype);
   if (!made.empty()) owner = nullptr;
   Tensor whole = Tensor::from_bytes(bytes, tensor.dims, *dtype, {}, std::move(owner));
-  if (count > kMostKnown) return whole;
-  return Value::known(values_in_memory(bytes, tensor.dims, *dtype), std::move(whole));
+  if (count > kMostKnown) return Value(std::move(whole)).as(tensor.type);
+  return Value::known(values_in_memory(bytes, tensor.dims, *dtype), std::move(whole))
+      .as(tensor.type);
 }
 
 // Indices are places in the flat tensor, or one list of coordinates a value.

@@ -8,46 +8,51 @@
 namespace plugrad::onnx {
 namespace {
 
-ValueInfo info_of(const ValueMessage& value) {
-  using Kind = TypeMessage::Kind;
-  ValueInfo info{std::string(value.name), "", {}, {}};
-  switch (value.type.kind) {
+using Kind = TypeMessage::Kind;
+
+std::string text_of(const TypeMessage& type) {
+  switch (type.kind) {
     case Kind::Tensor:
-      info.type = name_of(value.type.element);
-      info.dtype = dtype_of(value.type.element);
-      break;
+      return name_of(type.element);
     case Kind::Sequence:
-      info.type = "sequence";
-      break;
+      return "sequence" + (type.inner ? " of " + text_of(*type.inner) : "");
     case Kind::Optional:
-      info.type = "optional";
-      break;
+      return "optional" + (type.inner ? " " + text_of(*type.inner) : "");
     case Kind::SparseTensor:
-      info.type = "sparse tensor";
-      break;
+      return "sparse tensor";
     case Kind::Map:
-      info.type = "map";
-      break;
+      return "map";
     case Kind::None:
-      info.type = "any";
+      break;
   }
-  if (value.type.shape) {
-    info.shape.emplace();
-    for (const auto& dim : *value.type.shape)
-      info.shape->push_back(
-          {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
-  }
+  return "any";
+}
+
+ValueInfo info_of(const ValueMessage& value) {
+  ValueInfo info{std::string(value.name), text_of(value.type), {}, {}};
+  if (value.type.kind == Kind::Tensor) info.dtype = dtype_of(value.type.element);
+  if (!value.type.shape) return info;
+  info.shape.emplace();
+  for (const auto& dim : *value.type.shape)
+    info.shape->push_back(
+        {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
   return info;
 }
 
 }  // namespace
 
-std::vector<ValueInfo> inputs_of(const ModelMessage& model) {
+std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model) {
   const auto& constants = model.graph.constants;
-  std::vector<ValueInfo> inputs;
+  std::vector<const ValueMessage*> inputs;
   for (const ValueMessage& value : model.graph.inputs)
     if (std::ranges::find(constants, value.name, &TensorMessage::name) == constants.end())
-      inputs.push_back(info_of(value));
+      inputs.push_back(&value);
+  return inputs;
+}
+
+std::vector<ValueInfo> inputs_of(const ModelMessage& model) {
+  std::vector<ValueInfo> inputs;
+  for (const ValueMessage* value : declared_inputs(model)) inputs.push_back(info_of(*value));
   return inputs;
 }
 

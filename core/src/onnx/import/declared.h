@@ -8,7 +8,9 @@
 
 namespace plugrad::onnx {
 
-/// Without those that a constant of the model gives.
+/// The inputs without those that a constant of the model gives.
+std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model);
+/// The same as callers see them.
 std::vector<ValueInfo> inputs_of(const ModelMessage& model);
 std::vector<ValueInfo> outputs_of(const ModelMessage& model);
 

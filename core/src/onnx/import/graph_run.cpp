@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "onnx/import/strings_as_ids.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -31,7 +32,14 @@ Value folded(Value value) {
   auto values = tensor::host_values(value.tensor());
   if (!values) return value;
   values->dtype = strong(values->dtype);
-  return Value::known(std::move(*values));
+  return Value::known(std::move(*values)).as(value.emulated());
+}
+
+// The emulated type of the elements that the operator moves.
+DataType moved_type(const std::vector<Value>& inputs) {
+  for (const Value& input : inputs)
+    if (input.emulated() != DataType::Undefined) return input.emulated();
+  return DataType::Undefined;
 }
 
 // The function's node with the attributes of its call in place of references to them.
@@ -141,6 +149,11 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return call_function(*function, node, std::move(inputs));
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
+  const size_t moved = moved_results(node);
+  const StringIds ids(moved > 0 || compares_elements(node) ? inputs : std::vector<Value>());
+  if (ids.is_needed())
+    for (Value& input : inputs) input = ids.ids_of(input);
+  const DataType type = moved > 0 ? moved_type(inputs) : DataType::Undefined;
   const bool is_folded = folds(node, *row, inputs);
   Recording recording{&files_, is_jitted_, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
@@ -155,8 +168,12 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     if (what.starts_with("[onnx] ")) throw;
     throw_error(error.kind(), fmt::format("[onnx] {}: {}", call.name(), what), error.reason());
   }
-  if (is_folded)
-    for (Value& result : results) result = folded(std::move(result));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_folded) results[i] = folded(std::move(results[i]));
+    if (i >= moved) continue;
+    if (ids.is_needed()) results[i] = ids.strings_of(results[i], is_jitted_);
+    if (type != DataType::Undefined) results[i] = results[i].as(type);
+  }
   return results;
 }
 

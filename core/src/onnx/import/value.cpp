@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ir/round.h"
+#include "onnx/import/emulated.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -41,7 +42,25 @@ Value Value::sequence(std::vector<Value> elements) {
   return value;
 }
 
+DataType Value::emulated() const {
+  if (!sequence_) return emulated_;
+  return sequence_->empty() ? DataType::Undefined : sequence_->front().emulated();
+}
+
+Value Value::as(DataType type) const {
+  Value value = *this;
+  if (sequence_) {
+    std::vector<Value> elements;
+    for (const Value& element : *sequence_) elements.push_back(element.as(type));
+    value = sequence(std::move(elements));
+  } else {
+    value.emulated_ = is_emulated(type) ? type : DataType::Undefined;
+  }
+  return value;
+}
+
 Tensor Value::host_tensor() const {
+  require(known_ != nullptr, "[onnx] a value is no tensor of numbers where one is needed");
   const DType dtype = strong(known_->dtype);
   const size_t size = size_of(dtype);
   std::vector<std::byte> bytes(known_->bits.size() * size);
@@ -58,6 +77,12 @@ const Tensor& Value::tensor() const {
 std::optional<DType> dtype_of(DataType type) {
   switch (type) {
     case DataType::Float:
+    case DataType::Float8e4m3fn:
+    case DataType::Float8e4m3fnuz:
+    case DataType::Float8e5m2:
+    case DataType::Float8e5m2fnuz:
+    case DataType::Float4e2m1:
+    case DataType::Float8e8m0:
       return DType::F32;
     case DataType::Double:
       return DType::F64;
@@ -65,10 +90,6 @@ std::optional<DType> dtype_of(DataType type) {
       return DType::F16;
     case DataType::Bfloat16:
       return DType::BF16;
-    case DataType::Float8e4m3fn:
-      return DType::F8E4M3;
-    case DataType::Float8e5m2:
-      return DType::F8E5M2;
     case DataType::Bool:
       return DType::Bool;
     case DataType::Int8:

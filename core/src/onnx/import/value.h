@@ -8,15 +8,13 @@
 #include <vector>
 
 #include "onnx/file/messages.h"
+#include "plugrad/onnx.h"
 #include "plugrad/tensor.h"
 #include "tensor/host_values.h"
 
 namespace plugrad::onnx {
 
-struct Strings {
-  Shape shape;
-  std::vector<std::string> elements;
-};
+using plugrad::to_string;  // of shapes, which that of ValueInfo would hide
 
 /// A tensor, a tensor whose elements the host knows, strings, a sequence, or nothing.
 class Value {
@@ -42,15 +40,22 @@ class Value {
   const Strings* strings() const { return strings_.get(); }
   const std::vector<Value>* elements() const { return sequence_.get(); }
 
+  /// The type of a tensor's elements, or of those of a sequence, if it is an emulated one
+  /// (import/emulated.h); Undefined otherwise.
+  DataType emulated() const;
+  /// The same tensor or sequence, whose elements are of this type if it is an emulated one.
+  Value as(DataType type) const;
+
  private:
   mutable Tensor tensor_;
   std::shared_ptr<const tensor::HostValues> known_;
   std::shared_ptr<const Strings> strings_;
   std::shared_ptr<const std::vector<Value>> sequence_;
+  DataType emulated_ = DataType::Undefined;
 };
 
-/// The dtype that holds such elements; none if there is none. 4-bit and 2-bit integers have those of
-/// 8 bits.
+/// The dtype of tensors with such elements; none if there is none. Emulated types have those of
+/// import/emulated.h.
 std::optional<DType> dtype_of(DataType type);
 
 /// Known integers as numbers. Errors: User if the values are no integers.

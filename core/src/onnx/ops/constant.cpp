@@ -1,4 +1,4 @@
-// Operators that make tensors, and those that describe one.
+// Operators that make tensors of numbers that are not random, and those that describe one.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -50,8 +50,8 @@ Values constant_of_shape(Call& call) {
   const Shape shape = call.integers(0);
   const auto* given = call.attribute("value");
   if (!given || given->tensors.empty()) return {Tensor::zeros(shape)};
-  const Tensor value = call.recording().files->constant(given->tensors[0]).tensor();
-  return {value.reshape({}).expand(shape)};
+  const Value value = call.recording().files->constant(given->tensors[0]);
+  return {Value(value.tensor().reshape({}).expand(shape)).as(value.emulated())};
 }
 
 Values shape(Call& call) {
@@ -68,7 +68,9 @@ Values shape(Call& call) {
 }
 
 Values size(Call& call) {
-  return {known_integers({call[0].numel()}, {})};
+  const Strings* const strings = call.value(0).strings();
+  const int64_t count = strings ? static_cast<int64_t>(strings->elements.size()) : call[0].numel();
+  return {known_integers({count}, {})};
 }
 
 Values range(Call& call) {
@@ -105,63 +107,10 @@ Values one_hot(Call& call) {
   return {is_there.where(values[1], values[0])};
 }
 
-// A seed gives the same numbers at each call.
-template <class Make>
-Tensor drawn(Call& call, const Make& make) {
-  if (!call.attribute("seed")) return make();
-  const RandomState before = Tensor::random_state();
-  Tensor::manual_seed(std::bit_cast<uint32_t>(static_cast<float>(call.number("seed", 0))));
-  const Tensor numbers = make();
-  Tensor::set_random_state(before);
-  return numbers;
-}
-
-Tensor normal_of(Call& call, const Shape& shape, DType dtype) {
-  return drawn(call, [&] {
-    return Tensor::normal(shape, call.number("mean", 0), call.number("scale", 1), dtype);
-  });
-}
-Tensor uniform_of(Call& call, const Shape& shape, DType dtype) {
-  return drawn(call, [&] {
-    return Tensor::uniform(shape, call.number("low", 0), call.number("high", 1), dtype);
-  });
-}
-Values random_normal(Call& call) {
-  return {normal_of(call, call.integers("shape"), call.dtype("dtype").value_or(DType::F32))};
-}
-Values random_normal_like(Call& call) {
-  return {normal_of(call, call[0].shape(), call.dtype("dtype").value_or(call[0].dtype()))};
-}
-Values random_uniform(Call& call) {
-  return {uniform_of(call, call.integers("shape"), call.dtype("dtype").value_or(DType::F32))};
-}
-Values random_uniform_like(Call& call) {
-  return {uniform_of(call, call[0].shape(), call.dtype("dtype").value_or(call[0].dtype()))};
-}
-Values bernoulli(Call& call) {
-  const Tensor p = call[0];
-  const Tensor numbers = drawn(call, [&] { return Tensor::rand(p.shape(), p.dtype()); });
-  return {(numbers < p).cast(call.dtype("dtype").value_or(p.dtype()))};
-}
-Values multinomial(Call& call) {
-  const Tensor numbers = drawn(
-      call, [&] { return call[0].softmax(1).multinomial(call.integer("sample_size", 1), true); });
-  return {numbers.cast(call.dtype("dtype").value_or(DType::I32))};
-}
-
 constexpr OperatorRow kRows[] = {
-    {"Bernoulli", bernoulli, true},
-    {"Constant", constant},
-    {"ConstantOfShape", constant_of_shape},
-    {"EyeLike", eye_like},
-    {"Multinomial", multinomial, true},
-    {"OneHot", one_hot},
-    {"RandomNormal", random_normal, true},
-    {"RandomNormalLike", random_normal_like, true},
-    {"RandomUniform", random_uniform, true},
-    {"RandomUniformLike", random_uniform_like, true},
-    {"Range", range},
-    {"Shape", shape},
+    {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
+    {"EyeLike", eye_like},  {"OneHot", one_hot},
+    {"Range", range},       {"Shape", shape},
     {"Size", size},
 };
 

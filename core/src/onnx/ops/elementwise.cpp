@@ -84,21 +84,6 @@ Values clip(Call& call) {
   return {result};
 }
 
-Values cast(Call& call) {
-  const Tensor x = call[0];
-  const auto to = call.dtype("to");
-  if (!to) call.wrong("attribute to is missing");
-  return {x.cast(*to)};
-}
-Values cast_like(Call& call) {
-  return {call[0].cast(call[1].dtype())};
-}
-Values bit_cast(Call& call) {
-  const auto to = call.dtype("to");
-  if (!to) call.wrong("attribute to is missing");
-  return {call[0].bitcast(*to)};
-}
-
 Values is_inf(Call& call) {
   const Tensor x = call[0];
   const bool negative = call.integer("detect_negative", 1) != 0;
@@ -172,14 +157,11 @@ constexpr OperatorRow kRows[] = {
     {"Asinh", one<&Tensor::asinh>},
     {"Atan", one<&Tensor::atan>},
     {"Atanh", one<&Tensor::atanh>},
-    {"BitCast", bit_cast},
     {"BitShift", bit_shift},
     {"BitwiseAnd", and_},
     {"BitwiseNot", bitwise_not},
     {"BitwiseOr", or_},
     {"BitwiseXor", xor_},
-    {"Cast", cast},
-    {"CastLike", cast_like},
     {"Ceil", one<&Tensor::ceil>},
     {"Clip", clip},
     {"Cos", one<&Tensor::cos>},

@@ -193,9 +193,10 @@ Values space_to_depth(Call& call) {
   const Tensor x = call[0];
   const int64_t block = call.integer("blocksize", 1), n = x.size(0), c = x.size(1);
   const int64_t h = x.size(2) / block, w = x.size(3) / block;
-  return {x.reshape({n, c, h, block, w, block})
-              .permute({0, 3, 5, 1, 2, 4})
-              .reshape({n, c * block * block, h, w})};
+  const Tensor split = x.reshape({n, c, h, block, w, block});
+  const Tensor moved = call.text("mode", "DCR") == "DCR" ? split.permute({0, 3, 5, 1, 2, 4})
+                                                         : split.permute({0, 1, 3, 5, 2, 4});
+  return {moved.reshape({n, c * block * block, h, w})};
 }
 
 // Blocks are the first axis of the columns, ordered as the kernel's elements.

@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "onnx/ops/random.h"
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
 
@@ -229,8 +230,8 @@ Values dropout(Call& call) {
   const bool trains = call.opset() >= 12 ? call.has(2) && call.host(2).bits.at(0) != 0 : false;
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
-  if (!trains || ratio == 0) return {x, x.ones_like(DType::Bool)};
-  const Tensor kept = Tensor::rand(x.shape()) >= ratio;
+  if (!trains || ratio == 0) return {call.value(0), x.ones_like(DType::Bool)};
+  const Tensor kept = uniform_numbers(call, x.shape(), DType::F32) >= ratio;
   return {kept.where(x / (1 - ratio), x.zeros_like()), kept};
 }
 

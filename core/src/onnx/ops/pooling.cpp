@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -22,14 +22,21 @@ int64_t window_count(const Window& w, size_t axis, int64_t size, bool rounds_up)
   return count;
 }
 
+Integers window_counts(const Tensor& x, const Window& w, bool rounds_up) {
+  Integers counts;
+  for (size_t i = 0; i < w.kernel.size(); ++i)
+    counts.push_back(window_count(w, i, x.size(static_cast<int64_t>(2 + i)), rounds_up));
+  return counts;
+}
+
 // The windows of a tensor as last axes: x is padded with `fill` so that all windows are whole.
-Tensor windows_of(const Tensor& x, const Window& w, bool rounds_up, double fill) {
+Tensor windows_of(const Tensor& x, const Window& w, const Integers& counts, double fill) {
   const size_t axes = w.kernel.size();
   std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x.size(static_cast<int64_t>(2 + i));
     const int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    const int64_t needed = (window_count(w, i, size, rounds_up) - 1) * w.strides[i] + reach;
+    const int64_t needed = (counts[i] - 1) * w.strides[i] + reach;
     pads[2 + i] = {w.pads[i].first, needed - size - w.pads[i].first};
   }
   Tensor windows = x.pad(pads, fill);
@@ -73,8 +80,8 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
     shape[1] = x.size(1);
     return shape;
   }()) * step;
-  const Tensor all =
-      windows_of((plane + place).expand(x.shape()), w, call.integer("ceil_mode", 0) != 0, 0);
+  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Tensor all = windows_of((plane + place).expand(x.shape()), w, counts, 0);
   const Tensor flat = windows.flatten(-static_cast<int64_t>(axes), -1);
   const Tensor first = flat.argmax(-1, true).cast(DType::I64);
   return all.flatten(-static_cast<int64_t>(axes), -1).gather(-1, first).squeeze(-1);
@@ -83,7 +90,8 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
 Values max_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Tensor windows = windows_of(x, w, call.integer("ceil_mode", 0) != 0, lowest_of(x.dtype()));
+  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Tensor windows = windows_of(x, w, counts, lowest_of(x.dtype()));
   Values results{windows.max(last_axes(w.kernel.size()))};
   if (call.wants(1)) results.emplace_back(places_of_maxima(call, x, w, windows));
   return results;
@@ -94,9 +102,9 @@ Values max_pool(Call& call) {
 Values average_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const bool rounds_up = call.integer("ceil_mode", 0) != 0;
+  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
   const Axes axes = last_axes(w.kernel.size());
-  const Tensor total = windows_of(x, w, rounds_up, 0).sum(axes);
+  const Tensor total = windows_of(x, w, counts, 0).sum(axes);
   Tensor counted = Tensor::ones(x.shape(), x.dtype());
   Window of_count = w;
   if (call.integer("count_include_pad", 0) != 0) {
@@ -105,14 +113,15 @@ Values average_pool(Call& call) {
     counted = counted.pad(pads, 1);
     of_count.pads.assign(w.pads.size(), {0, 0});
   }
-  return {total / windows_of(counted, of_count, rounds_up, 0).sum(axes)};
+  return {total / windows_of(counted, of_count, counts, 0).sum(axes)};
 }
 
 Values lp_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
   const auto p = static_cast<double>(call.integer("p", 2));
-  const Tensor windows = windows_of(x.abs(), w, call.integer("ceil_mode", 0) != 0, 0);
+  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Tensor windows = windows_of(x.abs(), w, counts, 0);
   return {windows.pow(p).sum(last_axes(w.kernel.size())).pow(1 / p)};
 }
 

@@ -3,24 +3,15 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
 
 namespace plugrad::onnx {
 namespace {
 
 using Values = std::vector<Value>;
-
-struct Range {
-  double low, high;
-};
-// Of the integers that a type holds; 4-bit types lie in dtypes of 8 bits.
-Range range_of(DType dtype) {
-  const int bits = static_cast<int>(size_of(dtype)) * 8;
-  if (is_unsigned(dtype)) return {0, std::ldexp(1.0, bits) - 1};
-  return {-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
-}
 
 // A scale or zero point for x: of one element, of one each index of the axis, or of one each block
 // of it.
@@ -38,20 +29,37 @@ Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
   return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
 }
 
+// Of the result.
+struct Target {
+  Target(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
+  Target(DType held, DataType emulated) : dtype(held), type(emulated) {}
+  DType dtype;
+  DataType type = DataType::Undefined;  // if it is an emulated one
+};
+
 // Rounds halves to even and saturates.
-Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, DType to) {
-  if (is_float(to)) return (x / scale).cast(to);
-  const Range range = range_of(to);
-  Tensor rounded = (x / scale).cast(DType::F32).round();
-  if (zero.defined()) rounded = rounded + zero.cast(DType::F32);
-  return rounded.clamp(range.low, range.high).cast(DType::I32).cast(to);
+Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const Target& to,
+                 bool saturates = true) {
+  Tensor steps = x / scale;
+  if (is_float(to.dtype)) {
+    if (zero.defined()) steps = steps + zero.cast(steps.dtype());
+    return is_emulated(to.type) ? rounded_to(steps, to.type, {saturates}) : steps.cast(to.dtype);
+  }
+  const IntegerRange range = range_of(to.type, to.dtype);
+  steps = steps.cast(DType::F32).round();
+  if (zero.defined()) steps = steps + zero.cast(DType::F32);
+  return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
 }
 
 Values quantize_linear(Call& call) {
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
-  const DType to = call.has(2) ? call[2].dtype() : call.dtype("output_dtype").value_or(DType::U8);
-  return {quantised(x.cast(DType::F32), scale.cast(DType::F32), zero, to)};
+  const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
+                                : Target(call.dtype("output_dtype").value_or(DType::U8),
+                                         call.type("output_dtype"));
+  return {Value(quantised(x.cast(DType::F32), scale.cast(DType::F32), zero, to,
+                          call.integer("saturate", 1) != 0))
+              .as(to.type)};
 }
 
 Values dequantize_linear(Call& call) {
@@ -74,9 +82,9 @@ Values dynamic_quantize_linear(Call& call) {
 
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
 Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
-  const Tensor wide = x.cast(DType::I32);
+  const Tensor wide = x.cast(is_float(x.dtype()) ? DType::F32 : DType::I32);
   if (!zero.defined()) return wide;
-  Tensor offset = zero.cast(DType::I32);
+  Tensor offset = zero.cast(wide.dtype());
   if (offset.numel() == 1)
     offset = offset.reshape({});
   else if (is_left && offset.ndim() == 1)
@@ -111,14 +119,16 @@ Values dynamic_quantize_mat_mul(Call& call) {
 }
 
 Values q_linear_mat_mul(Call& call) {
-  const Tensor product =
-      centred(call[0], call[2], true).matmul(centred(call[3], call[5], false), DType::I32);
+  const Tensor left = centred(call[0], call[2], true), right = centred(call[3], call[5], false);
+  const Tensor product = left.matmul(right, left.dtype());
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
   const Tensor scale = of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32);
-  return {quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7],
-                    call[7].dtype())};
+  const Target to(call[7].dtype(), call.value(7).emulated());
+  const Tensor y =
+      quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7], to);
+  return {Value(y).as(to.type)};
 }
 
 Tensor of_output_channels(const Tensor& parameter, int64_t rank, size_t axis) {

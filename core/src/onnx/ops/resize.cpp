@@ -11,6 +11,8 @@ namespace {
 
 using Values = std::vector<Value>;
 
+constexpr double kScaleError = 1e-6;  // of a size, from a scale that f32 rounded
+
 // How the elements of one axis are computed.
 struct Options {
   std::string_view mode, coordinates, nearest;
@@ -26,9 +28,10 @@ struct Axis {
 double coordinate(const Options& o, const Axis& a, int64_t i) {
   const auto at = static_cast<double>(i), from = static_cast<double>(a.from),
              to = static_cast<double>(a.to);
-  const double exact_to = a.scale * from;
+  double exact_to = a.scale * from;  // before it was rounded down to the size
+  if (std::abs(exact_to - to) < kScaleError * to) exact_to = to;
   if (o.coordinates == "asymmetric") return at / a.scale;
-  if (o.coordinates == "align_corners") return a.to == 1 ? 0 : at * (from - 1) / (to - 1);
+  if (o.coordinates == "align_corners") return exact_to == 1 ? 0 : at * (from - 1) / (exact_to - 1);
   if (o.coordinates == "pytorch_half_pixel") return a.to == 1 ? 0 : (at + 0.5) / a.scale - 0.5;
   if (o.coordinates == "half_pixel_symmetric") {
     const double adjustment = to / exact_to, center = from / 2;

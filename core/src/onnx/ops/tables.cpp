@@ -32,7 +32,12 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
                               training_operators(),
                               unique_operators(),
                               linear_operators(),
-                              tree_operators()})
+                              tree_operators(),
+                              sequence_operators(),
+                              cast_operators(),
+                              random_operators(),
+                              string_operators(),
+                              vocabulary_operators()})
       for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
     return rows;
   }();

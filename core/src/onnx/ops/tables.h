@@ -31,5 +31,10 @@ std::span<const OperatorRow> microsoft_fused_operators();
 std::span<const OperatorRow> loss_operators();
 std::span<const OperatorRow> attention_operators();
 std::span<const OperatorRow> linear_attention_operators();
+std::span<const OperatorRow> sequence_operators();
+std::span<const OperatorRow> cast_operators();
+std::span<const OperatorRow> random_operators();
+std::span<const OperatorRow> string_operators();
+std::span<const OperatorRow> vocabulary_operators();
 
 }  // namespace plugrad::onnx

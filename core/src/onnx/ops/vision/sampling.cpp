@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
 
 namespace plugrad::onnx {
