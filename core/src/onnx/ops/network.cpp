@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "onnx/ops/random.h"
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
 

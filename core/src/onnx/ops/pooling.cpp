@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 
 namespace plugrad::onnx {
 namespace {

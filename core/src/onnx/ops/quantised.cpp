@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
 
 namespace plugrad::onnx {
@@ -97,6 +97,27 @@ Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
 Values mat_mul_integer(Call& call) {
   return {centred(call[0], call.optional(2), true)
               .matmul(centred(call[1], call.optional(3), false), DType::I32)};
+}
+
+// com.microsoft: the product of quantised matrices as floats, with the scales of both.
+Tensor scaled_product(Call& call, const Tensor& product, const Tensor& scale, size_t bias) {
+  const Tensor result = product.cast(DType::F32) * scale;
+  return call.has(bias) ? result + call[bias] : result;
+}
+Tensor column_scale(const Tensor& scale) {
+  return scale.numel() == 1 ? scale.reshape({}) : scale;
+}
+Values mat_mul_integer_to_float(Call& call) {
+  const Tensor product = centred(call[0], call.optional(4), true)
+                             .matmul(centred(call[1], call.optional(5), false), DType::I32);
+  return {scaled_product(call, product, column_scale(call[2]) * column_scale(call[3]), 6)
+              .cast(call[2].dtype())};
+}
+Values dynamic_quantize_mat_mul(Call& call) {
+  const Values a = dynamic_quantize_linear(call);
+  const Tensor product = centred(a[0].tensor(), a[2].tensor(), true)
+                             .matmul(centred(call[1], call.optional(3), false), DType::I32);
+  return {scaled_product(call, product, a[1].tensor() * column_scale(call[2]), 4)};
 }
 
 Values q_linear_mat_mul(Call& call) {
@@ -191,7 +212,9 @@ constexpr OperatorRow kRows[] = {
     {"DequantizeLinear", dequantize_linear},
     {"DequantizeLinear", dequantize_linear, false, kMicrosoft},
     {"DynamicQuantizeLinear", dynamic_quantize_linear},
+    {"DynamicQuantizeMatMul", dynamic_quantize_mat_mul, false, kMicrosoft},
     {"MatMulInteger", mat_mul_integer},
+    {"MatMulIntegerToFloat", mat_mul_integer_to_float, false, kMicrosoft},
     {"QLinearAdd", q_linear_add, false, kMicrosoft},
     {"QLinearConcat", q_linear_concat, false, kMicrosoft},
     {"QLinearConv", q_linear_conv},

@@ -1,4 +1,4 @@
-#include "onnx/ops/window.h"
+#include "onnx/ops/windows.h"
 
 #include <algorithm>
 
