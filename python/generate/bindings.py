@@ -32,8 +32,8 @@ ENUMS = ["Rounding", "PadMode", "Combine", "Interpolation", "Reduction", "Loadin
 # Methods of Tensor that python/src/tensor.cpp binds, because Python has a form of its own.
 METHODS_BY_HAND = {
     "__init__", "from", "from_bytes", "random_state", "set_random_state", "defined", "shape",
-    "dtype", "device", "ndim", "is_realized", "item", "to_vector", "copy_to", "to_bytes", "realize",
-    "schedule", "kernelize", "uop", "requires_grad", "grad", "set_grad", "backward", "slice",
+    "dtype", "device", "ndim", "size", "is_realized", "item", "to_vector", "copy_to", "to_bytes",
+    "realize", "schedule", "kernelize", "uop", "requires_grad", "grad", "set_grad", "backward", "slice",
     "index", "set_index", "rearrange", "to",
 }
 FUNCTIONS_BY_HAND = {"sequential", "LayerRef"}
@@ -72,6 +72,7 @@ TYPES = {
     "Padding": ("const Padding&", "{}", "PaddingLike"),
     "Box": ("const Box&", "{}", "BoxLike"),
 }
+AXES = {"int64_t", "std::optional<int64_t>", "Axes"}  # types of arguments that name axes
 RESULTS = {
     "Tensor": ("{}", "Tensor"),
     "Tensor&": ("{}", "Tensor"),
@@ -113,6 +114,9 @@ class Argument:
             inner = type_name
             self.declared, value = f"const std::optional<{inner}>&", "{}.value_or(" + inner + "())"
             self.python = TYPES[inner][2] + " | None"
+        elif self.name in ALIASES and type_name in AXES:
+            self.declared, value = f"const AxisArgument<{type_name}>&", "{}.value"
+            self.python = TYPES[type_name][2]
         elif type_name in TYPES:
             self.declared, value, self.python = TYPES[type_name]
         else:

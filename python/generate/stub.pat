@@ -2,6 +2,7 @@ plugrad\._plugrad\.__prefix__:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Generic
     from numpy.typing import NDArray
+    from plugrad._size import Size
     from plugrad.typing import (
         AxisLike, BoxLike, DType, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike,
         TensorLike)

@@ -120,7 +120,6 @@ SUMMARIES = {
     "Tensor.rand_like": "Uniform random numbers in [0, 1), with the shape and device of this tensor.",
     "Tensor.randn_like": "Normal random numbers, with the shape and device of this tensor.",
     "Tensor.shape": "The sizes of the axes, a tuple.",
-    "Tensor.size": "The number of elements along one axis. Errors: UserIndexError for a bad axis.",
     "Tensor.ndim": "The number of axes.",
     "Tensor.numel": "The number of elements.",
     "Tensor.bound_shape": "The shape:",

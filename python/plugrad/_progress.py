@@ -60,6 +60,11 @@ class _NotebookBar:
                 f"max='{max(self._total, 1)}'></progress> {text}")
 
 
+def notebook_bar(total: int, label: str, unit: str, units_a_step: int) -> _NotebookBar | None:
+    """A bar in the page, where the output is a notebook's; C++ calls it for optim.Progress."""
+    return _NotebookBar(total, label, unit, units_a_step) if _in_notebook() else None
+
+
 class progress(Generic[Item]):
     """The items of `iterable`, with a bar that shows how many were taken.
 
@@ -94,7 +99,8 @@ class progress(Generic[Item]):
         if self._quiet:
             yield from self._iterable
             return
-        bar: _Bar = (_NotebookBar if _in_notebook() else ProgressBar)(self._total, **self._options)
+        bar: _Bar = notebook_bar(self._total, **self._options) or \
+            ProgressBar(self._total, **self._options)
         try:
             for done, item in enumerate(self._iterable, 1):
                 yield item

@@ -193,7 +193,7 @@ def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None
     unknown device.
     """
     state = state_dict(module)
-    for wanted in (target, dtype, device):
+    for wanted in (target, None if dtype is None else _plugrad.dtype(dtype), device):
         if wanted is not None:
             _convert_state(state, wanted)
     return module

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "exchange/arrays.h"
 
@@ -9,10 +10,10 @@ namespace plugrad::python {
 
 namespace {
 
-[[noreturn]] void throw_too_large(nb::handle integer) {
-  const bool is_short = nb::cast<int>(integer.attr("bit_length")()) < 4096;  // Python limits str()
-  const std::string text = is_short ? nb::cast<std::string>(nb::str(integer)) + " " : std::string();
-  throw std::overflow_error("the integer " + text + "has more than 64 bits: no dtype holds it");
+std::string digits_of(nb::handle integer) {
+  const auto bits = nb::cast<int64_t>(integer.attr("bit_length")());
+  if (bits >= 4096) return "of " + std::to_string(bits) + " bits";  // Python limits str()
+  return nb::cast<std::string>(nb::str(integer));
 }
 
 /// The tensor of a Python number, with weak dtype; nothing for other objects.
@@ -27,7 +28,7 @@ std::optional<Tensor> literal_of_object(nb::handle object) {
     const unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
     if (overflow < 0 || PyErr_Occurred()) {
       PyErr_Clear();
-      throw_too_large(object);
+      throw IntegerTooLarge(object);
     }
     return Tensor(static_cast<uint64_t>(large));
   }
@@ -59,6 +60,12 @@ std::optional<std::pair<int64_t, int64_t>> pair_of_object(nb::handle object) {
 }
 
 }  // namespace
+
+IntegerTooLarge::IntegerTooLarge(nb::handle integer) : IntegerTooLarge(digits_of(integer)) {}
+
+IntegerTooLarge::IntegerTooLarge(std::string digits)
+    : std::overflow_error("the integer " + digits + " has more than 64 bits: no dtype holds it"),
+      digits_(std::move(digits)) {}
 
 bool TensorLike::assign(nb::handle object) noexcept {
   try {
@@ -100,7 +107,7 @@ std::optional<int64_t> integer_of_object(nb::handle object) {
   }
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0) throw_too_large(index);
+  if (overflow != 0) throw IntegerTooLarge(index);
   return value;
 }
 
@@ -108,6 +115,25 @@ std::optional<std::vector<int64_t>> integers_of_object(nb::handle object) {
   if (const auto one = integer_of_object(object)) return std::vector{*one};
   return list_of_object<int64_t>(object, integer_of_object);
 }
+
+template <class T>
+std::optional<AxisArgument<T>> axis_argument_of_object(nb::handle object) {
+  const bool may_be_none = !std::is_same_v<T, int64_t>;
+  if (may_be_none && object.is_none()) return AxisArgument<T>{};
+  try {
+    if constexpr (std::is_same_v<T, Axes>) {
+      if (const auto list = integers_of_object(object)) return AxisArgument<T>{Axes(*list)};
+    } else {
+      if (const auto one = integer_of_object(object)) return AxisArgument<T>{*one};
+    }
+  } catch (const IntegerTooLarge& error) {
+    throw Error(ErrorKind::User, "axis " + error.digits() + " is out of range", ErrorReason::Index);
+  }
+  return {};
+}
+template std::optional<AxisArgument<int64_t>> axis_argument_of_object(nb::handle);
+template std::optional<AxisArgument<std::optional<int64_t>>> axis_argument_of_object(nb::handle);
+template std::optional<AxisArgument<Axes>> axis_argument_of_object(nb::handle);
 
 std::vector<int64_t> integers_of_arguments(const nb::args& arguments) {
   const nb::handle only = arguments.size() == 1 ? arguments[0] : nb::handle(arguments);

@@ -59,16 +59,45 @@ struct DeviceLike {
 };
 
 /// The dtype that a string ("float32", "f32"), a plugrad or NumPy dtype, or one of Python's types
-/// of numbers names.
+/// of numbers names; nothing for other names and objects.
 std::optional<DType> dtype_of_object(nb::handle object);
+/// The same where only a dtype can stand. Errors: User for an unknown name, with the known ones.
+std::optional<DType> dtype_argument(nb::handle object);
+/// What x.to(…) and nn.to(…) take: a dtype, or the name of a device, or neither (None).
+struct DTypeOrDevice {
+  std::optional<DType> dtype;
+  std::string device;
+};
+/// Text that names no dtype is the name of a device.
+std::optional<DTypeOrDevice> dtype_or_device(nb::handle object);
 /// The one Python object of a dtype.
 nb::object object_of_dtype(DType dtype);
 
+/// An integer beyond 64 bits; OverflowError in Python.
+class IntegerTooLarge : public std::overflow_error {
+ public:
+  explicit IntegerTooLarge(nb::handle integer);
+  const std::string& digits() const { return digits_; }  ///< "a number of 20000 bits" if very long
+
+ private:
+  explicit IntegerTooLarge(std::string digits);
+  std::string digits_;
+};
+
 /// The number of an object that counts as an integer: int and objects with __index__, not bool.
-/// Errors: OverflowError beyond 64 bits, and what __index__ raises other than TypeError.
+/// Errors: IntegerTooLarge, and what __index__ raises other than TypeError.
 std::optional<int64_t> integer_of_object(nb::handle object);
 /// One integer, or a list of them.
 std::optional<std::vector<int64_t>> integers_of_object(nb::handle object);
+
+/// An argument that names axes: int64_t, std::optional<int64_t> or Axes.
+template <class T>
+struct AxisArgument {
+  T value;
+};
+/// Errors: User (IndexError) for an integer beyond 64 bits, as for every axis out of range.
+template <class T>
+std::optional<AxisArgument<T>> axis_argument_of_object(nb::handle object);
 /// A list of integers from separate arguments, f(2, 3), or one list, f((2, 3)).
 /// Errors: TypeError for anything else.
 std::vector<int64_t> integers_of_arguments(const nb::args& arguments);
@@ -187,12 +216,39 @@ struct type_caster<plugrad::python::DeviceLike>
 };
 
 template <>
+struct type_caster<plugrad::python::DTypeOrDevice>
+    : ArgumentCaster<plugrad::python::DTypeOrDevice, plugrad::python::dtype_or_device> {
+  static constexpr auto Name = const_name("dtype | str | None");
+};
+
+template <>
 struct type_caster<plugrad::DType>
-    : ArgumentCaster<plugrad::DType, plugrad::python::dtype_of_object> {
+    : ArgumentCaster<plugrad::DType, plugrad::python::dtype_argument> {
   static constexpr auto Name = const_name("dtype | str");
   static handle from_cpp(plugrad::DType dtype, rv_policy, cleanup_list*) noexcept {
     return plugrad::python::object_of_dtype(dtype).release();
   }
+};
+
+inline std::optional<std::optional<plugrad::DType>> optional_dtype_of_object(handle object) {
+  if (object.is_none()) return std::optional<plugrad::DType>();
+  if (const auto dtype = plugrad::python::dtype_argument(object)) return std::optional(dtype);
+  return {};
+}
+template <>
+struct type_caster<std::optional<plugrad::DType>>
+    : ArgumentCaster<std::optional<plugrad::DType>, optional_dtype_of_object> {
+  static constexpr auto Name = const_name("dtype | str | None");
+  static handle from_cpp(std::optional<plugrad::DType> dtype, rv_policy, cleanup_list*) noexcept {
+    return dtype ? plugrad::python::object_of_dtype(*dtype).release() : none().release();
+  }
+};
+
+template <class T>
+struct type_caster<plugrad::python::AxisArgument<T>>
+    : ArgumentCaster<plugrad::python::AxisArgument<T>,
+                     plugrad::python::axis_argument_of_object<T>> {
+  static constexpr auto Name = const_name("int | Sequence[int] | None");
 };
 
 template <>

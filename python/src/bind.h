@@ -18,6 +18,7 @@ void bind_functions(nb::module_& module);              // generated
 void bind_tensor_methods(nb::class_<Tensor>& tensor);  // generated
 void bind_operators(nb::class_<Tensor>& tensor);
 void bind_indexing(nb::class_<Tensor>& tensor);
+void bind_array_api(nb::class_<Tensor>& tensor);
 void bind_values(nb::class_<Tensor>& tensor);
 void bind_kernel_methods(nb::class_<Tensor>& tensor);
 void bind_uop_methods(nb::class_<Tensor>& tensor);

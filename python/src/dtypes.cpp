@@ -47,23 +47,57 @@ std::optional<DType> dtype_of_name(std::string_view name) {
   return dtype == DType::Void ? std::nullopt : std::optional(dtype);
 }
 
+/// The name of a dtype in an object; nothing for objects that stand for no dtype.
+std::optional<std::string> dtype_name_of_object(nb::handle object) {
+  PyObject* const o = object.ptr();
+  if (PyUnicode_Check(o)) return nb::cast<std::string>(object);
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return "bool";
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return "int32";
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return "float32";
+  // numpy.dtype has `name`; numpy.float32, ml_dtypes.bfloat16 and others are classes.
+  if (nb::hasattr(object, "itemsize") && nb::hasattr(object, "name"))
+    return nb::cast<std::string>(nb::str(object.attr("name")));
+  if (PyType_Check(o) && nb::hasattr(object, "dtype"))
+    return nb::cast<std::string>(object.attr("__name__"));
+  const std::string text = nb::cast<std::string>(nb::str(object));
+  if (text.starts_with("torch.")) return text.substr(6);  // "torch.float32"
+  return {};
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+  nb::list known;
+  std::string all;
+  for (const Row& row : kRows) {
+    if (row.dtype >= DType::Index) continue;
+    known.append(row.name);
+    all += (all.empty() ? "" : ", ") + std::string(row.name);
+  }
+  std::string message = "\"" + name + "\" is no dtype; ";
+  const nb::object similar = nb::module_::import_("difflib").attr("get_close_matches");
+  for (const nb::handle nearest : similar(name, known, 1))
+    message += "did you mean \"" + nb::cast<std::string>(nearest) + "\"? ";
+  throw Error(ErrorKind::User, message + "dtypes: " + all, ErrorReason::Type);
+}
+
 }  // namespace
 
 std::optional<DType> dtype_of_object(nb::handle object) {
   DTypeObject* known = nullptr;
   if (nb::try_cast(object, known, false) && known) return known->value;
-  PyObject* const o = object.ptr();
-  if (PyUnicode_Check(o)) return dtype_of_name(nb::cast<std::string>(object));
-  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;
-  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::I32;
-  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::F32;
-  // numpy.dtype has `name`; numpy.float32, ml_dtypes.bfloat16 and others are classes.
-  if (nb::hasattr(object, "itemsize") && nb::hasattr(object, "name"))
-    return dtype_of_name(nb::cast<std::string>(nb::str(object.attr("name"))));
-  if (PyType_Check(o) && nb::hasattr(object, "dtype"))
-    return dtype_of_name(nb::cast<std::string>(object.attr("__name__")));
-  const std::string text = nb::cast<std::string>(nb::str(object));  // "torch.float32"
-  if (text.starts_with("torch.")) return dtype_of_name(std::string_view(text).substr(6));
+  const auto name = dtype_name_of_object(object);
+  return name ? dtype_of_name(*name) : std::nullopt;
+}
+
+std::optional<DType> dtype_argument(nb::handle object) {
+  if (const auto dtype = dtype_of_object(object)) return dtype;
+  if (const auto name = dtype_name_of_object(object)) refuse(*name);
+  return {};
+}
+
+std::optional<DTypeOrDevice> dtype_or_device(nb::handle object) {
+  if (object.is_none()) return DTypeOrDevice();
+  if (const auto dtype = dtype_of_object(object)) return DTypeOrDevice{dtype, {}};
+  if (PyUnicode_Check(object.ptr())) return DTypeOrDevice{{}, nb::cast<std::string>(object)};
   return {};
 }
 
@@ -77,8 +111,11 @@ void bind_dtypes(nb::module_& module) {
   type.def(
           "__init__",
           [](DTypeObject* self, nb::handle object) {
-            const auto dtype = dtype_of_object(object);
-            if (!dtype) throw nb::type_error("no dtype of plugrad has this name");
+            const auto dtype = dtype_argument(object);
+            if (!dtype)
+              throw nb::type_error(
+                  "a dtype is made from the name of one, or from another "
+                  "library's dtype");
             for (const Row& row : kRows)
               if (row.dtype == *dtype) new (self) DTypeObject{row.dtype, row.name};
           },

@@ -1,4 +1,7 @@
 // x[...] and x[...] = value by NumPy's rules.
+#include <algorithm>
+#include <numeric>
+
 #include "arguments.h"
 #include "bind.h"
 #include "exchange/arrays.h"
@@ -25,32 +28,64 @@ Slice slice_of(nb::handle object) {
 /// The parts of x[…] for a tensor of a known shape.
 class Indices {
  public:
-  Indices(const Tensor& of, nb::handle object) : shape_(of.shape()) {
+  Indices(const Tensor& of, nb::handle object) : shape_(of.shape()), device_(of.device()) {
     if (!PyTuple_Check(object.ptr())) {
       add(object);
     } else {
       for (const nb::handle each : object) add(each);
     }
     check_masks();
+    broadcast_arrays();
   }
   const std::vector<Index>& get() const { return indices_; }
+  /// The elements that index() reads, with their axes in NumPy's order.
+  Tensor in_order(const Tensor& read) const {
+    return are_arrays_first_ ? moved(read, before_, rank_, 0) : read;
+  }
+  /// A value for set_index(), of one whose axes are in NumPy's order.
+  Tensor value_for(const Tensor& of, const Tensor& value) const {
+    if (!are_arrays_first_) return value;
+    return moved(value.expand(in_order(of.index(indices_)).shape()), 0, rank_, before_);
+  }
 
  private:
   void add(nb::handle object);
   void add_tensor(const Tensor& tensor);
   void add_mask(const Tensor& mask);
   void check_masks() const;
+  void broadcast_arrays();
+  int64_t result_axes(const Index& index) const;
+  static Tensor moved(const Tensor& x, int64_t from, int64_t count, int64_t to);
 
   Shape shape_;
+  std::string device_;
   std::vector<Index> indices_;
   std::vector<std::pair<int64_t, Shape>> masks_;  // the first axis of each, and its shape
   int64_t axes_ = 0;                              // that the indices so far take
   std::optional<int64_t> ellipsis_;               // axes in front of "..."
+  // The axes of index arrays lie behind `before_` axes for index(), and first for NumPy.
+  bool are_arrays_first_ = false;
+  int64_t before_ = 0, rank_ = 0;
 };
+
+/// Errors: IndexError, as NumPy's, if index arrays do not broadcast.
+Shape broadcast(const Shape& a, const Shape& b) {
+  Shape common(std::max(a.size(), b.size()), 1);
+  for (const Shape* const each : {&a, &b})
+    for (size_t i = 0; i < each->size(); ++i) {
+      int64_t& size = common[common.size() - each->size() + i];
+      if (size != 1 && (*each)[i] != 1 && size != (*each)[i])
+        throw nb::index_error(("index arrays of the shapes " + to_string(a) + " and " +
+                               to_string(b) + " do not broadcast")
+                                  .c_str());
+      if (size == 1) size = (*each)[i];
+    }
+  return common;
+}
 
 /// A mask stands for the indices of its true elements, one list for each of its axes.
 void Indices::add_mask(const Tensor& mask) {
-  if (mask.ndim() == 0) throw nb::index_error("a single bool is no index");
+  if (mask.ndim() == 0) throw nb::index_error("a single bool is an index only alone: x[mask]");
   masks_.emplace_back(axes_, mask.shape());
   axes_ += mask.ndim();
   const Tensor rows = mask.nonzero();
@@ -69,8 +104,17 @@ void Indices::add_tensor(const Tensor& tensor) {
 std::optional<int64_t> integer_index(nb::handle object) {
   try {
     return integer_of_object(object);
-  } catch (const std::overflow_error& error) {
-    throw nb::index_error(error.what());
+  } catch (const IntegerTooLarge& error) {
+    throw nb::index_error(("index " + error.digits() + " is out of range").c_str());
+  }
+}
+
+Tensor tensor_of_index_list(nb::handle list, std::string_view device) {
+  try {
+    const Tensor made = tensor_of_list(list, {}, device);
+    return made.numel() == 0 ? Tensor::empty(made.shape(), DType::I32, device) : made;
+  } catch (const IntegerTooLarge& error) {
+    throw nb::index_error(("index " + error.digits() + " is out of range").c_str());
   }
 }
 
@@ -91,9 +135,8 @@ void Indices::add(nb::handle object) {
     ++axes_;
     indices_.emplace_back(*number);
   } else if (PyList_Check(o) || PyTuple_Check(o)) {
-    add_tensor(nb::len(object) == 0 ? Tensor::empty({0}, DType::I32)
-                                    : tensor_of_list(object, {}, {}));
-  } else if (const auto array = tensor_of_array(object)) {
+    add_tensor(tensor_of_index_list(object, device_));
+  } else if (const auto array = tensor_of_array(object, device_)) {
     add_tensor(*array);
   } else {
     throw nb::index_error(
@@ -115,26 +158,111 @@ void Indices::check_masks() const {
   }
 }
 
+Tensor Indices::moved(const Tensor& x, int64_t from, int64_t count, int64_t to) {
+  std::vector<int64_t> order(static_cast<size_t>(x.ndim()));
+  std::iota(order.begin(), order.end(), 0);
+  const auto first = order.begin() + from, last = first + count;
+  if (from < to)
+    std::rotate(first, last, last + (to - from));
+  else
+    std::rotate(order.begin() + to, first, last);
+  return x.permute(order);
+}
+
+/// Checks that the arrays broadcast, and sees where their axes go.
+void Indices::broadcast_arrays() {
+  using Kind = Index::Kind;
+  if (std::ranges::find(indices_, Kind::Tensor, &Index::kind) == indices_.end()) return;
+  Shape common;
+  std::vector<size_t> arrays, chosen;  // chosen: integers, too
+  for (size_t i = 0; i < indices_.size(); ++i) {
+    if (indices_[i].kind == Kind::Number || indices_[i].kind == Kind::Tensor) chosen.push_back(i);
+    if (indices_[i].kind != Kind::Tensor) continue;
+    arrays.push_back(i);
+    common = broadcast(common, indices_[i].tensor->shape());
+  }
+  // If nothing is read, NumPy does not look at the elements of the arrays.
+  if (std::ranges::find(common, 0) != common.end())
+    for (const size_t i : arrays) indices_[i] = Tensor::empty(common, DType::I32, device_);
+  rank_ = static_cast<int64_t>(common.size());
+  for (size_t i = 0; i < arrays.front(); ++i) before_ += result_axes(indices_[i]);
+  int64_t between = 0;
+  for (size_t i = arrays.front(); i < arrays.back(); ++i) between += result_axes(indices_[i]);
+  // A slice, None or "..." between two of them parts them; index() does so only if it has an axis,
+  // and between arrays.
+  const bool are_apart = chosen.back() - chosen.front() >= chosen.size();
+  are_arrays_first_ = are_apart && between == 0 && before_ > 0 && rank_ > 0;
+}
+
+/// The axes of the result that an index other than an array has.
+int64_t Indices::result_axes(const Index& index) const {
+  switch (index.kind) {
+    case Index::Kind::Slice:
+    case Index::Kind::NewAxis:
+      return 1;
+    case Index::Kind::Ellipsis:
+      return static_cast<int64_t>(shape_.size()) - axes_;
+    default:
+      return 0;
+  }
+}
+
+/// An array has no device: it goes to that of the tensor.
+Tensor assigned(nb::handle value, std::string_view device) {
+  TensorLike made;
+  Tensor* known = nullptr;
+  if (!nb::try_cast(value, known, false))
+    if (auto array = tensor_of_array(value, device)) return *array;
+  if (!made.assign(value))
+    throw nb::type_error(("numbers, arrays and tensors are assigned, not " +
+                          nb::cast<std::string>(nb::str(value.type())))
+                             .c_str());
+  return made.get();
+}
+
+/// A bool tensor of shape () as the whole index: all of x, as one row, or none of it.
+const Tensor* single_mask(nb::handle index) {
+  Tensor* tensor = nullptr;
+  const bool is_one = nb::try_cast(index, tensor, false) && tensor &&
+                      tensor->dtype() == DType::Bool && tensor->ndim() == 0;
+  return is_one ? tensor : nullptr;
+}
+
+Tensor get_item(const Tensor& self, nb::handle index) {
+  const Place place;
+  if (const Tensor* mask = single_mask(index)) {
+    const Tensor row = self.unsqueeze(0);
+    return row.index(Indices(row, nb::cast(mask->unsqueeze(0))).get());
+  }
+  const Indices indices(self, index);
+  return indices.in_order(self.index(indices.get()));
+}
+
+void set_item(Tensor& self, nb::handle index, nb::handle value) {
+  const Place place;
+  const Tensor given = assigned(value, self.device());
+  if (const Tensor* mask = single_mask(index)) {
+    const bool is_set = [&] {
+      const Released released;
+      return mask->item<bool>();
+    }();
+    if (is_set) self.set_index({kNewAxis}, given);
+    return;
+  }
+  const Indices indices(self, index);
+  self.set_index(indices.get(), indices.value_for(self, given));
+}
+
 }  // namespace
 
 void bind_indexing(nb::class_<Tensor>& tensor) {
   tensor.def(
-      "__getitem__",
-      [](const Tensor& self, nb::handle index) {
-        const Place place;
-        return self.index(Indices(self, index).get());
-      },
-      "index"_a.none(), nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
+      "__getitem__", get_item, "index"_a.none(),
+      nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
       "Elements by integers, slices, None, ..., lists, bool masks and tensors, by NumPy's rules.");
-  tensor.def(
-      "__setitem__",
-      [](Tensor& self, nb::handle index, const TensorLike& value) {
-        const Place place;
-        self.set_index(Indices(self, index).get(), value.get());
-      },
-      "index"_a.none(), "value"_a,
-      nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
-      "Assigns to elements; every reference to the tensor sees the change.");
+  tensor.def("__setitem__", set_item, "index"_a.none(), "value"_a.none(),
+             nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
+             "Assigns to elements; every reference to the tensor sees the change.");
   tensor.def(
       "__iter__",
       [](const Tensor& self) {

@@ -93,7 +93,10 @@ void bind_operators(nb::class_<Tensor>& tensor) {
     const Place place;
     return -self;
   });
-  tensor.def("__pos__", [](const Tensor& self) { return self; });
+  tensor.def("__pos__", [](const Tensor& self) {
+    const Place place;
+    return self.clone();
+  });
   tensor.def("__invert__", [](const Tensor& self) {
     const Place place;
     return ~self;

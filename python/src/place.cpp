@@ -26,6 +26,20 @@ struct CallHasher {
   }
 };
 
+/// The folder of plugrad's Python files, with a slash at its end.
+const std::string& package_folder() {
+  static const std::string folder = [] {
+    const auto file = nb::cast<std::string>(nb::module_::import_("plugrad").attr("__file__"));
+    return file.substr(0, file.rfind('/') + 1);
+  }();
+  return folder;
+}
+
+bool is_of_package(PyCodeObject* code) {
+  const nb::handle handle(reinterpret_cast<PyObject*>(code));
+  return nb::cast<std::string>(handle.attr("co_filename")).starts_with(package_folder());
+}
+
 std::string described(nb::handle code, long line) {
   return nb::cast<std::string>(code.attr("co_filename")) + ':' + std::to_string(line) + ", in " +
          nb::cast<std::string>(code.attr("co_name"));
@@ -38,16 +52,15 @@ class Calls {
     static auto* const one = new Calls;
     return *one;
   }
+  /// 0 for a call in plugrad's own Python files.
   std::uint32_t number_of(const Call& call) {
-    const auto [at, is_new] = numbers_.try_emplace(call, first_ + calls_.size());
-    if (!is_new) return at->second;
-    if (calls_.size() == kMost) {
-      forget();
-      return number_of(call);
-    }
+    const auto at = numbers_.find(call);
+    if (at != numbers_.end()) return at->second;
+    if (calls_.size() == kMost) forget();
+    const auto number = first_ + static_cast<std::uint32_t>(calls_.size());
     Py_INCREF(reinterpret_cast<PyObject*>(call.code));
     calls_.push_back(call);
-    return at->second;
+    return numbers_.emplace(call, is_of_package(call.code) ? 0 : number).first->second;
   }
   std::string describe(std::uint32_t number) const {
     if (number < first_ || number - first_ >= calls_.size()) return {};
@@ -76,22 +89,31 @@ class Calls {
   std::unordered_map<Call, std::uint32_t, CallHasher> numbers_;
 };
 
-PyFrameObject* frame_of_thread() {
-  return PyThreadState_GetFrame(PyThreadState_Get());
+nb::object frame_of_thread() {
+  return nb::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
 }
 
-std::uint32_t place_of(PyFrameObject* frame) {
+/// An attribute by its interned name; none of an object without it.
+nb::object attribute_of(const nb::object& object, PyObject* name) {
+  PyObject* const value = PyObject_GetAttr(object.ptr(), name);
+  if (!value) PyErr_Clear();
+  return nb::steal(value);
+}
+
+/// The place of the innermost frame outside plugrad's own files; 0: none.
+std::uint32_t place_of(nb::object frame) {
   static PyObject* const f_lasti = PyUnicode_InternFromString("f_lasti");
-  PyObject* const instruction = PyObject_GetAttr(reinterpret_cast<PyObject*>(frame), f_lasti);
-  if (!instruction) {
-    PyErr_Clear();
-    return 0;
+  static PyObject* const f_back = PyUnicode_InternFromString("f_back");
+  while (frame.is_valid() && !frame.is_none()) {
+    const nb::object instruction = attribute_of(frame, f_lasti);
+    if (!instruction.is_valid()) return 0;
+    PyCodeObject* const code = PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.ptr()));
+    const nb::object owner = nb::steal(reinterpret_cast<PyObject*>(code));
+    const auto place = Calls::instance().number_of({code, PyLong_AsSsize_t(instruction.ptr())});
+    if (place != 0) return place;
+    frame = attribute_of(frame, f_back);
   }
-  PyCodeObject* const code = PyFrame_GetCode(frame);
-  const std::uint32_t place = Calls::instance().number_of({code, PyLong_AsSsize_t(instruction)});
-  Py_DECREF(reinterpret_cast<PyObject*>(code));
-  Py_DECREF(instruction);
-  return place;
+  return 0;
 }
 
 }  // namespace
@@ -106,16 +128,16 @@ struct Place::Traced {
 };
 
 Place::Place() : outer_(place_of_thread) {
-  PyFrameObject* const frame = frame_of_thread();
-  if (!frame) return;
-  const nb::object owner = nb::steal(reinterpret_cast<PyObject*>(frame));
+  const nb::object frame = frame_of_thread();
+  if (!frame.is_valid()) return;
   place_of_thread = place_of(frame);
   if (!records_sources()) [[likely]]
     return;
-  const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  auto* const raw = reinterpret_cast<PyFrameObject*>(frame.ptr());
+  const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
   traced_ = new Traced(nb::cast<std::string>(code.attr("co_filename")),
                        nb::cast<std::string>(code.attr("co_name")),
-                       static_cast<unsigned>(PyFrame_GetLineNumber(frame)));
+                       static_cast<unsigned>(PyFrame_GetLineNumber(raw)));
 }
 
 Place::~Place() {

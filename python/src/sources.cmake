@@ -1,6 +1,7 @@
 # The module's sources that are written by hand; bindings.py writes the others.
 set(plugrad_python_sources
   arguments.cpp
+  array_api.cpp
   devices.cpp
   dtypes.cpp
   errors.cpp
@@ -10,6 +11,7 @@ set(plugrad_python_sources
   exchange/held_objects.cpp
   exchange/host_array.cpp
   exchange/host_values.cpp
+  exchange/pickles.cpp
   indexing.cpp
   interpreter.cpp
   module.cpp

@@ -115,19 +115,21 @@ void bind_creation(nb::class_<Tensor>& tensor) {
 void bind_representation(nb::class_<Tensor>& tensor) {
   tensor.def(
       "to",
-      [](const Tensor& self, std::optional<DType> dtype) {
+      [](const Tensor& self, const DTypeOrDevice& target, std::optional<DType> dtype,
+         const DeviceLike& device) {
         const Place place;
-        return dtype ? self.cast(*dtype) : self;
+        Tensor made = self;
+        for (const std::string& name : {target.device, device.name})
+          if (!name.empty()) made = made.to(name);
+        for (const std::optional<DType>& wanted : {target.dtype, dtype})
+          if (wanted) made = made.cast(*wanted);
+        return made;
       },
-      "dtype"_a, nb::sig("def to(self, dtype: DType | type) -> Tensor"),
-      "The tensor in another dtype.");
-  tensor.def(
-      "to",
-      [](const Tensor& self, std::string_view device) {
-        const Place place;
-        return self.to(device);
-      },
-      "device"_a, "The tensor on another device.");
+      "target"_a = nb::none(), nb::kw_only(), "dtype"_a = nb::none(), "device"_a = nb::none(),
+      nb::sig("def to(self, target: DTypeLike | None = None, *, dtype: DTypeLike | None = None, "
+              "device: str | None = None) -> Tensor"),
+      "The tensor in another dtype, on another device, or both: x.to(\"float16\"), "
+      "x.to(\"CUDA\").");
   tensor.def(
       "rearrange",
       [](const Tensor& self, std::string_view pattern, const nb::kwargs& sizes) {
@@ -181,6 +183,7 @@ void bind_tensor(nb::module_& module) {
   bind_uop_methods(tensor);
   bind_operators(tensor);
   bind_indexing(tensor);
+  bind_array_api(tensor);
   bind_exchange(module, tensor);
   bind_tensor_methods(tensor);
   module.def(

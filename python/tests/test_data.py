@@ -1,6 +1,7 @@
 """Data sets, batches and progress bars."""
 import gzip
 import sys
+import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,10 +65,21 @@ def test_an_iteration_outlives_its_set_and_may_stop_early():
 
 
 def test_threads_may_share_an_iterator():
-    iterator = iter(dataset().batches(1, steps=200))
+    # Each step draws an order of all samples, which takes so long that the threads meet in it.
+    labels = (np.arange(100_000) % 256).astype(np.uint8)
+    batches = data.Dataset(labels, labels, (1, 1, 1)).batches(len(labels), shuffle=True, steps=80)
+    iterator, start = iter(batches), threading.Barrier(4)
+
+    def take(_):
+        start.wait()
+        return [y.numpy() for _, y in iterator]
+
     with ThreadPoolExecutor(4) as pool:
-        parts = list(pool.map(lambda _: [y.item() for _, y in iterator], range(4)))
-    assert sorted(sum(parts, [])) == sorted(list(range(7)) * 28 + list(range(4)))
+        taken = sum(pool.map(take, range(4)), [])
+    assert len(taken) == 80
+    for each in taken:  # every sample once
+        assert np.array_equal(np.bincount(each), np.bincount(labels))
+    assert len({each.tobytes() for each in taken}) == 80
 
 
 @pytest.mark.parametrize(("make", "error"), [
@@ -130,7 +142,9 @@ def test_progress_without_a_length_or_quiet_shows_nothing(capfd):
     assert "2/2" in capfd.readouterr().err
 
 
-def test_progress_in_a_notebook_is_an_element_of_the_page(monkeypatch, capfd):
+@pytest.fixture
+def pages(monkeypatch):
+    """What a notebook's page shows, one after the other."""
     pages = []
 
     class Shell:
@@ -154,10 +168,30 @@ def test_progress_in_a_notebook_is_an_element_of_the_page(monkeypatch, capfd):
     shown.display = display
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return pages
+
+
+def test_progress_in_a_notebook_is_an_element_of_the_page(pages, capfd):
     assert list(pg.progress([1, 2], label="<b>", unit="items")) == [1, 2]
     assert pages[0].startswith("&lt;b&gt; <progress value='0' max='2'>")
     assert "2/2" in pages[-1] and "items/s" in pages[-1]
     assert capfd.readouterr().err == ""
+
+
+def test_a_training_in_a_notebook_is_an_element_of_the_page(pages, capfd, tmp_path):
+    with optim.Progress(2, title="<tiny>", units_a_step=8, plot=tmp_path / "train.svg") as progress:
+        assert pages == [pages[0]] and pages[0].startswith("&lt;tiny&gt; <progress value='0' max='2'>")
+        progress.update(0.5)
+        progress.update()
+        assert "2/2" in pages[-1] and "loss 0.5000" in pages[-1] and "images/s" in pages[-1]
+        count = len(pages)
+    assert len(pages) == count + 1 and "tiny" in (tmp_path / "train.svg").read_text()
+    for quiet in (optim.Progress(2, quiet=True), optim.Progress(0)):
+        quiet.update(0.5)
+        quiet.close()
+    with pytest.raises(ValueError):
+        optim.Progress(2, units_a_step=0)
+    assert len(pages) == count + 1 and capfd.readouterr().err == ""
 
 
 def test_bars_are_closed_by_their_scope(capfd):

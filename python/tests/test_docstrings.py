@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import plugrad as pg
-from plugrad import data, nn, optim
+from plugrad import array_api, data, nn, optim
 
 # What a comment of the C++ headers says, and a docstring must not: see generate/wording.py.
 CPP = re.compile(r"::|\bstd\b|nullopt|\bconst\b|&|\{\}|Errors: User\b|\bundefined\b|\boperator\W|"
@@ -34,7 +34,8 @@ def members(module: object, prefix: str) -> Iterator[tuple[str, object]]:
 def public() -> dict[str, object]:
     found: dict[str, object] = {}
     for module, prefix in ((pg, "plugrad"), (nn, "plugrad.nn"), (optim, "plugrad.optim"),
-                           (data, "plugrad.data")):
+                           (data, "plugrad.data"), (array_api, "plugrad.array_api"),
+                           (array_api.linalg, "plugrad.array_api.linalg")):
         found |= members(module, prefix)
     return found
 

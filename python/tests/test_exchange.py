@@ -2,9 +2,11 @@
 import copy
 import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
+from lifetimes import ends
 
 import plugrad as pg
 
@@ -68,6 +70,29 @@ def test_copies_and_pickles_are_tensors_of_their_own() -> None:
         other.requires_grad = False
         other += 1
         assert tensor.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_one_tensor_pickled_twice_is_one_tensor(protocol: int) -> None:
+    tensor, other = pg.Tensor([1.0, 2.0], requires_grad=True), pg.Tensor([1.0, 2.0])
+    again = copy.copy(tensor)  # another handle
+    a, b, c, d = pickle.loads(pickle.dumps([tensor, tensor, again, other], protocol))
+    a.assign(pg.Tensor([3.0, 4.0]))
+    assert a is b and c.tolist() == [3.0, 4.0] and c.requires_grad
+    assert d.tolist() == other.tolist() and tensor.tolist() == [1.0, 2.0]
+
+
+def test_each_pickle_has_the_present_values() -> None:
+    tensor = pg.Tensor([1.0])
+    first = pickle.dumps(tensor)
+    tensor.assign(2.0)
+    assert pickle.loads(pickle.dumps(tensor)).tolist() == [2.0]
+    assert pickle.loads(first).tolist() == [1.0]
+    alive = weakref.ref(array := np.full(1 << 16, 7, np.float32))
+    held = pg.from_numpy(array)
+    assert pickle.loads(pickle.dumps(held)).tolist() == [7.0] * (1 << 16)
+    del array, held
+    assert ends(pg.Tensor([5.0]), alive)  # nothing of the pickle keeps the tensor
 
 
 def test_numpy_leaves_operators_to_tensors() -> None:

@@ -57,7 +57,7 @@ def wrong_axes(names: set[str], keywords: dict, first: list) -> Iterator[Row]:
             yield f"{key}={axis}", {**keywords, key: axis}, first, IndexError
         for bad in ("x", 1.5, object()):
             yield f"{key}={type(bad).__name__}", {**keywords, key: bad}, first, TypeError
-        yield f"{key}=2**70", {**keywords, key: 2**70}, first, (TypeError, OverflowError)
+        yield f"{key}=2**70", {**keywords, key: 2**70}, first, IndexError
         both = {**keywords, key: 0, key.replace("axis", "dim"): 0}
         yield f"{key}_and_dim", both, first, TypeError
 
@@ -355,6 +355,10 @@ LISTED = {
         pg.optim.SGD([x], lr=-1.0)
         pg.nn.load_state_dict(pg.nn.Linear(2, 2), {})""",
     IndexError: """
+        x.sum((0, 2**70))
+        x.argmax(2**70)
+        x[[2**70]]
+        x[[[0, 1], [2, 3]], [0, 1, 2]]
         x[3]
         x[-4]
         x[0, 4]
@@ -405,7 +409,6 @@ LISTED = {
         T.zeros((2, 2**70))
         T.arange(2**70)
         T.full((2,), 2**70)
-        x.sum((0, 2**70))
         x.reshape(2**70, 1)
         x.split([2**70])
         x.rearrange('a b -> b a', a=2**70)

@@ -93,26 +93,16 @@ def test_batchnorm_averages_its_statistics_in_training():
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("options", [
-    {}, {"stride": 2, "padding": 1}, {"dilation": 2, "groups": 2, "bias": False}])
-def test_convolutions_equal_pytorchs(rank, options):
+@pytest.mark.parametrize(("kind", "size", "options"), [
+    ("Conv", 7, {}), ("Conv", 7, {"stride": 2, "padding": 1}),
+    ("Conv", 7, {"dilation": 2, "groups": 2, "bias": False}), ("ConvTranspose", 4, {}),
+    ("ConvTranspose", 4, {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2})])
+def test_convolutions_equal_pytorchs(kind, rank, size, options):
     torch = pytest.importorskip("torch")
-    name = f"Conv{rank}d"
-    theirs, ours = (getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn))
+    theirs, ours = (getattr(module, f"{kind}{rank}d")(4, 6, 3, **options)
+                    for module in (torch.nn, nn))
     equal_weights(ours, theirs)
-    x = values(2, 4, *[7] * rank)
-    near(ours(x), theirs(torch.from_numpy(x)))
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1, "output_padding": 1,
-                                          "groups": 2}])
-def test_transposed_convolutions_equal_pytorchs(rank, options):
-    torch = pytest.importorskip("torch")
-    name = f"ConvTranspose{rank}d"
-    theirs, ours = (getattr(module, name)(4, 6, 3, **options) for module in (torch.nn, nn))
-    equal_weights(ours, theirs)
-    x = values(2, 4, *[4] * rank)
+    x = values(2, 4, *[size] * rank)
     near(ours(x), theirs(torch.from_numpy(x)))
 
 
@@ -397,6 +387,20 @@ def test_copies_have_tensors_of_their_own_and_keep_ties(copied):
     assert np.abs(made.b.weight.numpy()).max() == 0  # still tied
     assert np.abs(net.a.weight.numpy()).max() > 0
     assert all(tensor.requires_grad for tensor in nn.parameters(made))
+
+
+def test_pickles_keep_ties():
+    net = Tied()
+    net.alias = net.a.weight  # another handle of the tensor
+    made = pickle.loads(pickle.dumps(net))
+    x = values(2, 3)
+    near(made(x), net(x))
+    assert made.again is made.a and made.parts[0] is made.c and made.own is made
+    assert len(nn.parameters(made)) == len(nn.parameters(net)) == 6
+    made.a.weight.assign(0)
+    for tied in (made.b.weight, made.alias):
+        assert np.abs(tied.numpy()).max() == 0
+    assert np.abs(net.a.weight.numpy()).max() > 0
 
 
 def test_a_shallow_copy_shares_tensors():

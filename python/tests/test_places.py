@@ -57,3 +57,15 @@ def test_code_made_at_run_time():
     with pytest.raises(pg.UnsupportedError) as info:
         names["y"].realize()  # type: ignore[attr-defined]
     assert info.value.recorded_at == ("<made>:3, in <module>",)
+
+
+def through_the_package() -> pg.Tensor:
+    xp = pg.Tensor([1]).__array_namespace__()
+    return xp.add(pg.Tensor.arange(HUGE), 2)  # through
+
+
+def test_files_of_the_package_are_passed_over():
+    y = through_the_package()
+    with pytest.raises(pg.UnsupportedError) as info:
+        y.realize()
+    assert info.value.recorded_at == (place(through_the_package, "through"),)

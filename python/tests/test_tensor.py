@@ -1,4 +1,6 @@
 """Tensors: creation, operators, indexing, and the errors of what they refuse."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,81 @@ def test_indexing_follows_numpy():
         assert np.array_equal(x[index].numpy(), values[index]), index
 
 
+ROWS = [0, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("index", [
+    (0, slice(None), [0, 1, 1]), (slice(None), 0, slice(None), ROWS), (slice(None), ROWS, ..., [0]),
+    (slice(None), ROWS, ROWS, ..., ROWS), (slice(None), 0, ..., ROWS, ROWS), (0, None, ROWS),
+    ([], [1]), ([], [99]), ([[]],), (ROWS, ROWS), (slice(None), np.eye(2, dtype=bool)),
+    (slice(None), slice(None), [True, False], 0)], ids=str)
+@pytest.mark.parametrize("dtype", ["int32", "bool"])
+def test_axes_of_index_arrays_are_where_numpy_has_them(index, dtype):
+    values = (np.arange(48) % 5).reshape(2, 2, 2, 6).astype(dtype)
+    x = pg.Tensor(values)
+    read = x[index].numpy()
+    assert read.dtype == values.dtype and np.array_equal(read, values[index])
+    given = (np.arange(values[index].size) % 3).reshape(values[index].shape).astype(dtype)
+    x[index] = given
+    values[index] = given
+    assert np.array_equal(x.numpy(), values)
+
+
+def test_indices_and_values_go_to_the_device_of_the_tensor():
+    x = pg.Tensor([1.0, 2.0, 3.0], device="REFERENCE")
+    assert x[[2, 0]].tolist() == [3.0, 1.0] and x[np.array([True, False, True])].tolist() == [1.0, 3.0]
+    x[[0, 1]] = np.array([7, 8], np.float32)
+    assert x.tolist() == [7.0, 8.0, 3.0] and x.device == "REFERENCE"
+
+
+@pytest.mark.parametrize("call", [
+    lambda name: pg.Tensor([1]).cast(name), lambda name: pg.Tensor([1], dtype=name),
+    lambda name: pg.Tensor.zeros(2, dtype=name), lambda name: pg.dtype(name),
+    lambda name: pg.Tensor([1]).to(dtype=name), lambda name: pg.Tensor([1]).sum(dtype=name),
+    lambda name: pg.nn.to(pg.nn.Linear(1, 1), dtype=name),
+    lambda name: pg.UserKernel("f", sources={"CPU": ""})([], ((1,), name))])
+def test_an_unknown_dtype_is_named_with_those_there_are(call):
+    with pytest.raises(pg.UserTypeError) as info:
+        call("flaot32")
+    assert str(info.value).startswith('"flaot32" is no dtype; did you mean "float32"? dtypes: bool, ')
+    assert all(name in str(info.value) for name in ("uint8", "bfloat16", "float64", "float8_e5m2"))
+    with pytest.raises(pg.UserTypeError, match='^"nodtype" is no dtype; dtypes: bool'):
+        call("nodtype")
+
+
+def test_dtypes_of_other_libraries_that_there_are_not():
+    with pytest.raises(TypeError, match='"complex64" is no dtype'):
+        pg.Tensor([1]).cast(np.complex64)
+    assert pg.float32 != "nodtype" and pg.float32 != np.dtype("complex64") and pg.float32 != 3
+
+
+def test_to_takes_a_dtype_a_device_or_both():
+    x = pg.Tensor([1.5])
+    moved = x.to(dtype="float16", device="REFERENCE")
+    assert (moved.dtype, moved.device, moved.tolist()) == ("float16", "REFERENCE", [1.5])
+    assert x.to(np.float64).dtype == "float64" and x.to(None) is not None
+    for wrong in (3, 1.5, [], object()):
+        with pytest.raises(TypeError):
+            x.to(wrong)
+    with pytest.raises(pg.UserError, match="NOWHERE"):
+        x.to("NOWHERE")
+
+
+@pytest.mark.parametrize("axis", [2**63, -2**70, 10**2000])
+@pytest.mark.parametrize("call", [
+    lambda x, axis: x.argmax(axis=axis), lambda x, axis: x.sum(axis), lambda x, axis: x.sum(dim=axis),
+    lambda x, axis: x.sum(axis=(0, axis)), lambda x, axis: x.softmax(axis),
+    lambda x, axis: pg.cat([x, x], axis), lambda x, axis: x.transpose(0, axis),
+    lambda x, axis: x.squeeze(axis), lambda x, axis: pg.softmax(x, dim=axis)])
+def test_an_axis_beyond_64_bits_is_out_of_range(call, axis):
+    x = pg.Tensor([[1.0, 2.0]])
+    with pytest.raises(pg.UserIndexError, match="axis .*is out of range"):
+        call(x, 7)
+    shown = f"axis {axis} is out of range" if abs(axis) < 2**100 else "axis of .* bits is out of range"
+    with pytest.raises(pg.UserIndexError, match=shown):
+        call(x, axis)
+
+
 def test_errors_have_pythons_classes():
     with pytest.raises(ValueError, match="different lengths"):
         pg.Tensor([[1], [2, 3]])
@@ -40,3 +117,52 @@ def test_errors_have_pythons_classes():
         pg.Tensor([1]) + 2**70
     with pytest.raises(pg.UserError, match="reshape"):
         pg.Tensor([1, 2, 3]).reshape(2, 2)
+
+
+def test_size_is_a_number_and_takes_an_axis():
+    x = pg.Tensor.zeros(2, 3)
+    assert x.size == 6 and x.size + 1 == 7 and x.size(0) == 2 and x.size(axis=-1) == 3
+    assert pg.Tensor(1.0).size == 1 and pg.Tensor.zeros(0, 3).size == 0
+    assert type(pickle.loads(pickle.dumps(x.size))) is int
+    with pytest.raises(IndexError, match="axis 2"):
+        x.size(2)
+
+
+def test_attributes_of_the_array_api_standard():
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    x = pg.Tensor(values)
+    assert np.array_equal(x.mT.numpy(), values.transpose(0, 2, 1))
+    assert np.array_equal(x.T.numpy(), values.T)
+    assert x.__array_namespace__().sum(x).item() == values.sum()
+    there = x.to_device("REFERENCE")
+    assert there.device == "REFERENCE" and np.array_equal(there.numpy(), values)
+    assert x.to_device(x.device, stream=None).device == x.device
+    with pytest.raises(ValueError, match="stream"):
+        x.to_device("REFERENCE", stream=1)
+    with pytest.raises(ValueError):
+        x.to_device("NOWHERE")
+    with pytest.raises(ValueError):
+        pg.Tensor([1.0]).mT
+
+
+def test_a_single_bool_is_an_index_of_all_or_nothing():
+    values = np.arange(3, dtype=np.float32)
+    x, number = pg.Tensor(values), pg.Tensor(5.0)
+    for flag in (True, False):
+        mask = pg.Tensor(flag)
+        assert np.array_equal(x[mask].numpy(), values[np.array(flag)])
+        assert number[mask].shape == np.array(5.0)[np.array(flag)].shape
+    x[pg.Tensor(False)] = 9
+    assert x.tolist() == [0, 1, 2]
+    x[x.sum() > 2] = pg.Tensor([4.0, 5.0, 6.0])
+    number[number > 4] = 1
+    assert x.tolist() == [4, 5, 6] and number.item() == 1
+    with pytest.raises(IndexError, match="alone"):
+        x[pg.Tensor(True), 0]
+
+
+def test_plus_makes_a_copy():
+    x = pg.Tensor([1.0])
+    y = +x
+    y[0] = 2
+    assert x.tolist() == [1]

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 
 import plugrad as pg
+import plugrad.array_api as xp
 from plugrad import Tensor, nn, optim
 
 
@@ -124,6 +125,19 @@ def programs(x: Tensor) -> None:
         assert Tensor([1]).device == "REFERENCE"
 
 
+def standard(x: Tensor) -> None:
+    number: int = x.size
+    there: Tensor = x.to_device("REFERENCE").mT
+    mean: Tensor = xp.mean(xp.astype(there, xp.float64), axis=(0, 1), keepdims=True)
+    rows: tuple[Tensor, ...] = xp.unstack(x)
+    dtype: pg.dtype = xp.result_type(xp.int8, x, 1.5)
+    largest: float = xp.finfo(dtype).max
+    names: dict[str, pg.dtype] = xp.__array_namespace_info__().dtypes(kind="bool")
+    eigenvalues: Tensor = xp.linalg.eigh(x @ x.mT).eigenvalues
+    assert number == 4 and mean.shape == (1, 1) and len(rows) == 2 and largest > 1e38 and names
+    assert eigenvalues.shape == (2,) and xp.where(x > 0, x, 0).allclose(xp.clip(x, min=0))
+
+
 def main() -> None:
     x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     plain = x.detach()
@@ -131,6 +145,7 @@ def main() -> None:
                    *functions(plain)]:
         tensor.realize()
     values(plain)
+    standard(plain)
     training(x)
     programs(plain)
 

@@ -163,6 +163,13 @@ class Docs(unittest.TestCase):
         self.assertEqual(self.breaches("#include <a>\nint main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 0)
         self.assertEqual(self.breaches("int main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 1)
 
+    def test_spans_of_sources_and_page_are_the_same(self):
+        page = "| `plan` | 0 plan | time |\n| `work` | 6 pool | time |\n"
+        plan, work = 'const trace::Scope span(trace::Category::Plan, "plan");', 'trace::span(\n  Category::Pool, "work", start);'
+        self.assertEqual(list(docs.span_breaches(page, [plan, work])), [])
+        self.assertEqual(len(list(docs.span_breaches(page, [plan]))), 1)
+        self.assertEqual(len(list(docs.span_breaches(page, [plan, work, plan.replace('"plan"', '"lookup"')]))), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

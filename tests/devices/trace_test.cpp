@@ -7,14 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "codegen/codegen.h"
+#include "engine/refine/candidates.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/jit.h"
@@ -23,6 +27,7 @@
 #include "plugrad/tensor.h"
 #include "runtime/device/device_state.h"
 #include "runtime/registry.h"
+#include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/base/trace_lines.h"
 
@@ -171,6 +176,47 @@ TEST_P(Trace, RewritesOfStagesAreThoseCounted) {
   for (const json& kernel : traced.lines.at("kernel")) EXPECT_NE(kernel["run"], 0);
 }
 
+// A sum that ends at a count from memory: some stages change its loops without a rule.
+json sum_up_to_a_count(const std::string& device) {
+  const Variable rows("rows", 1, 4096);
+  const Tensor x = Tensor::rand({4096, 3}, DType::F32, device).realize();
+  rows.limit(x, 0, rows.bind(5, device)).sum(0).realize();
+  return json::object();
+}
+
+TEST_P(Trace, AStageThatChangesTheKernelHasAnotherGraphAfterIt) {
+  const Traced traced = trace_of([] { return sum_up_to_a_count(GetParam()); }, true);
+  std::map<int64_t, std::string> before;  // by run: the text after the stage before
+  std::set<std::string> changed;
+  for (const json& stage : traced.lines.at("stage")) {
+    if (stage["pipeline"] != "codegen") continue;
+    const std::string text = stage["text"];
+    if (text.ends_with("instructions")) continue;
+    const std::string last = std::exchange(before[stage["run"].get<int64_t>()], text);
+    if (last.empty()) continue;
+    EXPECT_EQ(stage["before"] != stage["after"], last != text) << stage["name"] << last << text;
+    if (last != text) changed.insert(stage["name"]);
+  }
+  EXPECT_TRUE(changed.contains("dynamic bounds")) << json(changed);
+}
+
+TEST_P(Trace, AKernelThatTheProcessHasIsAHitOfItsCache) {
+  const Traced traced = trace_of([] {
+    const Tensor x = Tensor::rand({8}, DType::F32, GetParam()).realize();
+    const Tensor like_x = Tensor::rand({8}, DType::F32, GetParam()).realize();
+    const Tensor y = Tensor::rand({5, 3}, DType::F32, GetParam()).realize();
+    (x * 3).realize();
+    const Tensor both[] = {like_x * 3, y * 5};
+    Tensor::realize(both);
+    return json::object();
+  });
+  std::vector<json> compiles;
+  for (const json& span : events(traced.lines, "span"))
+    if (span["category"] == 2) compiles.push_back(span);
+  const auto is_hit = [](const json& span) { return span["value"] == 2; };
+  EXPECT_EQ(std::ranges::count_if(compiles, is_hit), 1);
+}
+
 TEST_P(Trace, MemoryGoesUpAndDownByItsChanges) {
   const Traced traced = trace_of([] { return train(GetParam()); });
   int64_t used = 0;
@@ -229,6 +275,55 @@ TEST(TraceOfSearch, HasThePredictedAndMeasuredTimesOfItsCandidates) {
     }
   EXPECT_GE(chosen, 1u);
   EXPECT_GT(measured, chosen);
+}
+
+namespace {
+
+// The kernel's own schedule takes twice as long as each candidate.
+std::string own_schedule;
+uint64_t time_of(const engine::ReadyKernel& kernel) {
+  const std::string schedule = codegen::to_string(kernel.code.schedule);
+  if (own_schedule.empty()) own_schedule = schedule;
+  return schedule == own_schedule ? 1'000'000 : 500'000;
+}
+
+json replay_until_refined(const std::string& database) {
+  change_settings([&](Settings& s) {
+    s.tune = true;
+    s.schedule_database = database;
+  });
+  engine::set_launch_times(time_of);
+  const SourceScope place("net.py", 7, "forward");
+  const Tensor a = Tensor::rand({92, 101}, DType::F32, "CPU").realize();
+  auto f = jit([](const Tensor& x) { return x.matmul(x.transpose(0, 1)); });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (tuning::schedule_database().all().empty() && std::chrono::steady_clock::now() < end) {
+    f(a).realize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return tuning::schedule_database().all().size();
+}
+
+}  // namespace
+
+TEST(TraceOfRefinement, CandidatesHaveTheirTimesAndTheOperationsOfTheKernel) {
+  TemporaryDirectory directory;
+  const Traced traced =
+      trace_of([&] { return replay_until_refined(directory / "found.db"); }, true);
+  ASSERT_EQ(traced.counted, 1);
+  size_t measured = 0;
+  for (const json& kernel : traced.lines.at("kernel")) {
+    EXPECT_FALSE(kernel["operations"].empty()) << kernel["name"] << kernel["schedule"];
+    for (const json& candidate : kernel.value("candidates", json::array()))
+      measured += candidate["measured_ns"] > 0;
+  }
+  EXPECT_GE(measured, 2u) << "of the kernel and of a candidate";
+  std::map<int64_t, std::string> names;
+  for (const json& name : traced.lines.at("name")) names[name["id"]] = name["text"];
+  std::map<std::string, size_t> spans;
+  for (const json& span : events(traced.lines, "span"))
+    if (span["category"] == 5) ++spans[names[span["name"]]];
+  EXPECT_EQ(spans["make candidates"], 1u);
 }
 
 namespace {

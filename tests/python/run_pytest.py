@@ -5,7 +5,8 @@ import fresh
 
 REQUIRED = ["pytest", "numpy", "ml-dtypes", "hypothesis"]
 # For tests that are skipped without them.
-OPTIONAL = ["mypy", "pyright[nodejs]", "nbclient", "ipykernel"]
+OPTIONAL = ["mypy", "pyright[nodejs]", "nbclient", "ipykernel", "array-api-strict", "scipy",
+            "scikit-learn"]
 
 
 def main(folder: str, *arguments: str) -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks documents: links have targets, public declarations have comments, C++ blocks are compiled.
+"""Checks documents: links have targets, public declarations have comments, C++ blocks are compiled,
+spans of traces are listed.
 
 A C++ block with a main() must equal a program of docs/examples; any other block must be a part of
 one. docs/CMakeLists.txt compiles these programs, and ctest runs them."""
@@ -11,6 +12,9 @@ import tree
 BUILD, EXAMPLES = pathlib.Path("docs/CMakeLists.txt"), pathlib.Path("docs/examples")
 LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CPP_BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
+SPANS = pathlib.Path("docs/trace-format.md")
+SPAN_ROW = re.compile(r"^\| `([^`]+)` \| \d (\w+) \|", re.M)
+SPAN = re.compile(r"\btrace::(?:Scope \w+|span|span_between)\(\s*(?:trace::)?Category::(\w+),\s*\"([^\"]+)\"")
 DECLARATION = re.compile(r"^PLUGRAD_API [^;{]*\(", re.M)
 
 
@@ -68,6 +72,15 @@ def undocumented(path):
             yield f"{path}:{number + 1}: a public function without a word of what it does"
 
 
+def span_breaches(page, sources):
+    """Spans of a trace with a fixed name, and the rows of the page that describes them."""
+    listed = {(name, category) for name, category in SPAN_ROW.findall(page)}
+    recorded = {(name, category.lower()) for text in sources for category, name in SPAN.findall(text)}
+    for name, category in sorted(recorded ^ listed):
+        what = "has a span that no source records" if (name, category) in listed else "lacks a span of the sources"
+        yield f"{SPANS}: {what}: {name} ({category})"
+
+
 def main():
     breaches, files = [], documents()
     compiled = compiled_examples()
@@ -79,6 +92,7 @@ def main():
         breaches += link_breaches(path)
         breaches += example_breaches(path, tree.read(path), examples)
         blocks += len(CPP_BLOCK.findall(tree.read(path)))
+    breaches += span_breaches(tree.read(SPANS), [tree.read(f) for f in tree.sources("core")])
     headers = [f for f in tree.sources("core") if f.parts[1] == "include"]
     for path in headers:
         breaches += undocumented(path)

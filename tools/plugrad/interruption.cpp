@@ -8,10 +8,12 @@ namespace plugrad::tools {
 namespace {
 
 std::atomic<int> signal_caught = 0;
+std::atomic<bool> sent_by_kernel = false;
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 static_assert(std::atomic<int>::is_always_lock_free);
 
-void on_signal(int signal) {
+void on_signal(int signal, siginfo_t* info, void*) {
+  sent_by_kernel = info->si_code > 0;
   signal_caught = signal;
 }
 
@@ -19,8 +21,8 @@ void on_signal(int signal) {
 
 void catch_interruption() {
   struct sigaction action{};
-  action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_sigaction = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_SIGINFO);
   for (const int signal : kSignals) {
     struct sigaction before{};
     ::sigaction(signal, nullptr, &before);
@@ -33,6 +35,10 @@ bool is_interrupted() {
   return signal_caught != 0;
 }
 
+bool is_from_terminal() {
+  return sent_by_kernel;
+}
+
 int interruption_exit_code() {
   return 128 + signal_caught;
 }
@@ -41,7 +47,7 @@ void release_interruption() {
   for (const int signal : kSignals) {
     struct sigaction now{};
     ::sigaction(signal, nullptr, &now);
-    if (now.sa_handler == on_signal) ::signal(signal, SIG_DFL);
+    if (now.sa_sigaction == on_signal) ::signal(signal, SIG_DFL);
   }
 }
 

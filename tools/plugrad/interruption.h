@@ -8,6 +8,9 @@ void catch_interruption();
 
 bool is_interrupted();
 
+/// Whether a terminal sent it, which sends it to all programs that it runs.
+bool is_from_terminal();
+
 /// The shell's exit code for a program ended by the signal: 130 for SIGINT, 143 for SIGTERM.
 int interruption_exit_code();
 

@@ -135,17 +135,25 @@ void share_out(const Trace& trace, const Intervals& device_works, Summary& summa
   intervals[static_cast<size_t>(Part::Device)] = device_works;
   std::set<std::string_view> kernels;
   for (const Kernel& kernel : trace.kernels) kernels.insert(kernel.name);
-  std::vector<bool> names_kernel;
-  for (const std::string& name : trace.names) names_kernel.push_back(kernels.contains(name));
-  // Other spans of compilation contain those of several kernels.
-  const auto is_of_kernel = [&](int32_t name) {
-    return is_index(name, names_kernel.size()) && names_kernel[static_cast<size_t>(name)];
+  // Other spans of compilation contain those of several kernels, and some of planning only write
+  // the trace.
+  std::vector<bool> names_kernel, names_plan;
+  for (const std::string& name : trace.names) {
+    names_kernel.push_back(kernels.contains(name));
+    names_plan.push_back(!name.ends_with(" for the trace"));
+  }
+  const auto counts = [&](size_t i) {
+    const Category category = trace.spans.category[i];
+    if (category != Category::Compile && category != Category::Plan) return true;
+    const auto name = static_cast<size_t>(trace.spans.name[i]);
+    const auto& names = category == Category::Compile ? names_kernel : names_plan;
+    return is_index(trace.spans.name[i], names.size()) && names[name];
   };
   for (size_t i = 0; i < trace.spans.size(); ++i) {
     SpanSummary& span = summary.spans[static_cast<size_t>(trace.spans.category[i])];
-    const bool compiles = trace.spans.category[i] == Category::Compile;
-    if (!compiles || is_of_kernel(trace.spans.name[i])) {
-      span.count += 1;
+    if (counts(i)) {
+      const bool is_kernel = trace.spans.category[i] == Category::Compile;
+      (is_kernel && trace.spans.value[i] == 2 ? span.from_memory : span.count) += 1;
       span.total_ns += trace.spans.duration[i];
       if (trace.spans.value[i] == 1) span.from_cache += 1;
     }

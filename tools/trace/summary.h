@@ -63,6 +63,7 @@ struct DeviceSummary {
 struct SpanSummary {
   int64_t count = 0, total_ns = 0;  ///< over all threads
   int64_t from_cache = 0;           ///< kernels from the disk cache, plans from that of plans
+  int64_t from_memory = 0;          ///< kernels that the process had already; not in `count`
 };
 
 struct Summary {

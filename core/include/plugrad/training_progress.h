@@ -15,10 +15,13 @@
 
 namespace plugrad::optim {
 
+/// "images", or "steps" for one unit a step.
+PLUGRAD_API std::string default_unit(int64_t units_a_step);
+
 struct ProgressOptions {
   std::string title = "training";
   int64_t units_a_step = 1;  ///< e.g. the images of a batch
-  std::string unit = {};     ///< of the rate; empty: "images", or "steps" for one unit a step
+  std::string unit = {};     ///< of the rate; empty: default_unit(units_a_step)
   /// A path that ends in .html (a page that reloads itself during the training) or .svg; empty: no
   /// plot. The file is replaced as a whole, at most twice a second.
   std::string plot = {};

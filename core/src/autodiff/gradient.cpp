@@ -8,7 +8,11 @@
 
 #include "autodiff/parts.h"
 #include "autodiff/rules.h"
+#include "base/check.h"
+#include "base/settings.h"
+#include "base/text.h"
 #include "ir/user.h"
+#include "rewrite/disabled.h"
 
 namespace plugrad::autodiff {
 namespace {
@@ -148,9 +152,21 @@ class Calls {
   std::map<uint64_t, std::vector<size_t>> nodes_;  // by call: indices of its outputs, ascending
 };
 
+void require_known_derivatives(const std::string& disabled) {
+  if (disabled.empty()) return;
+  const std::vector<std::string> known = derivative_names();
+  for (const std::string_view name : names_of(disabled)) {
+    if (!name.starts_with(kDerivativePrefix) || std::ranges::count(known, name) != 0) continue;
+    const std::string nearest = nearest_name(name, known);
+    fail(ErrorKind::User, "[disable] \"{}\" in PLUGRAD_DISABLE is no derivative{}; these are: {}",
+         name, nearest.empty() ? "" : "; did you mean " + nearest + "?", fmt::join(known, ", "));
+  }
+}
+
 }  // namespace
 
 std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id> targets) {
+  require_known_derivatives(settings().disable);
   std::vector<Id> sorted(targets.begin(), targets.end());
   std::ranges::sort(sorted);
   Tape tape(context, loss, sorted);

@@ -9,6 +9,7 @@
 
 #include "autodiff/parts.h"
 #include "base/check.h"
+#include "ir/text/printer.h"
 #include "ir/user.h"
 #include "rewrite/trace.h"
 
@@ -367,10 +368,23 @@ const RuleTable& derivative_table() {
   return table;
 }
 
+std::vector<std::string> derivative_names() {
+  std::vector<std::string> names;
+  for (const Rule& row : kDerivatives) names.emplace_back(row.name);
+  return names;
+}
+
 void differentiate(Vjp& vjp) {
   Match m;
   const Rule* rule = derivative_table().find(vjp.graph, vjp.y(), &vjp, m);
-  if (rule == nullptr) return;
+  if (rule == nullptr) {
+    if (m.rule != nullptr)
+      fail(
+          ErrorKind::User,
+          "[disable] PLUGRAD_DISABLE leaves out {}, without which {} of shape ({}) has no gradient",
+          m.rule->name, printed_name(vjp.graph[vjp.y()].op), fmt::join(vjp.shape(vjp.y()), ", "));
+    return;
+  }
   if (RewriteTrace* trace = current_trace()) trace->add(vjp.graph, rule, vjp.y(), vjp.g());
   if (rule->function != nullptr) {
     rule->function(vjp.graph, m);

@@ -4,6 +4,8 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "autodiff/convolution.h"
 #include "autodiff/gradient.h"
@@ -79,8 +81,11 @@ class Vjp {
 /// is `flows`: one pattern for each source, over the sources and the names `g`, the node's
 /// gradient, and `out`, its value.
 const RuleTable& derivative_table();
+/// The names of the rows, in their order.
+std::vector<std::string> derivative_names();
 
-/// Computes the gradients of other nodes by the first row that matches.
+/// Computes the gradients of other nodes by the first row that matches. Errors: User if
+/// PLUGRAD_DISABLE has each row that matches.
 void differentiate(Vjp& vjp);
 
 }  // namespace plugrad::autodiff

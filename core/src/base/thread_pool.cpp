@@ -10,6 +10,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "base/clock.h"
 #include "base/trace/trace.h"
 
 namespace plugrad {
@@ -84,13 +85,14 @@ void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signa
     if (!join_job(id)) continue;
     lend_scoped_settings(job_.settings);
     worker_of_thread = id;
-    {
-      const trace::Scope span(trace::Category::Pool, "work");
-      work(id);
-    }
+    const std::uint64_t start_ns = tracing() ? monotonic_ns() : 0;
+    work(id);
+    const std::uint64_t end_ns = start_ns != 0 ? monotonic_ns() : 0;
     worker_of_thread = kOutside;
     lend_scoped_settings(nullptr);
     leave_job();
+    // After leaving, as the caller waits for that.
+    if (start_ns != 0) trace::span_between(trace::Category::Pool, "work", start_ns, end_ns);
   }
 }
 

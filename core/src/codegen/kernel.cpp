@@ -9,6 +9,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/tensor_core.h"
 #include "ir/facts.h"
+#include "rewrite/trace.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
@@ -85,6 +86,7 @@ void compact(Kernel& kernel) {
   Graph fresh;
   kernel.sink = copy_into(fresh, kernel.graph, kernel.sink);
   kernel.graph = std::move(fresh);
+  report_replaced_graph();
   kernel.axes = list_axes(kernel.graph, kernel.sink);
 }
 

@@ -7,6 +7,7 @@
 #include "codegen/codegen.h"
 #include "codegen/lowering/lowering.h"
 #include "codegen/passes/passes.h"
+#include "rewrite/disabled.h"
 #include "schedule/schedule.h"
 #include "schedule/tensor_builder.h"
 #include "symbolic/rules/tables.h"
@@ -33,7 +34,7 @@ std::vector<std::string> simplifying_rules() {
   return out;
 }
 
-// The tables of docs/rules.md, without the derivatives: no gradient is right without one.
+// The tables of docs/rules.md, without the derivatives.
 std::vector<std::string> rule_names() {
   using namespace codegen;
   std::vector<std::string> out = simplifying_rules();
@@ -61,10 +62,8 @@ void require_known_names(std::string_view disabled) {
   const std::vector<std::string> stages = optional_stages();
   std::vector<std::string> known = rule_names();
   known.insert(known.end(), stages.begin(), stages.end());
-  for (std::size_t begin = 0; begin <= disabled.size();) {
-    const std::size_t end = std::min(disabled.find(',', begin), disabled.size());
-    const std::string_view name = trimmed(disabled.substr(begin, end - begin));
-    begin = end + 1;
+  for (const std::string_view name : names_of(disabled)) {
+    if (name.starts_with(kDerivativePrefix)) continue;
     if (std::ranges::find(known, name) != known.end()) continue;
     const std::string nearest = nearest_name(name, known);
     fail(ErrorKind::User,

@@ -50,20 +50,6 @@ std::vector<StateDifference> differences(const StateDict& target,
 
 constexpr size_t kRows = 40;  // rows of the table; further differences are counted
 
-const char* name_of_kind(Kind kind) {
-  switch (kind) {
-    case Kind::Missing:
-      return "missing";
-    case Kind::Unexpected:
-      return "unexpected";
-    case Kind::Shape:
-      return "shape";
-    case Kind::DType:
-      return "dtype";
-  }
-  return "";
-}
-
 }  // namespace
 
 void StateVisitor::field(std::string_view name, const Tensor& tensor) {
@@ -143,12 +129,26 @@ std::vector<Tensor> trained(const StateDict& state) {
   return tensors;
 }
 
+const char* StateDifference::kind_name() const {
+  switch (kind) {
+    case Kind::Missing:
+      return "missing";
+    case Kind::Unexpected:
+      return "unexpected";
+    case Kind::Shape:
+      return "shape";
+    case Kind::DType:
+      return "dtype";
+  }
+  return "";
+}
+
 std::string describe(const std::vector<StateDifference>& differences) {
   const size_t rows = std::min(differences.size(), kRows);
   std::vector<std::array<std::string, 4>> table = {
       {"difference", "name", "in the module", "in the state"}};
   for (const StateDifference& row : std::span(differences).first(rows))
-    table.push_back({name_of_kind(row.kind), row.name, row.in_module.empty() ? "-" : row.in_module,
+    table.push_back({row.kind_name(), row.name, row.in_module.empty() ? "-" : row.in_module,
                      row.in_state.empty() ? "-" : row.in_state});
   size_t widths[3] = {};
   for (const auto& row : table)

@@ -217,6 +217,9 @@ TraceScope::~TraceScope() {
 RewriteTrace* current_trace() {
   return open_trace;
 }
+void report_replaced_graph() {
+  if (open_trace && open_trace->observer) open_trace->observer->replaced_graph();
+}
 
 std::string to_string(const TraceEvent& event) {
   std::string_view file = event.rule->file;

@@ -320,11 +320,15 @@ const Rule* RuleTable::find(const Graph& g, Id id, RuleContext context, Match& m
   const Node& n = g[id];
   m.root = m.before = id;
   m.user = context;
+  const Rule* switched_off = nullptr;
   for (const Variant& variant : by_op_[static_cast<uint8_t>(n.op)]) {
     if ((variant.need & ~n.src_ops) != 0 || !match(g, variant, m)) continue;
     m.rule = rules_[variant.rule];
-    if (holds(g, m.rule->guard, m)) return m.rule;
+    if (!holds(g, m.rule->guard, m)) continue;
+    if (!is_disabled(m.rule->name)) return m.rule;
+    if (!switched_off) switched_off = m.rule;
   }
+  m.rule = switched_off;
   return nullptr;
 }
 

@@ -30,7 +30,8 @@ class RuleTable {
   /// rule's number; kNoMatch if none applies or the result is `id`. `before` is Match::before;
   /// default: `id`.
   Id apply(Graph& g, Id id, RuleContext context, uint32_t& rule, Id before = kNoId) const;
-  /// The first rule whose left side and guard hold for `id`, with its bindings; null for none.
+  /// The first rule whose left side and guard hold for `id` and that is not switched off, with its
+  /// bindings; null for none. `match.rule` is then one that would apply but is switched off, or null.
   const Rule* find(const Graph& g, Id id, RuleContext context, Match& match) const;
 
   const Rule& operator[](uint32_t number) const { return *rules_[number]; }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
 
+#include "base/hash.h"
 #include "base/trace/json_line.h"
 #include "base/trace/trace.h"
+#include "ir/facts.h"
 #include "ir/text/printer.h"
 #include "rewrite/print_rule.h"
 
@@ -17,10 +19,15 @@ namespace {
 
 constexpr size_t kLongestArg = 200;  // characters: constants may have thousands of elements
 
-bool are_equal(const Node& a, const Node& b) {
-  const size_t inline_count = a.src_count > std::size(a.src) ? 1 : a.src_count;
-  return a.op == b.op && a.dtype == b.dtype && a.arg == b.arg && a.src_count == b.src_count &&
-         std::equal(a.src, a.src + inline_count, b.src);
+// Lists by content: a list's number may mean another one in another graph.
+uint64_t hash_of(const Graph& graph, Id id) {
+  const Node& node = graph[id];
+  const bool has_list = op_info(node.op).arg == ArgKind::List;
+  const uint64_t facts[] = {static_cast<uint64_t>(node.op), static_cast<uint64_t>(node.dtype),
+                            has_list ? 0 : node.arg};
+  uint64_t hash = hash64(std::as_bytes(std::span(facts)));
+  hash = hash64(std::as_bytes(graph.sources(node)), hash);
+  return has_list ? hash64(std::as_bytes(graph.arg_list(id)), hash) : hash;
 }
 
 // The rule's id in the trace, which its first use defines.
@@ -47,13 +54,24 @@ uint32_t id_of(const Rule& rule) {
 
 bool NodeRecord::is_other(const Graph& graph, Id id) const {
   const auto at = known_.find(id);
-  return at != known_.end() && !are_equal(at->second.node, graph[id]);
+  return at != known_.end() && at->second.hash != hash_of(graph, id);
+}
+
+bool NodeRecord::is_known_below(const Graph& graph, Id root) const {
+  Reachable reachable;
+  return std::ranges::all_of(reachable.from(graph, std::span(&root, 1)),
+                             [&](Id id) { return known_.contains(id) && !is_other(graph, id); });
+}
+
+void NodeRecord::begin_graph() {
+  known_.clear();
+  offset_ = end_;
 }
 
 void NodeRecord::add_one(const Graph& graph, Id id) {
   const uint32_t number = offset_ + id;
   end_ = std::max(end_, number + 1);
-  known_.insert_or_assign(id, Known{graph[id], number});
+  known_.insert_or_assign(id, Known{hash_of(graph, id), number});
   const Node& node = graph[id];
   if (!lines_.empty()) lines_ += ',';
   lines_ += fmt::format("[{},\"{}\",\"{}\",", number, printed_name(node.op), name_of(node.dtype));
@@ -70,13 +88,13 @@ void NodeRecord::add_one(const Graph& graph, Id id) {
 }
 
 uint32_t NodeRecord::add(const Graph& graph, Id root) {
+  if (std::exchange(is_replaced_, false) && !is_known_below(graph, root)) begin_graph();
   std::vector<std::pair<Id, bool>> stack = {{root, false}};
   while (!stack.empty()) {
     const auto [id, is_left] = stack.back();
     stack.pop_back();
-    if (is_other(graph, id)) {  // the graph was replaced
-      known_.clear();
-      offset_ = end_;
+    if (is_other(graph, id)) {
+      begin_graph();
       stack = {{root, false}};
       continue;
     }

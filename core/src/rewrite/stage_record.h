@@ -16,17 +16,23 @@ class NodeRecord {
  public:
   /// The number of the node; adds it and all below it.
   uint32_t add(const Graph& graph, Id id);
+  /// Ids may mean other nodes from here on. Nodes keep their numbers where all of the next one
+  /// that is added are the same.
+  void replaced_graph() { is_replaced_ = true; }
   const std::string& lines() const { return lines_; }
 
  private:
   struct Known {
-    Node node;
+    uint64_t hash;  // of op, dtype, sources and arg
     uint32_t number;
   };
   bool is_other(const Graph& graph, Id id) const;
+  bool is_known_below(const Graph& graph, Id root) const;
+  void begin_graph();
   void add_one(const Graph& graph, Id id);
 
   std::unordered_map<Id, Known> known_;  // of the present graph
+  bool is_replaced_ = false;
   uint32_t offset_ = 0, end_ = 0;
   std::string lines_;  // "[0,"const","f32","1",[]],[…"
 };
@@ -38,6 +44,7 @@ class StageRecord final : public RewriteObserver {
   void begins(const Graph& graph, Id root) override { open_.push_back({&graph, root}); }
   void ends() override { open_.pop_back(); }
   void rewrote(const Graph& graph, const Rule* rule, Id from, Id to) override;
+  void replaced_graph() override { nodes_.replaced_graph(); }
   /// After it ran: writes the line.
   void finish();
 

@@ -21,6 +21,8 @@ class RewriteObserver {
   virtual void begins(const Graph& graph, Id root) = 0;
   virtual void ends() = 0;
   virtual void rewrote(const Graph& graph, const Rule* rule, Id from, Id to) = 0;
+  /// A copy took the place of the graph: its ids may mean other nodes.
+  virtual void replaced_graph() = 0;
 
  protected:
   ~RewriteObserver() = default;
@@ -62,6 +64,8 @@ class TraceScope {
 
 /// The open trace of this thread, or null.
 RewriteTrace* current_trace();
+/// Tells its observer, if there is one, that a copy took the place of the graph.
+void report_replaced_graph();
 
 /// "mul-zero (algebra.cpp:14): %41 -> %7"
 std::string to_string(const TraceEvent& event);

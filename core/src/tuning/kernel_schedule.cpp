@@ -35,7 +35,7 @@ constexpr double kFewIterations = 1024;  // fewer have nothing to gain
 constexpr double kLongLaunch = 30;       // seconds; upper limit, once a launch was timed
 constexpr uint32_t kMostLosses = 8;      // lost helpers in one search
 
-/// The schedules that searches of this process have measured, kept while there is a trace.
+/// The schedules that this process has measured, kept while there is a trace.
 class Measured {
  public:
   static Measured& instance() {
@@ -296,6 +296,11 @@ std::optional<KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Devi
     const auto found = schedule_database().find(schedule_key(ast, device, options));
     return found ? usable(*found, ast, device, options) : std::nullopt;
   }
+}
+
+void note_measured(const KernelAst& ast, const runtime::Device& device, const KernelSchedule& list,
+                   double seconds) {
+  Measured::instance().add(ast, device, list, seconds);
 }
 
 std::vector<MeasuredSchedule> measured_schedules(const KernelAst& ast,

@@ -29,8 +29,11 @@ struct MeasuredSchedule {
   codegen::KernelSchedule list;
   double seconds = 0;  // of a launch
 };
-/// Launch times of the kernel with the schedules that this process's searches measured; else the
-/// stored result of an earlier search. Kept only while a trace is on.
+/// Notes the time of a launch with the schedule, while a trace is on.
+void note_measured(const KernelAst& ast, const runtime::Device& device,
+                   const codegen::KernelSchedule& list, double seconds);
+/// Launch times of the kernel with the schedules that this process measured; else the stored result
+/// of an earlier search. Kept only while a trace is on.
 std::vector<MeasuredSchedule> measured_schedules(const KernelAst& ast,
                                                  const runtime::Device& device);
 

@@ -34,16 +34,19 @@ def round_through_backward(call: pg.FunctionContext, gradient: pg.Tensor) -> pg.
     return gradient
 
 
-def square_plus(n: int) -> pg.UserKernel:
-    """out[i] = a[i]² + b[i], for every device: loops over loads and stores, which are scheduled."""
+def loops(n: int) -> UOp:
+    """out[i] = a[i]² + b[i] as loops over loads and stores, which are scheduled for every device."""
     i = UOp.range(n, 0)
     out = UOp.param(0, "float32", n, True)
     a, b = (UOp.param(slot, "float32", n, False).load(i) for slot in (1, 2))
+    return UOp.sink([out.store(i, a * a + b)])
 
+
+def square_plus(n: int) -> pg.UserKernel:
     def backward(call: pg.FunctionContext, g: pg.Tensor) -> tuple[pg.Tensor, pg.Tensor]:
         return g * 2 * call.inputs[0], g
 
-    return pg.UserKernel("square_plus", ast=UOp.sink([out.store(i, a * a + b)]), backward=backward)
+    return pg.UserKernel("square_plus", ast=loops(n), backward=backward)
 
 
 # The same kernel in C, for the CPU: one workgroup for each element.

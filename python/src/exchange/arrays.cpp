@@ -92,6 +92,15 @@ Tensor tensor_of(const Reader& list, std::string_view device) {
   return Tensor::from(numbers, list.shape(), device);
 }
 
+/// The same of floats and integers, rounded towards zero, where float32 would round large integers.
+template <class T>
+Tensor truncated_tensor_of(const Reader& list, std::string_view device) {
+  std::vector<T> numbers;
+  numbers.reserve(list.values().size());
+  for (const nb::object& value : list.values()) numbers.push_back(nb::cast<T>(nb::int_(value)));
+  return Tensor::from(numbers, list.shape(), device);
+}
+
 /// A list with tensors or NumPy numbers in it.
 Tensor stack_list(const Reader& list, std::string_view device) {
   std::vector<Tensor> parts;
@@ -225,6 +234,10 @@ Tensor tensor_of_list(nb::handle object, std::optional<DType> dtype, std::string
     made = stack_list(list, device);
   else if (dtype && is_float(*dtype))
     made = tensor_of<double>(list, device);
+  else if (dtype && kinds.has_float && *dtype == DType::U64)
+    made = truncated_tensor_of<uint64_t>(list, device);
+  else if (dtype && kinds.has_float && *dtype != DType::Bool)
+    made = truncated_tensor_of<int64_t>(list, device);
   else if (kinds.has_float)
     made = tensor_of<float>(list, device);
   else if (kinds.needs_unsigned && kinds.has_negative)

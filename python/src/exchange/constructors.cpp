@@ -6,7 +6,7 @@
 #include "exchange/arrays.h"
 #include "exchange/dlpack.h"
 #include "exchange/held_objects.h"
-#include "exchange/host_values.h"
+#include "exchange/pickles.h"
 #include "place.h"
 
 namespace plugrad::python {
@@ -77,23 +77,6 @@ Tensor from_dlpack(nb::handle object, const DeviceLike& device, std::optional<bo
   return tensor_of(std::move(array), wanted, copying);
 }
 
-/// For pickle: the type's name, the bytes, and what is needed to read them.
-nb::tuple reduced(const Tensor& self) {
-  const HostValues values = *values_of(self, Copying::IfNeeded);
-  const nb::object rebuild = nb::module_::import_("plugrad._plugrad").attr("_from_bytes");
-  return nb::make_tuple(
-      rebuild, nb::make_tuple(nb::bytes(values.data, values.size_bytes), self.bound_shape(),
-                              strong(self.dtype()), self.requires_grad()));
-}
-
-Tensor from_bytes(const nb::bytes& bytes, const std::vector<int64_t>& shape, DType dtype,
-                  bool requires_grad) {
-  const std::span view(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
-  Tensor tensor = Tensor::from_bytes(view, shape, dtype, {}, hold(bytes));
-  if (requires_grad) tensor.requires_grad_();
-  return tensor;
-}
-
 std::string escaped(std::string_view text) {
   std::string html;
   for (const char c : text) {
@@ -150,7 +133,6 @@ void bind_constructors(nb::module_& module) {
       "it uses in place where that is row-major and readable by the host; other arrays are "
       "copied. Errors: BufferError for used capsules, unknown devices, and copy=False where a "
       "copy is needed; TypeError for dtypes that plugrad lacks and for objects without DLPack.");
-  module.def("_from_bytes", from_bytes);
 }
 
 }  // namespace
@@ -159,7 +141,7 @@ void bind_exchange(nb::module_& module, nb::class_<Tensor>& tensor) {
   bind_held_objects();
   bind_constructors(module);
   bind_dlpack(tensor);
-  tensor.def("__reduce__", reduced, nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
+  bind_pickles(module, tensor);
   tensor.def("_repr_html_", html, nb::sig("def _repr_html_(self) -> str"),
              "Shape, dtype and device, and the values of a tensor that has been computed.");
   tensor.def(

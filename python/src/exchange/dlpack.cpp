@@ -53,12 +53,12 @@ HostArray array_of(const nb::dlpack::dltensor& tensor, nb::object keeper) {
   if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
     throw nb::buffer_error("the DLPack tensor has no shape");
   array.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
-  int64_t count = 1;
+  int64_t size_bytes = size_of(array.dtype);
   for (const int64_t size : array.shape) {
-    if (size < 0 || __builtin_mul_overflow(count, size, &count))
+    if (size < 0 || __builtin_mul_overflow(size_bytes, size, &size_bytes))
       throw nb::buffer_error(("the DLPack tensor has the shape " + to_string(array.shape)).c_str());
   }
-  if (!tensor.data && count != 0) throw nb::buffer_error("the DLPack tensor has no memory");
+  if (!tensor.data && size_bytes != 0) throw nb::buffer_error("the DLPack tensor has no memory");
   array.data = static_cast<const std::byte*>(tensor.data);
   if (tensor.data) array.data += tensor.byte_offset;
   const int64_t item = size_of(array.dtype);

@@ -118,8 +118,11 @@ std::optional<HostArray> array_of_numpy(nb::handle object) {
 
 /// memoryview, bytearray, array.array, ctypes' arrays.
 std::optional<HostArray> array_of_buffer(nb::handle object) {
+  // A memoryview has strides, which nanobind reads, where the object has none (ctypes).
+  const nb::object bytes = nb::steal(PyMemoryView_FromObject(object.ptr()));
+  if (!bytes.is_valid()) PyErr_Clear();
   nb::ndarray<nb::ro> view;
-  if (!nb::try_cast(object, view, false)) return {};
+  if (!bytes.is_valid() || !nb::try_cast(bytes, view, false)) return {};
   HostArray array;
   array.dtype = dtype_of(view.dtype());
   array.data = static_cast<const std::byte*>(view.data());
@@ -199,11 +202,10 @@ size_t HostArray::size_bytes() const {
 
 bool HostArray::is_plain() const {
   if (is_swapped) return false;
+  if (std::ranges::find(shape, 0) != shape.end()) return true;
   int64_t step = size_of(dtype);
-  for (size_t i = shape.size(); i-- > 0; step *= shape[i]) {
-    if (shape[i] == 0) return true;
+  for (size_t i = shape.size(); i-- > 0; step *= shape[i])
     if (shape[i] != 1 && strides[i] != step) return false;
-  }
   return true;
 }
 

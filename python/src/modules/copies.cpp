@@ -1,4 +1,4 @@
-// Copies of tensors and layers: copy.copy, copy.deepcopy and pickle.
+// Copies of tensors and layers: copy.copy and copy.deepcopy.
 
 #include "bind.h"
 #include "modules/modules.h"
@@ -65,17 +65,6 @@ void bind_copies() {
                   nb::name("__deepcopy__"),
                   nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor"),
                   nb::scope(tensor), nb::is_method()));
-  if (!nb::cast<bool>(tensor.attr("__dict__").attr("__contains__")("__reduce__")))
-    nb::setattr(tensor, "__reduce__",
-                nb::cpp_function(
-                    [](nb::handle self) {
-                      const bool is_leaf = object_of<Tensor>(self).requires_grad();
-                      return nb::make_tuple(
-                          self.type(),
-                          nb::make_tuple(self.attr("numpy")(), nb::none(), nb::none(), is_leaf));
-                    },
-                    nb::name("__reduce__"), nb::sig("def __reduce__(self) -> tuple[Any, ...]"),
-                    nb::scope(tensor), nb::is_method()));
   nb::setattr(tensor, "__copy__",
               nb::cpp_function([](const Tensor& self) { return self; }, nb::name("__copy__"),
                                nb::scope(tensor), nb::is_method()));

@@ -60,8 +60,50 @@ void bind_bar(nb::module_& module) {
   bind_closing(made);
 }
 
+/// optim.Progress, whose line is a bar in the page of a notebook.
+class ShownProgress {
+ public:
+  ShownProgress(int64_t steps, optim::ProgressOptions options)
+      : bar_(bar_in_page(steps, options)), progress_(steps, without_line(std::move(options))) {}
+  ~ShownProgress() {
+    if (bar_.is_none()) return;
+    try {
+      bar_.attr("close")();
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("plugrad.optim.Progress.close");
+    }
+  }
+  ShownProgress(const ShownProgress&) = delete;
+  ShownProgress& operator=(const ShownProgress&) = delete;
+
+  void update(std::optional<double> loss, std::optional<double> accuracy) {
+    progress_.update(loss, accuracy);
+    if (bar_.is_none()) return;
+    ++steps_;
+    bar_.attr("update")(steps_, loss ? nb::str("loss {:.4f}").attr("format")(*loss) : nb::str(""));
+  }
+  void add_test_accuracy(double accuracy) { progress_.add_test_accuracy(accuracy); }
+
+ private:
+  static nb::object bar_in_page(int64_t steps, const optim::ProgressOptions& options) {
+    const int64_t units = options.units_a_step;
+    if (steps <= 0 || units <= 0 || options.quiet) return nb::none();
+    const std::string unit = options.unit.empty() ? optim::default_unit(units) : options.unit;
+    return nb::module_::import_("plugrad._progress")
+        .attr("notebook_bar")(steps, options.title, unit, units);
+  }
+  optim::ProgressOptions without_line(optim::ProgressOptions options) const {
+    options.quiet |= !bar_.is_none();
+    return options;
+  }
+
+  nb::object bar_;  // None elsewhere
+  optim::Progress progress_;
+  int64_t steps_ = 0;  // done
+};
+
 void bind_training_progress(nb::module_& module) {
-  using Progress = Closable<optim::Progress>;
+  using Progress = Closable<ShownProgress>;
   nb::class_<Progress> made(module, "Progress", doc("Progress"));
   made.def(
       "__init__",
@@ -80,7 +122,7 @@ void bind_training_progress(nb::module_& module) {
       "units_a_step: e.g. the images of a batch\n"
       "unit: of the rate; empty: \"images\", or \"steps\" for one unit a step\n"
       "plot: a path that ends in .html (a page that reloads itself during the training) or .svg\n"
-      "quiet: no line on stderr\n"
+      "quiet: no line on stderr, and no bar in the page of a notebook\n"
       "Errors: ValueError for negative numbers, another kind of file, and a file that cannot be "
       "written.");
   made.def(

@@ -26,32 +26,17 @@ std::vector<Tensor> trained_once(const nb::dict& dict) {
   return once;
 }
 
-const char* name_of(nn::StateDifference::Kind kind) {
-  using Kind = nn::StateDifference::Kind;
-  switch (kind) {
-    case Kind::Missing:
-      return "missing";
-    case Kind::Unexpected:
-      return "unexpected";
-    case Kind::Shape:
-      return "shape";
-    case Kind::DType:
-      return "dtype";
-  }
-  return "";
-}
-
 void bind_differences(nb::module_& module) {
   using nn::StateDifference;
   nb::class_<StateDifference> made(module, "StateDifference", doc("nn::StateDifference"));
   made.def_prop_ro(
-      "kind", [](const StateDifference& self) { return name_of(self.kind); },
+      "kind", &StateDifference::kind_name,
       "\"missing\": only in the module; \"unexpected\": only in the state; \"shape\"; \"dtype\".");
   made.def_ro("name", &StateDifference::name, "The tensor's name.");
   made.def_ro("in_module", &StateDifference::in_module, "\"(3, 4) f32\", or empty.");
   made.def_ro("in_state", &StateDifference::in_state, "\"(3, 4) f32\", or empty.");
   made.def("__repr__", [](const StateDifference& self) {
-    return "StateDifference(" + std::string(name_of(self.kind)) + " " + self.name + ", module '" +
+    return "StateDifference(" + std::string(self.kind_name()) + " " + self.name + ", module '" +
            self.in_module + "', state '" + self.in_state + "')";
   });
 }
@@ -71,25 +56,15 @@ void bind_changes(nb::module_& module) {
       doc("nn::load_state"));
   module.def(
       "_convert_state",
-      [](const nb::dict& state, DType dtype) {
+      [](const nb::dict& state, const DTypeOrDevice& target) {
         const Place place;
         const nn::StateDict tensors = state_of_dict(state);
         const Released released;
-        nn::convert_state(tensors, dtype);
+        if (target.dtype) nn::convert_state(tensors, *target.dtype);
+        if (!target.device.empty()) nn::move_state(tensors, target.device);
       },
-      "state"_a, "dtype"_a,
-      nb::sig("def _convert_state(state: dict[str, Tensor], dtype: DTypeLike) -> None"),
-      doc("nn::convert_state"));
-  module.def(
-      "_convert_state",
-      [](const nb::dict& state, std::string_view device) {
-        const Place place;
-        const nn::StateDict tensors = state_of_dict(state);
-        const Released released;
-        nn::move_state(tensors, device);
-      },
-      "state"_a, "device"_a,
-      nb::sig("def _convert_state(state: dict[str, Tensor], device: str) -> None"),
+      "state"_a, "target"_a,
+      nb::sig("def _convert_state(state: dict[str, Tensor], target: DTypeLike) -> None"),
       doc("nn::convert_state"));
   module.def(
       "_update_average",

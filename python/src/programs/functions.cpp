@@ -238,22 +238,23 @@ void bind_variable(nb::module_& module) {
       doc("Variable::bind"));
   made.def(
       "limit",
-      [](const Variable& self, const TensorLike& x, int64_t axis, nb::handle value) {
+      [](const Variable& self, const TensorLike& x, const AxisArgument<int64_t>& axis,
+         nb::handle value) {
         const Place place;
         if (nb::isinstance<Tensor>(value))  // not as a number, which would compute it
-          return self.limit(x.get(), axis, nb::cast<Tensor>(value));
-        return self.limit(x.get(), axis, nb::cast<int64_t>(value));
+          return self.limit(x.get(), axis.value, nb::cast<Tensor>(value));
+        return self.limit(x.get(), axis.value, nb::cast<int64_t>(value));
       },
       "x"_a, "axis"_a, "value"_a,
       nb::sig("def limit(self, x: TensorLike, axis: int, value: int | Tensor) -> Tensor"),
       doc("Variable::limit"));
   made.def(
       "fit",
-      [](const Variable& self, const TensorLike& x, int64_t axis) {
+      [](const Variable& self, const TensorLike& x, const AxisArgument<int64_t>& axis) {
         const Place place;
         const Tensor tensor = x.get();
         const Released released;
-        return self.fit(tensor, axis);
+        return self.fit(tensor, axis.value);
       },
       "x"_a, "axis"_a, nb::sig("def fit(self, x: TensorLike, axis: int) -> Tensor"),
       doc("Variable::fit"));

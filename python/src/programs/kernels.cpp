@@ -109,7 +109,7 @@ KernelOutput output_of_object(nb::handle object) {
   if (nb::isinstance<KernelOutput>(object)) return nb::cast<KernelOutput>(object);
   if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
     const auto shape = shape_of(nb::object(object[0]));
-    const auto dtype = dtype_of_object(nb::object(object[1]));
+    const auto dtype = dtype_argument(nb::object(object[1]));
     if (shape && dtype) return {*shape, *dtype};
   }
   throw nb::type_error("[kernel] an output is a shape, or a pair of a shape and a dtype");

@@ -44,7 +44,7 @@ class Figures(Case):
                          ("engine", 800), ("program", 800)):
             self.near(parts[part + "_seconds"], ns)
         self.near(sum(parts.values()), 6000)
-        self.assertEqual(document["counts"], {"plans": 1, "plan_cache_hits": 0, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "waits": 1})
+        self.assertEqual(document["counts"], {"plans": 1, "plan_cache_hits": 0, "generated": 0, "compiled": 1, "compiled_from_cache": 1, "kernels_from_memory": 0, "waits": 1})
         self.assertEqual((document["program"], document["complete"], document["dropped"]), ("step", True, 0))
 
     def test_cached_plans_are_counted_apart(self):
@@ -55,6 +55,14 @@ class Figures(Case):
         counts = self.profile(path)["counts"]
         self.assertEqual((counts["plans"], counts["plan_cache_hits"]), (1, 2))
         self.assertRegex(self.run_command(path).stdout, r"plan +0\.000 +3\.5  1 plans made, 2 found in their cache")
+
+    def test_kernels_in_memory_and_spans_that_write_the_trace_are_no_work(self):
+        lines = trace_file.example()
+        lines[1:1] = [{"t": "name", "id": 3, "text": "define plan for the trace"}]
+        lines[-1:-1] = [trace_file.events("span", track=[3, 3, 3], category=[2, 2, 0], name=[1, 1, 3], start=[5300, 5310, 5320],
+                                          duration=[1, 1, 5], value=[2, 2, 0])]
+        counts = self.profile(trace_file.write(self.folder / "in_memory", lines))["counts"]
+        self.assertEqual((counts["compiled"], counts["compiled_from_cache"], counts["kernels_from_memory"], counts["plans"]), (1, 1, 2, 1))
 
     def test_devices_kernels_and_copies(self):
         document = self.profile(self.trace)
@@ -197,6 +205,12 @@ class Programs(Case):
         self.assertEqual(self.left(), [])
 
     def test_an_interruption_ends_the_program_and_what_it_recorded_is_shown(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                self.interrupt(number)
+
+    def interrupt(self, number):
+        (self.folder / "started").unlink(missing_ok=True)
         program = self.program(f'cp {self.trace} "$PLUGRAD_TRACE"; touch started; exec sleep 60')
         process = subprocess.Popen([BINARY, "profile", "--json", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    cwd=self.folder, env={**os.environ, "TMPDIR": str(self.folder)})
@@ -204,11 +218,11 @@ class Programs(Case):
             if (self.folder / "started").exists():
                 break
             time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 143)
+        self.assertEqual(process.returncode, 128 + number)
         self.assertEqual(json.loads(output)["program"], "step")
-        self.assertIn("signal 15", errors)
+        self.assertIn(f"signal {int(number)} ", errors)
         self.assertEqual(self.left(), [])
 
     def test_usage(self):

@@ -2,12 +2,17 @@
 
 #include <numbers>
 
+#include "autodiff/rules.h"
+#include "base/settings.h"
 #include "graph_fixture.h"
+#include "plugrad/error.h"
+#include "rewrite/disabled.h"
 
 namespace plugrad::autodiff {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using Gradient = GraphFixture;
 
 TEST_F(Gradient, OfArithmetic) {
@@ -35,6 +40,49 @@ TEST_F(Gradient, OfReluReadsItsValueOnly) {
   Reachable reachable;
   for (Id id : reachable.from(g, std::vector{dy}, [&](Id id) { return id == y; }))
     EXPECT_NE(id, cut);
+}
+
+SettingScope without(const char* names) {
+  return SettingScope{[names](Settings& s) { s.disable = names; }};
+}
+
+TEST_F(Gradient, ADerivativeThatIsSwitchedOffIsAnErrorThatNamesTheOp) {
+  const Id a = buffer({2}, {3, -4});
+  const auto scope = without("d-mul, d-sin");
+  EXPECT_THAT(values(derivative(g.binary(Op::Add, a, a), a)), ElementsAre(2, 2));
+  try {
+    derivative(g.binary(Op::Mul, a, a), a);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("leaves out d-mul, without which mul of shape (2)"));
+  }
+}
+
+TEST_F(Gradient, WithoutARowForSeveralNodesTheirOwnRowsGiveTheSame) {
+  const Id a = buffer({3}, {-2, 0, 3}), zero = number(0);
+  const Id cut = g.binary(Op::Or, g.binary(Op::CmpLt, a, zero), g.binary(Op::CmpEq, a, zero));
+  const Id relu = g.where(cut, zero, a);
+  const Id by_relu = derivative(relu, a);
+  const auto scope = without("d-relu");
+  const Id by_where = derivative(relu, a);
+  EXPECT_NE(by_where, by_relu);
+  EXPECT_THAT(values(by_where), ElementsAre(0, 0, 1));
+}
+
+TEST_F(Gradient, AnUnknownDerivativeThatIsSwitchedOffIsAnErrorWithTheNearest) {
+  const Id a = buffer({2}, {3, -4});
+  const auto scope = without("add-zero,d-mull");
+  try {
+    derivative(a, a);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean d-mul?"));
+  }
+}
+
+TEST_F(Gradient, NamesOfDerivativesBeginAlike) {
+  for (const std::string& name : derivative_names())
+    EXPECT_TRUE(name.starts_with(kDerivativePrefix)) << name;
 }
 
 TEST_F(Gradient, WithoutDependenceThereIsNone) {

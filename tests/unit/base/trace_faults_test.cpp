@@ -147,14 +147,22 @@ TEST(TraceFaults, DroppingEventsKeepsThePermissionsOfTheFile) {
   const std::string path = directory / "t.trace";
   std::ofstream(path) << "";
   chmod(path.c_str(), 0600);
-  // what a killed process left does not matter
-  std::filesystem::create_symlink(directory / "victim", path + ".new");
+  std::filesystem::create_symlink(directory / "victim", path + ".plugrad-new");
   log_of_tracing(path, [] { limit_trace(20'000); }, [] { trace_random_launches(20'000); });
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_GT(trace_lines(path)["end"].at(0)["dropped"], 0);
   EXPECT_FALSE(std::filesystem::exists(directory / "victim"));
+}
+
+TEST(TraceFaults, ATraceRemovesWhatAKilledProgramLeftWhileItDroppedEvents) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace", left = path + ".plugrad-new";
+  std::ofstream(left) << "half a trace";
+  EXPECT_EQ(log_of_tracing(path, [] {}, trace_ten_spans), "");
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(events_in(trace_lines(path)["events"]), 10u);
 }
 
 TEST(TraceFaults, TheNewestEventsStayInAFileBelowTheSizeOfABlock) {

@@ -115,4 +115,21 @@ TEST(NodeRecord, NodesOfAReplacedGraphGetNewNumbers) {
             "[2,\"param\",\"f32\",\"[0, 0, 1, 1]\",[]],[3,\"mul\",\"f32\",\"\",[2,2]]");
 }
 
+TEST(NodeRecord, ACopyOfAGraphKeepsNumbersOnlyIfAllOfItIsTheSame) {
+  Graph first, same, other;
+  const auto build = [](Graph& g, int64_t size) {
+    const Id a = g.add(Op::Param, DType::I32, {}, g.list({0, 0, size, 1}));
+    return g.binary(Op::Add, a, a);
+  };
+  const Id sum = build(first, 4);
+  ASSERT_EQ(build(same, 4), sum);
+  ASSERT_EQ(build(other, 8), sum);
+  NodeRecord record;
+  const uint32_t number = record.add(first, sum);
+  record.replaced_graph();
+  EXPECT_EQ(record.add(same, sum), number);
+  record.replaced_graph();
+  EXPECT_NE(record.add(other, sum), number) << "the size below it is another one";
+}
+
 }  // namespace plugrad

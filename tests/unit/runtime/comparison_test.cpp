@@ -1,9 +1,12 @@
 // The parts of the compare layer: values, kernel lines, bounds, differences, recordings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 
 #include "base/file.h"
@@ -136,12 +139,48 @@ TEST(Shrinking, GroupsAndLinesGoThatTheDifferenceDoesNotNeed) {
   EXPECT_EQ(operations_text(small.lines), "NEG f32");
 }
 
+TEST(Report, ATokenThatIsTooLongForACommandLineIsInAFile) {
+  const TemporaryDirectory folder;
+  KernelLines kernel = unary_kernel(PGR_OP_NEG, PGR_DTYPE_F32);
+  const std::string token = conformance_token(kernel, folder.path());
+  EXPECT_EQ(token.substr(0, 12), "bDIucmFuZG9t") << "l2.random";
+  for (int i = 0; i < 500; ++i)
+    kernel.lines.insert(kernel.lines.end() - 1, {PGR_OP_CONST, PGR_DTYPE_F32, 1, 1, {}});
+  const std::string path = conformance_token(kernel, folder.path());
+  ASSERT_TRUE(path.starts_with(folder.path() + "/")) << path;
+  const auto bytes = read_file(path).value();
+  EXPECT_GT(bytes.size(), 8192u);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 12), "bDIucmFuZG9t");
+  EXPECT_EQ(conformance_token(kernel, folder.path() + "/no/\n" + std::string(300, 'x')), "");
+}
+
 TEST(TimeShare, ChecksWaitUntilTheirShareAllowsThem) {
   TimeShare limited(10), unlimited(0);
   CheckTimes kernel;
   EXPECT_GT(unlimited.available_ns(), 1e17);
-  limited.spent(kernel, 0, 0, 1'000'000'000'000);
+  limited.spent(kernel, {}, 1'000'000'000'000);
   EXPECT_LT(limited.available_ns(), 0);
+}
+
+TEST(TimeShare, CountsWhatTheChecksCostBesideThem) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  TimeShare share(10, kSecond);
+  EXPECT_EQ(share.available_ns(2 * kSecond), 0.1 * kSecond);
+  share.spent_beside(kSecond / 5);
+  EXPECT_EQ(share.available_ns(2 * kSecond), -0.1 * kSecond);
+  EXPECT_EQ(share.available_ns(4 * kSecond), 0.1 * kSecond);
+}
+
+TEST(TimeShare, TheFirstCheckOfAKernelIsExpectedToNeedAllOfItsRuns) {
+  TimeShare share(10);
+  CheckTimes exact, rounded{.most_runs = 5};
+  const double one_run = share.expected_ns(exact, 1e6, 0);
+  EXPECT_EQ(share.expected_ns(rounded, 1e6, 0), 5 * one_run);
+  share.spent(rounded, {.lines = 1e6, .runs = 5}, 400'000'000);  // 80 ns a line and run, not 40
+  EXPECT_EQ(share.expected_ns(rounded, 1e6, 0), 400e6);
+  EXPECT_EQ(share.expected_ns(exact, 1e6, 0), 50e6) << "a quarter of the way from 40 to 80";
+  share.spent(rounded, {.lines = 1e6, .runs = 1}, 80'000'000);
+  EXPECT_EQ(share.expected_ns(rounded, 1e6, 0), 320e6);
 }
 
 TEST(Recordings, CallsComeBackInOrder) {
@@ -159,6 +198,48 @@ TEST(Recordings, CallsComeBackInOrder) {
   EXPECT_EQ(call.data.size(), 8u);
   EXPECT_FALSE(reader.next(call));
   EXPECT_FALSE(reader.is_cut_off());
+}
+
+TEST(Recordings, AForkedChildWritesNothing) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/a.rec";
+  {
+    auto writer = std::make_unique<RecordingWriter>(path, "CPU:0");
+    writer->write({{"call", "free"}, {"buffer", 1}});
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      writer->write({{"call", "free"}, {"buffer", 2}});
+      writer.reset();
+      std::fflush(nullptr);
+      _exit(0);
+    }
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    writer->write({{"call", "copy_in"}, {"buffer", 3}}, std::vector<std::byte>(3 << 20));
+  }
+  RecordingReader reader(path);
+  std::vector<uint64_t> bytes;
+  for (RecordedCall call; reader.next(call);) bytes.push_back(call.data.size());
+  EXPECT_EQ(bytes, (std::vector<uint64_t>{0, 0, 3 << 20}));
+  EXPECT_FALSE(reader.is_cut_off());
+}
+
+TEST(Recordings, ACrashInALaunchLeavesAllCallsUpToIt) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/a.rec";
+  const pid_t child = fork();
+  if (child == 0) {
+    RecordingWriter writer(path, "CPU:0");
+    writer.write({{"call", "copy_in"}, {"buffer", 1}}, bytes_of_floats({1, 2}));
+    writer.write({{"call", "launch"}, {"kernel", 7}});
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  RecordingReader reader(path);
+  nlohmann::json last;
+  for (RecordedCall call; reader.next(call);) last = call.facts;
+  EXPECT_EQ(last["kernel"], 7);
+  EXPECT_TRUE(reader.is_cut_off());
 }
 
 TEST(Recordings, EveryCutIsSeenAndForeignFilesAreRefused) {

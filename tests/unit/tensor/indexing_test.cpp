@@ -43,6 +43,16 @@ TEST(IndexByData, ListsAreCheckedAndTensorsReadZero) {
               testing::HasSubstr("[index] shapes (2,) and (3,) do not broadcast"));
 }
 
+TEST(IndexByData, ElementsAtSeveralIndicesKeepTheirDtype) {
+  const Tensor rows = Tensor::from<int32_t>({0, 1}), columns = Tensor::from<int32_t>({1, 0});
+  for (const DType dtype : {DType::Bool, DType::U8, DType::F16, DType::I64}) {
+    const Tensor x = Tensor::from<float>({0, 1, 0, 1}).reshape({2, 2}).cast(dtype);
+    EXPECT_EQ(x.index({rows, columns}).dtype(), dtype);
+    EXPECT_EQ(x.index({rows, columns}).cast(DType::I32).to_vector<int32_t>(),
+              (std::vector<int32_t>{1, 0}));
+  }
+}
+
 TEST(IndexByData, SmallAndUnsignedPlacesDoNotWrap) {
   const Tensor a = counting({200});
   expect_values(a[Tensor::from<int8_t>({-1, -128, 127})], {199, 72, 127});

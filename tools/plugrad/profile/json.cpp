@@ -32,6 +32,7 @@ Json counts_json(const Summary& summary) {
           {"generated", summary.of(Category::Codegen).count},
           {"compiled", summary.of(Category::Compile).count},
           {"compiled_from_cache", summary.of(Category::Compile).from_cache},
+          {"kernels_from_memory", summary.of(Category::Compile).from_memory},
           {"waits", summary.waits}};
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kPollInterval = std::chrono::milliseconds(10);
+constexpr std::chrono::milliseconds kPollInterval(10), kGrace(1000);
 
 // A folder of its own, removed with its contents.
 class TemporaryFolder {
@@ -43,14 +43,17 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A terminal gives SIGINT to both processes; SIGTERM is passed on. Returns the status of waitpid.
+// Passes a signal on, except that a terminal gives SIGINT to both processes, as a sender may do too
+// that signals their group: a program that still runs some time later did not get it. Returns the
+// status of waitpid.
 int wait_for(ChildProcess& child) {
-  bool is_told = false;
+  auto polls_left = kGrace / kPollInterval;
   for (;;) {
     if (const auto status = child.status()) return *status;
-    if (is_interrupted() && !is_told) {
-      is_told = true;
-      if (interruption_exit_code() == 128 + SIGTERM) child.signal(SIGTERM);
+    if (is_interrupted() && !is_from_terminal() && polls_left > 0) {
+      const int signal = interruption_exit_code() - 128;
+      polls_left = signal == SIGTERM ? 0 : polls_left - 1;
+      if (polls_left == 0) child.signal(signal);
     }
     std::this_thread::sleep_for(kPollInterval);
   }

@@ -52,9 +52,11 @@ std::string origin(const Trace& trace, int32_t kernel) {
 }
 
 std::string compile_note(const SpanSummary& compile) {
-  return fmt::format("{} compilations, {} from the disk cache; {:.1f} ms over all threads",
-                     compile.count, compile.from_cache,
-                     milliseconds(static_cast<double>(compile.total_ns)));
+  return fmt::format(
+      "{} compilations, {} from the disk cache; {} kernels were there already; {:.1f} ms over all "
+      "threads",
+      compile.count, compile.from_cache, compile.from_memory,
+      milliseconds(static_cast<double>(compile.total_ns)));
 }
 
 std::string plan_note(const SpanSummary& plan) {

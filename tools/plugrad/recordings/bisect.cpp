@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "autodiff/rules.h"
 #include "base/check.h"
 #include "base/child_process.h"
 #include "base/hash.h"
@@ -15,6 +16,7 @@
 #include "recordings/bisect_kernel.h"
 #include "recordings/recording_player.h"
 #include "runtime/registry.h"
+#include "schedule/schedule.h"
 
 namespace plugrad::tools {
 namespace {
@@ -88,6 +90,14 @@ class Search {
   std::set<std::string> seen_;
 };
 
+// The optional stages that had run before the first recorded call.
+std::vector<std::string> scheduler_stages() {
+  std::vector<std::string> names;
+  for (const StageInfo& stage : schedule::stages())
+    if (stage.is_optional) names.emplace_back(stage.name);
+  return names;
+}
+
 int bisect_recording(const std::string& path, bool as_json) {
   runtime::RecordingReader reader(path);
   runtime::Device& device = runtime::Registry::instance().default_device();
@@ -105,6 +115,7 @@ int bisect_recording(const std::string& path, bool as_json) {
                 {"device", device.name()},
                 {"checked", search.checked_},
                 {"without_ast", search.without_ast_},
+                {"stages_not_checked", scheduler_stages()},
                 {"wrong", kernels}});
   } else {
     for (const KernelVerdict& verdict : search.verdicts_) print_text(verdict, device.name());
@@ -112,6 +123,10 @@ int bisect_recording(const std::string& path, bool as_json) {
       fmt::print("kernel {}: no AST was recorded (a user's kernel): not bisected\n", name);
     fmt::print("{}: {} kernels checked, {} wrong\n", device.name(), search.checked_,
                search.verdicts_.size());
+    fmt::print(
+        "not checked, as a recording begins behind them: derivatives and the scheduler ({}); "
+        "plugrad bisect -- PROGRAM leaves them out one by one\n",
+        fmt::join(scheduler_stages(), ", "));
   }
   return search.verdicts_.empty() ? kSuccess : kFailure;
 }
@@ -129,6 +144,8 @@ std::vector<Trial> trials() {
     out.push_back({"stage", stage, "PLUGRAD_DISABLE", stage});
   for (const std::string& rule : engine::rule_names())
     out.push_back({"rule", rule, "PLUGRAD_DISABLE", rule});
+  for (const std::string& derivative : autodiff::derivative_names())
+    out.push_back({"derivative", derivative, "PLUGRAD_DISABLE", derivative});
   return out;
 }
 

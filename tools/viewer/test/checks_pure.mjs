@@ -45,6 +45,31 @@ export const pureChecks = {
     assert.equal(totals.get('plans found in their cache'), 0);
   },
 
+  'compare: kernels in memory and spans that write the trace are no work'() {
+    const lines = smallTrace(),
+      totals = (of) => new Map(totalsOf(traceOf(of)).map(([name, , value]) => [name, value])),
+      before = totals(lines),
+      columns = {
+        track: [3, 3],
+        category: [2, 0],
+        name: [2, 9000], // 2: of a kernel
+        start: [10, 10],
+        duration: [5, 7],
+        value: [2, 0],
+      };
+    lines.splice(
+      -1,
+      0,
+      JSON.stringify({ t: 'name', id: 9000, text: 'define plan for the trace' }),
+      JSON.stringify({ t: 'events', kind: 'span', count: 2, columns }),
+    );
+    const after = totals(lines);
+    assert.equal(before.get('kernels found in memory'), 0);
+    assert.equal(after.get('kernels found in memory'), 1);
+    assert.equal(after.get('kernels found in the disk cache'), 1);
+    assert.equal(after.get('planning'), before.get('planning'));
+  },
+
   'lanes: of events that begin together the longer one is first'() {
     const lanes = makeLanes(Float64Array.of(0, 0), Float64Array.of(1, 9), Uint32Array.of(0, 1));
     assert.deepEqual(

@@ -182,13 +182,15 @@ Module& to(Module& module, std::string_view device) {
 }
 
 /// One tensor in which a state and a module differ.
-struct StateDifference {
+struct PLUGRAD_API StateDifference {
   enum class Kind : uint8_t {
     Missing,     ///< only in the module
     Unexpected,  ///< only in the state
     Shape,
     DType,  ///< loading casts floats to floats; all other dtypes must be equal
   };
+  /// "missing", "unexpected", "shape" or "dtype".
+  const char* kind_name() const;
   Kind kind;
   std::string name;
   std::string in_module, in_state;  ///< "(3, 4) f32", or empty

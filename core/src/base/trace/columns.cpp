@@ -18,6 +18,11 @@ std::int64_t get(const Event& event) {
   return static_cast<std::int64_t>(event.*member);
 }
 
+void append(std::string& out, std::int64_t number) {
+  const fmt::format_int text(number);
+  out.append(text.data(), text.size());
+}
+
 template <class Event, std::size_t n>
 void append(std::string& out, const char* kind, const std::vector<Event>& events,
             std::uint64_t epoch_ns, const Column<Event> (&columns)[n]) {
@@ -27,14 +32,17 @@ void append(std::string& out, const char* kind, const std::vector<Event>& events
   auto before = static_cast<std::int64_t>(epoch_ns);
   for (const Event& event : events) {
     const auto start = static_cast<std::int64_t>(event.start_ns);
-    fmt::format_to(to, "{}{}", &event == events.data() ? "" : ",", start - before);
+    if (&event != events.data()) out += ',';
+    append(out, start - before);
     before = start;
   }
   out += ']';
   for (const Column<Event>& column : columns) {
     fmt::format_to(to, ",\"{}\":[", column.name);
-    for (const Event& event : events)
-      fmt::format_to(to, "{}{}", &event == events.data() ? "" : ",", column.value(event));
+    for (const Event& event : events) {
+      if (&event != events.data()) out += ',';
+      append(out, column.value(event));
+    }
     out += ']';
   }
   out += "}}\n";

@@ -85,6 +85,14 @@ std::uint64_t unix_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// Finds names by text that is no std::string.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+
 struct Totals {
   std::uint64_t launches = 0, copies = 0, copied_bytes = 0, waits = 0, rewrites = 0, dropped = 0;
 };
@@ -103,15 +111,7 @@ class Recorder {
   template <class Event>
   void add(const Event& event) {
     const std::lock_guard lock(mutex_);
-    count(event);
-    auto& block = std::get<std::vector<Event>>(blocks_);
-    if (block.capacity() == 0) block.reserve(kBlock);
-    block.push_back(event);
-    if (block.size() == kBlock) {
-      give_definitions();
-      give(block);
-      wake_.notify_one();
-    }
+    add_locked(event);
   }
 
   void count_rewrites(std::uint64_t count) {
@@ -133,11 +133,13 @@ class Recorder {
 
   std::uint32_t name_id(std::string_view text) {
     const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = names_.try_emplace(std::string(text), names_.size() + 1);
-    if (is_new) {
-      definitions_ += JsonLine("name").add("id", at->second).add("text", text).str() + "\n";
-    }
-    return at->second;
+    return id_of(text);
+  }
+
+  void add(Span span, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    span.name = id_of(name);
+    add_locked(span);
   }
 
   std::uint64_t elapsed_ns() const { return monotonic_ns() - start_ns_; }
@@ -167,7 +169,28 @@ class Recorder {
   template <class Event>
   void count(const Event&) {}
 
-  // Requires the mutex; so do the next two.
+  // Requires the mutex; so do the next functions.
+  template <class Event>
+  void add_locked(const Event& event) {
+    count(event);
+    auto& block = std::get<std::vector<Event>>(blocks_);
+    if (block.capacity() == 0) block.reserve(kBlock);
+    block.push_back(event);
+    if (block.size() == kBlock) {
+      give_definitions();
+      give(block);
+      wake_.notify_one();
+    }
+  }
+
+  std::uint32_t id_of(std::string_view text) {
+    if (const auto known = names_.find(text); known != names_.end()) return known->second;
+    const auto id = static_cast<std::uint32_t>(names_.size() + 1);
+    names_.emplace(text, id);
+    definitions_ += JsonLine("name").add("id", id).add("text", text).str() + "\n";
+    return id;
+  }
+
   void give_definitions() {
     if (definitions_.empty()) return;
     waiting_.push_back({[lines = std::exchange(definitions_, {})] { return lines; }});
@@ -200,7 +223,7 @@ class Recorder {
       blocks_;
   std::string definitions_;
   std::deque<Chunk> waiting_;
-  std::unordered_map<std::string, std::uint32_t> names_;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> names_;
   Totals totals_;
   std::condition_variable wake_;
   bool is_ending_ = false;
@@ -428,7 +451,13 @@ std::uint32_t name_id(std::string_view text) {
 }
 
 void span(Category category, std::string_view name, std::uint64_t start_ns, std::uint64_t value) {
-  record(Span{thread_track(), category, name_id(name), start_ns, monotonic_ns() - start_ns, value});
+  span_between(category, name, start_ns, monotonic_ns(), value);
+}
+
+void span_between(Category category, std::string_view name, std::uint64_t start_ns,
+                  std::uint64_t end_ns, std::uint64_t value) {
+  Recorder::instance().add(Span{thread_track(), category, 0, start_ns, end_ns - start_ns, value},
+                           name);
 }
 
 Scope::Scope(Category category, std::string_view name)

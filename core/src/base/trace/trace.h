@@ -89,6 +89,9 @@ std::uint32_t name_id(std::string_view text);
 void span(Category category, std::string_view name, std::uint64_t start_ns,
           std::uint64_t value = 0);
 
+void span_between(Category category, std::string_view name, std::uint64_t start_ns,
+                  std::uint64_t end_ns, std::uint64_t value = 0);
+
 /// Records a span of this thread while it lives, if a trace is on.
 class Scope {
  public:

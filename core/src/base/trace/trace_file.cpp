@@ -17,6 +17,9 @@
 namespace plugrad::trace {
 namespace {
 
+// A file without old events, until it takes the trace's name.
+constexpr const char* kBeside = ".plugrad-new";
+
 // Takes the file for this process. -1 with errno, EWOULDBLOCK if another process has it.
 int open_locked(const std::string& path, int more_flags = 0) {
   // Nonblocking: opening a FIFO would wait for a reader.
@@ -80,6 +83,7 @@ int TraceFile::open(const std::string& path, std::uint64_t limit_bytes) {
   const auto target =
       std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor_), unknown);
   if (!unknown) path_ = target.string();
+  ::unlink((path_ + kBeside).c_str());  // of a process that was killed in drop_old()
   return 0;
 }
 
@@ -132,9 +136,9 @@ void TraceFile::drop_old() {
     if (member->may_be_dropped) kept_bytes += member->size;
   }
   std::reverse(kept.begin(), kept.end());
-  const std::string beside = path_ + ".new";
+  const std::string beside = path_ + kBeside;
   const int old = descriptor_;
-  ::unlink(beside.c_str());  // of a process that was killed
+  ::unlink(beside.c_str());
   const int fresh = open_locked(beside, O_EXCL);
   struct stat info;
   if (fresh < 0 || ::fstat(old, &info) != 0 || ::fchmod(fresh, info.st_mode & 0777) != 0) {

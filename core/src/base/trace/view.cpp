@@ -48,7 +48,7 @@ void open_viewer(const std::string& trace_path) noexcept try {
   }
   ChildProcess({.program = program,
                 .arguments = {"view", trace_path},
-                .environment = environment_with({"VIZ=0"})})
+                .environment = environment_with({"VIZ=0", "PLUGRAD_TRACE="})})
       .wait();
 } catch (const std::exception& e) {
   log_warning("VIZ=1: plugrad view does not start ({}); the trace is {}", e.what(), trace_path);

@@ -182,11 +182,14 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   std::unordered_map<Hash128, size_t, Hash128Hasher> first;  // by key: the request that is compiled
   std::vector<size_t> missing;
   for (size_t i = 0; i < requests.size(); ++i) {
+    const uint64_t start_ns = tracing() ? monotonic_ns() : 0;
     keys.push_back(key_of(requests[i], options));
-    if (const auto* known = recent_.find(keys[i]))
+    if (const auto* known = recent_.find(keys[i])) {
       ready[i] = *known;
-    else if (first.try_emplace(keys[i], i).second)
+      if (start_ns != 0) trace::span(trace::Category::Compile, ready[i]->code.name, start_ns, 2);
+    } else if (first.try_emplace(keys[i], i).second) {
       missing.push_back(i);
+    }
   }
   std::vector<Tuned> tuned(missing.size());  // sequential: a search needs the whole machine
   for (size_t i = 0; i < missing.size(); ++i) {

@@ -263,6 +263,10 @@ void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations
   kernel.set_trace_id(id);
 }
 
+void trace_kernel_of_step(const ReadyPlan& ready, size_t step, const ReadyKernel& kernel) {
+  if (kernel.kernel->trace_id() == 0) trace_kernel(kernel, operations_of_steps(ready)[step]);
+}
+
 void trace_plan(ReadyPlan& ready) {
   if (ready.trace.id != 0) return;
   const trace::Scope span(trace::Category::Plan, "define plan for the trace");

@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/trace/trace.h"
 #include "codegen/search/search.h"
 #include "engine/refine/candidate_thread.h"
 #include "plugrad/error.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/timing_helper.h"
+#include "tuning/kernel_schedule.h"
 
 namespace plugrad::engine {
 namespace {
@@ -89,6 +91,7 @@ void CandidateRequest::add(std::shared_ptr<ReadyKernel> candidate) {
 void CandidateRequest::make(CandidateThread& thread) {
   if (budget_->is_spent()) return;
   const SettingScope scope([this](Settings& s) { s = settings_; });
+  const trace::Scope span(trace::Category::Search, "make candidates");
   const uint64_t begin_ns = thread_cpu_ns();
   try {
     make_within_budget(thread);
@@ -119,6 +122,9 @@ void CandidateRequest::try_all(CandidateThread& thread, tuning::TimingHelper& he
   tuning::TimeSpec timing = kTiming;
   timing.contract = codegen_options(request_, options_).contract;
   const auto times = helper.time(all, timing);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (times[i].problem.empty())
+      tuning::note_measured(*request_.ast, *request_.device, all[i]->schedule, times[i].seconds);
   {
     const std::lock_guard lock(mutex_);
     tried_ = static_cast<uint32_t>(codes.size());

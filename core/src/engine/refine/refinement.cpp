@@ -6,7 +6,9 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace/trace.h"
 #include "engine/plan/ready_plan.h"
+#include "engine/plan/trace_plan.h"
 #include "engine/session_state.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/contents.h"
@@ -101,6 +103,7 @@ void Refinement::launch(const ReadyPlan& ready, size_t step,
   if (trial_->is_first() && step == steps.front() && affords_comparison(groups_[trial_->group]))
     return launch_compared(ready, step, params, log);
   ReadyKernel& kernel = trial_->is_of_candidate() ? *trial_->candidate : *ready.kernels[step];
+  if (tracing()) trace_kernel_of_step(ready, step, kernel);
   trial_->now_ns += timed_launch(kernel, params, scalars, log);
 }
 
@@ -184,8 +187,20 @@ void Refinement::decide(ReadyPlan& ready) {
   const double ratio = static_cast<double>(other) / static_cast<double>(std::max<uint64_t>(own, 1));
   if (trial.candidate_ns.size() < kPairs && ratio <= kHopeless) return;
   group.own_ns = own;
+  note_times(group, trial, other);
   if (ratio < kGain) accept(ready, group, other);
   trial_ = nullptr;
+}
+
+// For the trace, in which the helper's times are too: the least of a schedule counts.
+void Refinement::note_times(const Group& group, const Trial& trial, uint64_t candidate_ns) const {
+  const double each = 1e-9 / static_cast<double>(group.steps.size());
+  const auto note = [&](const ReadyKernel& kernel, uint64_t ns) {
+    tuning::note_measured(*kernel.ast, kernel.kernel->device(), kernel.code.schedule,
+                          static_cast<double>(ns) * each);
+  };
+  note(*group.own, group.own_ns);
+  note(*trial.candidate, candidate_ns);
 }
 
 void Refinement::accept(ReadyPlan& ready, Group& group, uint64_t ns) {
@@ -226,11 +241,13 @@ bool Refinement::affords_comparison(const Group& group) const {
 void Refinement::launch_compared(const ReadyPlan& ready, size_t step,
                                  std::span<runtime::Buffer* const> params, LaunchLog& log) {
   Trial& trial = *trial_;
+  const trace::Scope span(trace::Category::Search, "compare candidate");
   const KernelAst& ast = *trial.candidate->ast;
   const std::vector<tuning::ParamSpec> specs = tuning::params_of(ast);
   const auto& scalars = ready.plan.steps[step].scalars;
   const uint64_t begin_ns = monotonic_ns();
   std::vector<std::shared_ptr<runtime::Buffer>> copies(params.size());
+  if (tracing()) trace_kernel_of_step(ready, step, *trial.candidate);
   try {
     runtime::Device& device = trial.candidate->kernel->device();
     std::vector<runtime::Buffer*> others(params.begin(), params.end());

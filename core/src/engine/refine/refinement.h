@@ -61,6 +61,7 @@ class Refinement {
   void choose(ReadyPlan& ready);
   bool next_trial();
   void decide(ReadyPlan& ready);
+  void note_times(const Group& group, const Trial& trial, uint64_t candidate_ns) const;
   void accept(ReadyPlan& ready, Group& group, uint64_t ns);
   void keep(Group& group);
   bool affords_comparison(const Group& group) const;

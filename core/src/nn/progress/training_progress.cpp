@@ -31,12 +31,11 @@ int write_plot(const TrainingRun& run, const std::string& path) {
   return replace_file(path, parts, {.sync = !run.is_running});
 }
 
-std::string unit_of(const ProgressOptions& options) {
-  if (!options.unit.empty()) return options.unit;
-  return options.units_a_step == 1 ? "steps" : "images";
-}
-
 }  // namespace
+
+std::string default_unit(int64_t units_a_step) {
+  return units_a_step == 1 ? "steps" : "images";
+}
 
 struct Progress::State {
   ProgressOptions options;
@@ -81,7 +80,8 @@ Progress::Progress(int64_t steps, ProgressOptions options)
   require(plot.empty() || plot.ends_with(".svg") || plot.ends_with(".html"),
           "[Progress] the plot \"{}\" must end in .svg or .html", plot);
   s.run.title = s.options.title;
-  s.run.unit = unit_of(s.options);
+  s.run.unit =
+      s.options.unit.empty() ? default_unit(s.options.units_a_step) : std::move(s.options.unit);
   s.run.total_steps = steps;
   if (!plot.empty()) {
     const int error = write_plot(s.run, plot);

@@ -143,7 +143,9 @@ void PluginEntry::check_identity(std::uint32_t number) {
 }
 
 std::unique_ptr<Device> PluginEntry::open_beside(std::uint32_t number) const {
-  return plugin_->open_device(physical_.at(number), number, options);
+  auto device = plugin_->open_device(physical_.at(number), number, options);
+  device->state().trace.set_name(device->name() + " (checks)");
+  return device;
 }
 
 void PluginEntry::shut_down_devices() {

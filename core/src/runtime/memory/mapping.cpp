@@ -8,6 +8,7 @@ Mapping::Mapping(const Buffer& buffer) : buffer_(buffer), d_(buffer.device().sta
   const bool can =
       d_.caps.unified_memory && offered(d_.allocator_api.map) && offered(d_.allocator_api.unmap);
   if (!can) return;
+  d_.calls.require_usable("map");
   CallError error;
   std::string escaped;
   pgr_buffer* const handle = buffer.handle();

@@ -42,6 +42,7 @@ trace::JsonLine kernel_line(std::uint32_t id, std::uint32_t device, const Kernel
 }
 
 std::uint32_t DeviceTrace::id() {
+  if (const std::uint32_t known = id_.load(std::memory_order_acquire)) return known;
   register_collectors();
   const std::lock_guard lock(mutex_);
   define();
@@ -52,17 +53,19 @@ std::uint32_t DeviceTrace::id() {
 void DeviceTrace::define() {
   if (id_ != 0) return;
   choose_clock();
-  id_ = trace::new_id();
+  const std::uint32_t id = trace::new_id();
+  const std::string& name = name_.empty() ? device_.name : name_;
   trace::define(trace::JsonLine("device")
-                    .add("id", id_)
-                    .add("name", device_.name)
+                    .add("id", id)
+                    .add("name", name)
                     .add("arch", device_.info.arch)
                     .add("hardware", device_.info.name)
                     .add("clock", clock_ == Clock::Device ? "device" : "host")
                     .add("clock_error_ns", error_ns_)
                     .add("memory_bytes", device_.info.memory_bytes)
                     .str());
-  tracks_[kMain].id = trace::queue_track(id_, "queue", device_.name);
+  tracks_[kMain].id = trace::queue_track(id, "queue", name);
+  id_.store(id, std::memory_order_release);
 }
 
 void DeviceTrace::choose_clock() {
@@ -119,7 +122,8 @@ void DeviceTrace::copied(Queue queue, pgr_queue* handle, trace::Direction direct
   const std::lock_guard lock(mutex_);
   define();
   if (tracks_[queue].id == 0)
-    tracks_[queue].id = trace::queue_track(id_, "transfers", device_.name + " transfers");
+    tracks_[queue].id =
+        trace::queue_track(id_, "transfers", (name_.empty() ? device_.name : name_) + " transfers");
   Work work{nullptr, submit_ns, returned_ns, 0, false, {}, {}};
   work.copy.direction = direction;
   work.copy.bytes = bytes;

@@ -2,9 +2,12 @@
 // one. Never waits, and never changes what runs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "base/trace/json_line.h"
 #include "base/trace/trace.h"
@@ -44,6 +47,8 @@ class DeviceTrace {
   void memory(std::uint64_t used_bytes, std::uint64_t cached_bytes, std::int64_t change_bytes,
               const pgr_buffer* buffer);
 
+  /// Its name in the trace, before the first event; otherwise the device's.
+  void set_name(std::string name) { name_ = std::move(name); }
   /// The device's id in the trace, which the first call defines.
   std::uint32_t id();
 
@@ -78,8 +83,9 @@ class DeviceTrace {
   std::uint32_t id_of(const Kernel& kernel);
 
   DeviceState& device_;
-  std::mutex mutex_;  // of all below
-  std::uint32_t id_ = 0;
+  std::string name_;                  // empty: the device's
+  std::mutex mutex_;                  // of all below
+  std::atomic<std::uint32_t> id_{0};  // read without the mutex
   Track tracks_[2];
   Clock clock_ = Clock::Unknown;
   std::int64_t offset_ns_ = 0;  // host time less device time

@@ -82,7 +82,8 @@ Tensor TensorIndex::read() const {
   Shape shape(chosen_);
   shape.resize(
       chosen_.size() + static_cast<size_t>(x_.ndim()) - axes_.size() - static_cast<size_t>(at_), 1);
-  return where(valid_.reshape(shape), y, 0);
+  const Tensor valid = valid_.reshape(shape);
+  return y.dtype() == DType::Bool ? y & valid : where(valid, y, 0);
 }
 
 Tensor TensorIndex::written(const Tensor& value) const {

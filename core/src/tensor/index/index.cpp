@@ -114,8 +114,8 @@ std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index
   const int64_t rank = x.ndim(), used = std::ranges::count_if(indices, uses_axis);
   require_index(used <= rank, "[index] {} indices for shape {} of {} axes", used,
                 to_string(x.shape()), rank);
-  require(std::ranges::count(indices, Kind::Ellipsis, &Index::kind) <= 1,
-          "[index] more than one ellipsis");
+  require_index(std::ranges::count(indices, Kind::Ellipsis, &Index::kind) <= 1,
+                "[index] more than one ellipsis");
   std::vector<IndexEntry> entries;
   int64_t axis = 0;
   const auto fill_up_to = [&](int64_t end) {

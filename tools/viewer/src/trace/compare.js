@@ -95,23 +95,28 @@ const PLAN = 0,
   CODEGEN = 1,
   COMPILE = 2; // categories
 
-/// Spans of a category: their time over all threads, their number, and hits of the cache (of plans,
-/// or of kernels on disk). Other spans of compilation than those of a kernel contain them
+/// Spans of a category: their time over all threads, their number, hits of the cache (of plans, or
+/// of kernels on disk), and, beside these, kernels that the process had. Other spans of compilation
+/// than those of a kernel contain them, and some of planning only write the trace
 /// (tools/trace/summary.cpp counts alike).
 function spanUse({ events: { span }, names, kernels }, category) {
   const ofKernels = new Set(kernels.map((kernel) => kernel.name)),
-    use = { time: 0, count: 0, hits: 0 };
+    use = { time: 0, count: 0, hits: 0, known: 0 };
   for (let i = 0; i < span.count; ++i) {
     if (span.category[i] !== category) continue;
-    if (category === COMPILE && !ofKernels.has(names.get(span.name[i])?.text)) continue;
+    const name = names.get(span.name[i])?.text;
+    if (category === COMPILE && !ofKernels.has(name)) continue;
+    if (category === PLAN && name?.endsWith(' for the trace')) continue;
     use.time += span.duration[i];
-    ++use.count;
+    if (category === COMPILE && span.value[i] === 2) ++use.known;
+    else ++use.count;
     if (span.value[i] === 1) ++use.hits;
   }
   return use;
 }
 
-/// "3 plans made, 20 found in their cache; 5 kernels compiled, 1 found in the disk cache".
+/// "3 plans made, 20 found in their cache; 5 kernels compiled, 1 found in the disk cache, 2 in
+/// memory".
 export function cacheText(trace) {
   const plans = spanUse(trace, PLAN),
     kernels = spanUse(trace, COMPILE);
@@ -119,7 +124,7 @@ export function cacheText(trace) {
     `${plural(plans.count - plans.hits, 'plan')} made, ` +
     `${count(plans.hits)} found in their cache; ` +
     `${plural(kernels.count - kernels.hits, 'kernel')} compiled, ` +
-    `${count(kernels.hits)} found in the disk cache`
+    `${count(kernels.hits)} found in the disk cache, ${count(kernels.known)} in memory`
   );
 }
 
@@ -141,6 +146,7 @@ export function totalsOf(trace) {
     ['code generation', 'time', spanUse(trace, CODEGEN).time],
     ['compiling', 'time', kernels.time],
     ['kernels found in the disk cache', 'count', kernels.hits],
+    ['kernels found in memory', 'count', kernels.known],
     ['most memory in use', 'bytes', Math.max(0, ...trace.memory.map((memory) => memory.peak))],
   ];
 }

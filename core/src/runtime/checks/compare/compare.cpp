@@ -14,6 +14,7 @@
 #include "runtime/checks/compare/memory_ranges.h"
 #include "runtime/checks/compare/recorded_graphs.h"
 #include "runtime/checks/compare/report.h"
+#include "runtime/checks/compare/rounding.h"
 #include "runtime/checks/compare/time_share.h"
 #include "runtime/checks/layers.h"
 #include "runtime/device/device.h"
@@ -26,7 +27,14 @@ constexpr const char* kReference = "REFERENCE";
 // Bytes behind a buffer that are compared too, where they belong to no other argument: a write
 // shortly behind the end lands there. Allocations are larger by as much.
 constexpr uint64_t kBytesBehind = 64;
+// Opening REFERENCE takes 0.4 ms and its first kernel 2 ms (strace on an Intel Xeon of the Ice Lake
+// generation, loaded); a plugin that was not tried before takes longer.
+constexpr double kOpeningNs = 5e6;
 constexpr std::size_t kMostShrunk = 5;  // kernels reduced in one program: each takes seconds
+
+double since(std::uint64_t start_ns) {
+  return static_cast<double>(monotonic_ns() - start_ns);
+}
 
 struct Known {
   KernelLines lines;
@@ -43,15 +51,10 @@ class Compare final : public Layer {
           const std::string& device_name)
       : Layer("compare", device_name, inner),
         options_(std::move(options)),
+        share_(options_.share),
         open_beside_(choice.open_beside),
-        other_(open_beside_(options_.with)),
-        caps_(caps_of(inner)),
-        share_(options_.share) {
-    if (other_->name() == device_name)
-      fail(ErrorKind::User,
-           "[layers] compare would compare {} with itself; name another device in with=, or "
-           "restrict the layer to another one by device=",
-           device_name);
+        caps_(caps_of(inner)) {
+    if (!choice.is_implied) open_other();
   }
 
   // With a limit of time, graphs are replayed as such, apart from the replays that are checked.
@@ -95,13 +98,15 @@ class Compare final : public Layer {
   }
   pgr_status patch_buffer(pgr_graph* graph, uint32_t node, uint32_t slot, pgr_buffer* buffer,
                           pgr_error* error) override {
-    graphs_.patch_buffer(graph, node, slot, buffer);
-    return Layer::patch_buffer(graph, node, slot, buffer, error);
+    const pgr_status status = Layer::patch_buffer(graph, node, slot, buffer, error);
+    if (status == PGR_STATUS_OK) graphs_.patch_buffer(graph, node, slot, buffer);
+    return status;
   }
   pgr_status patch_scalar(pgr_graph* graph, uint32_t node, uint32_t slot, uint64_t bits,
                           pgr_error* error) override {
-    graphs_.patch_scalar(graph, node, slot, bits);
-    return Layer::patch_scalar(graph, node, slot, bits, error);
+    const pgr_status status = Layer::patch_scalar(graph, node, slot, bits, error);
+    if (status == PGR_STATUS_OK) graphs_.patch_scalar(graph, node, slot, bits);
+    return status;
   }
   pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) override;
   void graph_destroy(pgr_graph* graph) override {
@@ -112,6 +117,8 @@ class Compare final : public Layer {
                     uint64_t* out_time_ns, pgr_error* error) override;
 
  private:
+  void open_other();
+  bool has_other();
   std::shared_ptr<Known> known(pgr_kernel* kernel);
   bool prepare(Known& kernel);
   bool make_on(Known& kernel, Device& device);
@@ -119,19 +126,24 @@ class Compare final : public Layer {
                       std::vector<MemoryRange>& ranges) const;
   pgr_status read(pgr_queue* queue, const std::vector<MemoryRange>& ranges, HostMemory& out,
                   pgr_error* error);
-  void judge_launch(Known& kernel, const LaunchData& data, HostMemory got, std::string& found);
-  void judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
-                  std::string& found);
+  // These return how often the other device ran the kernel.
+  uint32_t judge_launch(Known& kernel, const LaunchData& data, HostMemory got, std::string& found);
+  uint32_t judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
+                      std::string& found);
   void found_difference(Known& kernel, const LaunchData& data, HostMemory got,
                         const Difference& difference, std::string& found);
   std::optional<uint64_t> groups_to_check(Known& kernel, const pgr_launch_desc& desc,
                                           const LaunchData& data,
                                           const std::vector<MemoryRange>& ranges) const;
+  std::optional<uint64_t> prepare_check(Known& kernel, const pgr_launch_desc& desc,
+                                        LaunchData& data, std::vector<MemoryRange>& ranges);
   void explain(const Finding& finding, Device& other);
-  void skip(Known& kernel, const std::string& why);
+  void skip(const Known& kernel, const std::string& why);
+  void give_up(Known& kernel, const std::string& why);
   void summarise();
 
   const CompareOptions options_;
+  TimeShare share_;  // its time begins before the other device is opened; under mutex_
   const OpenBeside open_beside_;
   // `own`: a second handle of the device, for smaller kernels.
   std::unique_ptr<Device> other_, reference_, own_;
@@ -142,14 +154,39 @@ class Compare final : public Layer {
   std::map<pgr_kernel*, std::shared_ptr<Known>> kernels_;
   std::map<pgr_program*, std::vector<pgr_kernel*>> kernels_of_;
   std::set<uint64_t> reported_, skipped_;
-  TimeShare share_;
+  bool cannot_open_ = false;
   uint64_t launches_ = 0, compared_ = 0;
 };
+
+void Compare::open_other() {
+  const std::uint64_t start_ns = monotonic_ns();
+  other_ = open_beside_(options_.with);
+  share_.spent_beside(since(start_ns));
+  if (other_->name() == device_name_)
+    fail(ErrorKind::User,
+         "[layers] compare would compare {} with itself; name another device in with=, or "
+         "restrict the layer to another one by device=",
+         device_name_);
+}
+
+// PLUGRAD_VALIDATE opens the other device when its share of the time allows it.
+bool Compare::has_other() {
+  if (other_) return true;
+  if (cannot_open_ || share_.available_ns() < kOpeningNs) return false;
+  try {
+    open_other();
+  } catch (const Error& e) {
+    cannot_open_ = true;
+    log_warning("compare: {}: nothing is compared: {}", device_name_, e.what());
+  }
+  return !cannot_open_;
+}
 
 pgr_status Compare::kernel(pgr_program* program, const pgr_string* name, pgr_kernel** out,
                            pgr_error* error) {
   const pgr_status status = Layer::kernel(program, name, out, error);
   if (status != PGR_STATUS_OK) return status;
+  const std::uint64_t start_ns = monotonic_ns();
   auto made = std::make_shared<Known>();
   const std::span<const std::byte> ir = KernelIrScope::current();
   if (auto lines = read_kernel_lines(ir))
@@ -161,6 +198,7 @@ pgr_status Compare::kernel(pgr_program* program, const pgr_string* name, pgr_ker
   const std::lock_guard lock(mutex_);
   kernels_[*out] = std::move(made);
   kernels_of_[program].push_back(*out);
+  share_.spent_beside(since(start_ns));
   return status;
 }
 
@@ -178,11 +216,16 @@ std::shared_ptr<Known> Compare::known(pgr_kernel* kernel) {
   return at == kernels_.end() ? nullptr : at->second;
 }
 
-void Compare::skip(Known& kernel, const std::string& why) {
-  kernel.why_not = why;
+// Tells once for each kernel that a launch is not compared.
+void Compare::skip(const Known& kernel, const std::string& why) {
   if (skipped_.insert(kernel.hash).second)
     log_line(LogLevel::Warning, fmt::format("compare: {}: {} is not compared: {}", device_name_,
                                             kernel.lines.name, why));
+}
+
+void Compare::give_up(Known& kernel, const std::string& why) {
+  kernel.why_not = why;
+  skip(kernel, why);
 }
 
 bool Compare::make_on(Known& kernel, Device& device) {
@@ -192,13 +235,16 @@ bool Compare::make_on(Known& kernel, Device& device) {
     return false;
   }
   kernel.other = &device;
+  const std::vector<double> errors = allowed_errors(kernel.lines, caps_, device.caps());
+  if (std::ranges::any_of(errors, [](double ulps) { return ulps > 0; }))
+    kernel.times.most_runs = 1 + kRoundingVariants;
   return true;
 }
 
 // Compiles the kernel for the other device, or for REFERENCE, which executes every kernel.
 bool Compare::prepare(Known& kernel) {
-  if (kernel.other) return true;
   if (!kernel.why_not.empty()) return skip(kernel, kernel.why_not), false;
+  if (kernel.other) return true;
   const bool is_reference = other_->plugin_name() == kReference;
   std::string lacks;
   if (is_reference && !kernel.lines.has_op(PGR_OP_WMMA)) {
@@ -208,10 +254,11 @@ bool Compare::prepare(Known& kernel) {
     lacks = lacking(kernel.lines, other_->caps(), caps_);
     if (lacks.empty() && make_on(kernel, *other_)) return true;
   }
-  if (is_reference) return skip(kernel, fmt::format("{} lacks {}", other_->name(), lacks)), false;
+  if (is_reference)
+    return give_up(kernel, fmt::format("{} lacks {}", other_->name(), lacks)), false;
   if (!reference_) reference_ = open_beside_(kReference);
   if (make_on(kernel, *reference_)) return true;
-  return skip(kernel, fmt::format("{} and REFERENCE lack {}", other_->name(), lacks)), false;
+  return give_up(kernel, fmt::format("{} and REFERENCE lack {}", other_->name(), lacks)), false;
 }
 
 // Names the memory of each buffer; equal buffers once. Returns why that is not possible.
@@ -267,22 +314,25 @@ void Compare::found_difference(Known& kernel, const LaunchData& data, HostMemory
   explain(finding, *kernel.other);
 }
 
-void Compare::judge_launch(Known& kernel, const LaunchData& data, HostMemory got,
-                           std::string& found) {
+uint32_t Compare::judge_launch(Known& kernel, const LaunchData& data, HostMemory got,
+                               std::string& found) {
+  uint32_t more_runs = 0;
   try {
     const HostMemory expected = run_on(*kernel.other, *kernel.other_kernel, data);
-    const auto difference = judge(kernel.lines, data, caps_, *kernel.other, got, expected);
+    const auto difference =
+        judge(kernel.lines, data, caps_, *kernel.other, got, expected, false, &more_runs);
     ++compared_;
     if (difference) found_difference(kernel, data, std::move(got), *difference, found);
   } catch (const Error& e) {
-    skip(kernel, e.what());
+    give_up(kernel, e.what());
   }
+  return 1 + more_runs;
 }
 
 // Runs some groups of the longest axis on the other device, others with each check. What they do
 // not write must not count: memory that is only written starts as the device left it.
-void Compare::judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
-                         std::string& found) {
+uint32_t Compare::judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_t groups,
+                             std::string& found) {
   const HostMemory before = data.regions;
   const std::vector<uint32_t> params = LaunchData::buffer_params(kernel.lines);
   std::vector<bool> is_read(data.regions.size());
@@ -297,17 +347,20 @@ void Compare::judge_part(Known& kernel, LaunchData data, HostMemory got, uint64_
   KernelLines part = kernel.lines;
   part.keep_groups(axis, first, groups);
   const uint64_t all_groups = std::exchange(*longest, groups);
+  uint32_t more_runs = 0;
   try {
     const HostMemory expected = run_on(*kernel.other, part, data, false);
-    const auto difference = judge(part, data, caps_, *kernel.other, got, expected, true);
+    const auto difference =
+        judge(part, data, caps_, *kernel.other, got, expected, true, &more_runs);
     ++compared_;
-    if (!difference) return;
+    if (!difference) return 1 + more_runs;
     data.group_count[axis] = all_groups;
     data.regions = before;
     found_difference(kernel, data, std::move(got), *difference, found);
   } catch (const Error& e) {
-    skip(kernel, e.what());
+    give_up(kernel, e.what());
   }
+  return 1 + more_runs;
 }
 
 // Nothing: there is no time for a check. Otherwise the groups of the longest axis to run.
@@ -319,8 +372,8 @@ std::optional<uint64_t> Compare::groups_to_check(Known& kernel, const pgr_launch
   double bytes = 0;
   for (const MemoryRange& range : ranges) bytes += 3 * static_cast<double>(range.size);
   const double lines = executed_lines(kernel.lines, data.group_count);
-  const double left = share_.available_ns() - share_.expected_ns(0, bytes);
-  const double wanted = share_.expected_ns(lines, 0);
+  const double left = share_.available_ns() - share_.expected_ns(kernel.times, 0, bytes);
+  const double wanted = share_.expected_ns(kernel.times, lines, 0);
   if (left <= 0 || desc.buffer_count == 0) return std::nullopt;
   if (wanted <= left) return all;
   const auto affordable = static_cast<uint64_t>(static_cast<double>(all) * left / wanted);
@@ -328,15 +381,18 @@ std::optional<uint64_t> Compare::groups_to_check(Known& kernel, const pgr_launch
   return is_divisible && affordable > 0 ? std::optional(affordable) : std::nullopt;
 }
 
-// A replay that is checked runs as launches.
+// A replay that is checked runs as launches, which counts as time of checks.
 pgr_status Compare::replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) {
   bool has_time = false;
+  double spent_ns = 0;
   {
     const std::lock_guard lock(mutex_);
     has_time = share_.available_ns() > 0;
+    spent_ns = share_.spent_ns();
   }
   const auto nodes = has_time ? graphs_.of(graph) : nullptr;
   if (!nodes) return Layer::replay(queue, graph, error);
+  const std::uint64_t start_ns = monotonic_ns();
   for (const pgr_graph_node& node : nodes->nodes) {
     const pgr_status status = node.kind == PGR_GRAPH_LAUNCH
                                   ? launch(queue, node.kernel, node.launch, nullptr, error)
@@ -344,6 +400,8 @@ pgr_status Compare::replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error)
                                                 node.src_offset_bytes, node.size_bytes, error);
     if (status != PGR_STATUS_OK) return status;
   }
+  const std::lock_guard lock(mutex_);
+  share_.spent_beside(std::max(0.0, since(start_ns) - (share_.spent_ns() - spent_ns)));
   return PGR_STATUS_OK;
 }
 
@@ -366,6 +424,19 @@ void Compare::explain(const Finding& finding, Device& other) {
   }
 }
 
+// The groups of the longest axis to run; nothing if the launch is not checked.
+std::optional<uint64_t> Compare::prepare_check(Known& kernel, const pgr_launch_desc& desc,
+                                               LaunchData& data, std::vector<MemoryRange>& ranges) {
+  const bool is_new = kernel.other == nullptr;
+  const std::uint64_t start_ns = is_new ? monotonic_ns() : 0;
+  const bool is_prepared = prepare(kernel);
+  if (is_new) share_.spent_beside(since(start_ns));
+  if (!is_prepared) return std::nullopt;
+  if (const std::string why = arrange(kernel, desc, data, ranges); !why.empty())
+    return skip(kernel, why), std::nullopt;
+  return groups_to_check(kernel, desc, data, ranges);
+}
+
 pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launch_desc* desc,
                            uint64_t* out_time_ns, pgr_error* error) {
   const std::lock_guard lock(mutex_);
@@ -373,14 +444,9 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   const std::shared_ptr<Known> kernel = known(handle);
   LaunchData data;
   std::vector<MemoryRange> ranges;
-  bool is_checked = kernel && !reported_.contains(kernel->hash) && share_.available_ns() > 0 &&
-                    share_.is_due(kernel->times) && prepare(*kernel);
-  if (is_checked)
-    if (const std::string why = arrange(*kernel, *desc, data, ranges); !why.empty()) {
-      skip(*kernel, why);
-      is_checked = false;
-    }
-  const auto groups = is_checked ? groups_to_check(*kernel, *desc, data, ranges) : std::nullopt;
+  const bool is_due = kernel && !reported_.contains(kernel->hash) && share_.available_ns() > 0 &&
+                      share_.is_due(kernel->times) && has_other();
+  const auto groups = is_due ? prepare_check(*kernel, *desc, data, ranges) : std::nullopt;
   if (!groups) return Layer::launch(queue, handle, desc, out_time_ns, error);
   const std::uint64_t start = monotonic_ns();
   pgr_status status = read(queue, ranges, data.regions, error);
@@ -396,12 +462,10 @@ pgr_status Compare::launch(pgr_queue* queue, pgr_kernel* handle, const pgr_launc
   const uint64_t all = *std::ranges::max_element(data.group_count);
   const double lines = executed_lines(kernel->lines, data.group_count) *
                        static_cast<double>(*groups) / static_cast<double>(all);
-  const auto bytes = 3 * static_cast<double>(data.bytes());
-  if (*groups == all)
-    judge_launch(*kernel, data, std::move(got), found);
-  else
-    judge_part(*kernel, std::move(data), std::move(got), *groups, found);
-  share_.spent(kernel->times, lines, bytes, (launched - start) + (monotonic_ns() - returned));
+  CheckWork work{lines, 3 * static_cast<double>(data.bytes())};
+  work.runs = *groups == all ? judge_launch(*kernel, data, std::move(got), found)
+                             : judge_part(*kernel, std::move(data), std::move(got), *groups, found);
+  share_.spent(kernel->times, work, (launched - start) + (monotonic_ns() - returned));
   if (found.empty() || !options_.stop) return status;
   return set_error(error, PGR_STATUS_INTERNAL, "compare: " + found);
 }
@@ -410,8 +474,7 @@ void Compare::summarise() {
   const std::lock_guard lock(mutex_);
   log_line(LogLevel::Info,
            fmt::format("compare: {}: {} of {} launches were compared with {}, {} kernels differ",
-                       device_name_, compared_, launches_, other_ ? other_->name() : "nothing",
-                       reported_.size()));
+                       device_name_, compared_, launches_, options_.with, reported_.size()));
 }
 
 }  // namespace

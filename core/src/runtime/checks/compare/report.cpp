@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/storage/disk_cache.h"
 #include "base/trace/json_line.h"
@@ -53,6 +54,15 @@ std::string difference_text(const Difference& d, const std::string& other) {
     out += fmt::format(", {} {} apart", d.ulps, is_float(d.dtype) ? "ulp" : "units");
   if (d.bound > 0) out += fmt::format(" (allowed: {:.3g})", d.bound);
   return out + fmt::format("; {} of {} elements differ", d.count, d.elements);
+}
+
+// The folder for files of a report, made if it is not there; empty without a cache directory.
+std::string folder_of(const std::string& given) {
+  const std::string& cache = disk_cache().directory();
+  const std::string folder = !given.empty() || cache.empty() ? given : cache + "/differences";
+  std::error_code failed;
+  if (!folder.empty()) std::filesystem::create_directories(folder, failed);
+  return folder;
 }
 
 constexpr std::size_t kLongestToken = 8 << 10;
@@ -120,11 +130,8 @@ std::string difference_json(const Finding& f) {
 }
 
 std::string write_replay(const Finding& f, const std::string& given) {
-  const std::string& cache = disk_cache().directory();
-  const std::string folder = !given.empty() || cache.empty() ? given : cache + "/differences";
+  const std::string folder = folder_of(given);
   if (folder.empty()) return "";
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
   const auto ir = f.kernel.encode();
   const std::string path = fmt::format("{}/{}-{:016x}.rec", folder, f.kernel.name, hash128(ir).low);
   try {
@@ -157,7 +164,7 @@ std::string write_replay(const Finding& f, const std::string& given) {
   return path;
 }
 
-std::string conformance_token(const KernelLines& kernel) {
+std::string conformance_token(const KernelLines& kernel, const std::string& given) {
   // As sdk/conformance/driver/replay.cpp encodes it: the first random test with its seed of run 0.
   const std::string id = "l2.random.000";
   const std::string head =
@@ -166,7 +173,13 @@ std::string conformance_token(const KernelLines& kernel) {
   const std::string_view payload(reinterpret_cast<const char*>(ir.data()), ir.size());
   const auto checksum = static_cast<uint32_t>(fnv1a(fnv1a(0, head), payload));
   std::string token = to_base64url(fmt::format("{} {:x}\n{}", head, checksum, payload));
-  return token.size() <= kLongestToken ? token : "";
+  if (token.size() <= kLongestToken) return token;
+  std::error_code failed;
+  const auto folder = std::filesystem::absolute(folder_of(given), failed);
+  const std::string path =
+      fmt::format("{}/{}-{:016x}.token", folder.string(), kernel.name, hash128(ir).low);
+  const auto bytes = as_bytes(token);
+  return failed || replace_file(path, {&bytes, 1}) != 0 ? "" : path;
 }
 
 std::string describe_smallest(const Finding& f, Device& own, Device& other,
@@ -213,7 +226,7 @@ std::string describe_smallest(const Finding& f, Device& own, Device& other,
   if (const std::string filter = suite_filter(small.lines); !filter.empty())
     out += fmt::format("\n  the suite's tests of it: plugrad conformance --device {} --filter {}",
                        f.device, filter);
-  if (const std::string token = conformance_token(small.lines); !token.empty())
+  if (const std::string token = conformance_token(small.lines, options.folder); !token.empty())
     out +=
         fmt::format("\n  the kernel on random inputs: plugrad conformance --device {} --replay {}",
                     f.device, token);

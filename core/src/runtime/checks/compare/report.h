@@ -38,8 +38,9 @@ std::string write_replay(const Finding& finding, const std::string& folder);
 std::string describe_smallest(const Finding& finding, Device& own, Device& other,
                               const CompareOptions& options);
 
-/// A token for `plugrad conformance --replay` that runs the kernel on random inputs; empty for a
-/// kernel that is too long for a command line.
-std::string conformance_token(const KernelLines& kernel);
+/// A token for `plugrad conformance --replay` that runs the kernel on random inputs. One that is
+/// too long for a command line is written to a file in `folder`, whose path stands for it; empty if
+/// it cannot be written.
+std::string conformance_token(const KernelLines& kernel, const std::string& folder);
 
 }  // namespace plugrad::runtime

@@ -1,13 +1,15 @@
 #include "runtime/checks/record/recording.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "runtime/checks/record/recorded_call.h"
 
@@ -16,8 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kMagic[] = "PGRREC";
-constexpr char kVersion[] = "01";
+constexpr std::string_view kMagic = "PGRREC", kVersion = "01";
 constexpr std::size_t kHeadBytes = 8;
 
 struct ChunkHead {
@@ -25,21 +26,18 @@ struct ChunkHead {
   uint64_t data_bytes = 0;
 };
 
-std::FILE* file_of(void* file) {
-  return static_cast<std::FILE*>(file);
-}
+// Bytes that wait for the file, so that most calls do not enter the kernel.
+constexpr std::size_t kMostWaiting = 1 << 20;
 
 }  // namespace
 
-void RecordingWriter::Close::operator()(void* file) const {
-  std::fclose(file_of(file));
-}
-
 RecordingWriter::RecordingWriter(const std::string& path, const std::string& device)
-    : path_(path), file_(std::fopen(path.c_str(), "wbe")) {
+    : path_(path),
+      process_(::getpid()),
+      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
   if (!file_) fail(ErrorKind::User, "[record] cannot write {}: {}", path, std::strerror(errno));
-  std::fwrite(kMagic, 1, sizeof kMagic - 1, file_of(file_.get()));
-  std::fwrite(kVersion, 1, sizeof kVersion - 1, file_of(file_.get()));
+  add(as_bytes(kMagic));
+  add(as_bytes(kVersion));
   write({{"call", "open"}, {"device", device}});
 }
 
@@ -47,34 +45,60 @@ RecordingWriter::~RecordingWriter() {
   finish();
 }
 
+// The parent's file: a child would write into it.
+bool RecordingWriter::is_open() const {
+  return file_ && ::getpid() == process_;
+}
+
+void RecordingWriter::write_now(std::span<const std::byte> bytes) {
+  const NoFileSizeSignal no_signal;
+  while (file_ && !bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      log_warning("record: {}: the recording ends after {} calls: {}", path_, calls_,
+                  std::strerror(written == 0 ? ENOSPC : errno));
+      file_ = FileDescriptor();
+      return;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void RecordingWriter::flush() {
+  write_now(waiting_);
+  waiting_.clear();
+}
+
+void RecordingWriter::add(std::span<const std::byte> bytes) {
+  if (waiting_.size() + bytes.size() > kMostWaiting) flush();
+  if (bytes.size() > kMostWaiting)
+    write_now(bytes);
+  else
+    waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+}
+
 void RecordingWriter::append(const json& call, std::span<const std::byte> data) {
   const std::string text = call.dump(-1, ' ', false, json::error_handler_t::replace);
   const ChunkHead head{static_cast<uint32_t>(text.size()), 0, data.size()};
-  std::FILE* file = file_of(file_.get());
-  const NoFileSizeSignal no_signal;
-  const bool is_written =
-      std::fwrite(&head, sizeof head, 1, file) == 1 &&
-      std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-      (data.empty() || std::fwrite(data.data(), 1, data.size(), file) == data.size());
+  add(std::as_bytes(std::span(&head, 1)));
+  add(as_bytes(text));
+  add(data);
   ++calls_;
-  if (is_written) return;
-  log_warning("record: {}: the recording ends after {} calls: {}", path_, calls_,
-              std::strerror(errno));
-  file_.reset();
+  if (call["call"] == "launch") flush();  // which may end the process
 }
 
 void RecordingWriter::write(const json& call, std::span<const std::byte> data) {
   const std::lock_guard lock(mutex_);
-  if (file_) append(call, data);
+  if (is_open()) append(call, data);
 }
 
 void RecordingWriter::finish() {
   const std::lock_guard lock(mutex_);
-  if (!file_) return;
+  if (!is_open()) return;
   append({{"call", "end"}, {"calls", calls_}}, {});
-  if (file_ && std::fflush(file_of(file_.get())) != 0)
-    log_warning("record: {}: {}", path_, std::strerror(errno));
-  file_.reset();
+  flush();
+  file_ = FileDescriptor();
 }
 
 RecordingReader::RecordingReader(const std::string& path)
@@ -86,7 +110,7 @@ RecordingReader::RecordingReader(const std::string& path)
           "[replay] {} is no recording; PLUGRAD_LAYERS=record:file=F writes one", path);
   require(head.ends_with(kVersion),
           "[replay] {} is a recording of version {}; this program reads version {}", path,
-          head.substr(sizeof kMagic - 1), kVersion);
+          head.substr(kMagic.size()), kVersion);
   at_ = kHeadBytes;
 }
 

@@ -13,13 +13,12 @@
 #include <span>
 #include <string>
 
-namespace plugrad {
-class MappedFile;
-}
+#include "base/file.h"
 
 namespace plugrad::runtime {
 
-/// Thread-safe. A write that fails ends the recording with one warning; the program goes on.
+/// Thread-safe. A write that fails ends the recording with one warning; the program goes on. A forked
+/// child writes nothing. The file of a program that crashes has all calls up to its last launch.
 class RecordingWriter {
  public:
   /// Errors: User if the file cannot be written.
@@ -33,14 +32,17 @@ class RecordingWriter {
   const std::string& path() const { return path_; }
 
  private:
+  bool is_open() const;
   void append(const nlohmann::json& call, std::span<const std::byte> data);
+  void add(std::span<const std::byte> bytes);
+  void write_now(std::span<const std::byte> bytes);
+  void flush();
 
   const std::string path_;
+  const int process_;
   std::mutex mutex_;
-  struct Close {
-    void operator()(void* file) const;
-  };
-  std::unique_ptr<void, Close> file_;  // a FILE
+  FileDescriptor file_;
+  std::vector<std::byte> waiting_;  // for the file
   uint64_t calls_ = 0;
 };
 
