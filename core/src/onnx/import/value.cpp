@@ -26,7 +26,7 @@ void store(uint64_t bits, DType dtype, std::byte* to) {
 
 Value Value::known(tensor::HostValues values) {
   Value value;
-  value.known_ = std::make_shared<const tensor::HostValues>(std::move(values));
+  value.known_ = std::make_shared<Known>(Known{std::move(values), {}});
   return value;
 }
 
@@ -61,17 +61,20 @@ Value Value::as(DataType type) const {
 
 Tensor Value::host_tensor() const {
   require(known_ != nullptr, "[onnx] a value is no tensor of numbers where one is needed");
-  const DType dtype = strong(known_->dtype);
+  const tensor::HostValues& values = known_->values;
+  const DType dtype = strong(values.dtype);
   const size_t size = size_of(dtype);
-  std::vector<std::byte> bytes(known_->bits.size() * size);
-  for (size_t i = 0; i < known_->bits.size(); ++i)
-    store(known_->bits[i], dtype, bytes.data() + i * size);
-  return Tensor::from_bytes(bytes, known_->shape, dtype);
+  std::vector<std::byte> bytes(values.bits.size() * size);
+  for (size_t i = 0; i < values.bits.size(); ++i)
+    store(values.bits[i], dtype, bytes.data() + i * size);
+  return Tensor::from_bytes(bytes, values.shape, dtype);
 }
 
 const Tensor& Value::tensor() const {
-  if (!tensor_.defined()) tensor_ = host_tensor();
-  return tensor_;
+  if (tensor_.defined()) return tensor_;
+  require(known_ != nullptr, "[onnx] a value is no tensor of numbers where one is needed");
+  if (!known_->tensor.defined()) known_->tensor = host_tensor();
+  return known_->tensor;
 }
 
 std::optional<DType> dtype_of(DataType type) {

@@ -31,12 +31,12 @@ class Value {
   bool is_given() const { return tensor_.defined() || known_ || strings_ || sequence_; }
   bool is_tensor() const { return tensor_.defined() || known_; }
 
-  /// The tensor; made of the known elements at the first call.
+  /// The tensor; made of the known elements at the first call, for all copies of the value.
   const Tensor& tensor() const;
   /// A new tensor of the known elements, whose bytes stay on the host.
   Tensor host_tensor() const;
   /// Null if the host does not know the elements.
-  const tensor::HostValues* known() const { return known_.get(); }
+  const tensor::HostValues* known() const { return known_ ? &known_->values : nullptr; }
   const Strings* strings() const { return strings_.get(); }
   const std::vector<Value>* elements() const { return sequence_.get(); }
 
@@ -47,8 +47,12 @@ class Value {
   Value as(DataType type) const;
 
  private:
-  mutable Tensor tensor_;
-  std::shared_ptr<const tensor::HostValues> known_;
+  struct Known {
+    tensor::HostValues values;
+    Tensor tensor;  // undefined until it is asked for
+  };
+  Tensor tensor_;
+  std::shared_ptr<Known> known_;
   std::shared_ptr<const Strings> strings_;
   std::shared_ptr<const std::vector<Value>> sequence_;
   DataType emulated_ = DataType::Undefined;
