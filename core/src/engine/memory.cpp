@@ -89,14 +89,14 @@ void Session::reclaim(uint64_t new_bytes, bool must) {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
   state_->new_bytes += new_bytes;
-  if (locks_held_ == 0 && (must || state_->is_marking_due(graph_.size()))) forget_unreached();
+  if (locks_held_ == 0 && (must || state_->is_marking_due())) forget_unreached();
 }
 
 void Session::safe_point() {
   if (locks_held_ > 0) return;
   if (graph_.size() > state_->renumber_above)
     renumber();
-  else if (state_->is_marking_due(graph_.size()))
+  else if (state_->is_marking_due())
     forget_unreached();
 }
 
