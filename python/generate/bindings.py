@@ -25,6 +25,7 @@ DOC_HEADERS = [
     "search.h", "shutdown.h", "no_grad.h", "numpy.h", "gradient.h", "device.h", "dtype.h", "progress.h",
     "training_progress.h", "nn/attention.h", "nn/convolution.h", "nn/ema.h", "nn/layers.h", "nn/normalisation.h",
     "nn/recurrent.h", "nn/state.h", "nn/training.h",
+    "onnx.h",
 ]
 ENUMS = ["Rounding", "PadMode", "Combine", "Interpolation", "Reduction", "Loading"]
 

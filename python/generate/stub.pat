@@ -20,6 +20,11 @@ plugrad\._plugrad\._optim\.__prefix__:
     from plugrad.typing import ShapeLike, TensorLike
     from typing_extensions import Self
 
+plugrad\._plugrad\._onnx\.__prefix__:
+    import os
+    from typing import Any
+    from plugrad.typing import TensorLike
+
 plugrad\._plugrad\._data\.__prefix__:
     from collections.abc import Callable, Iterator, Sequence
     from plugrad.data import Batch, Split

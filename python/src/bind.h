@@ -26,6 +26,7 @@ void bind_exchange(nb::module_& module, nb::class_<Tensor>& tensor);
 void bind_layers(nb::module_& module);      // makes the submodule _nn
 void bind_optimisers(nb::module_& module);  // makes the submodule _optim
 void bind_data(nb::module_& module);        // makes the submodule _data
+void bind_onnx(nb::module_& module);        // makes the submodule _onnx
 void bind_state(nb::module_& module);
 void bind_copies();
 void bind_progress(nb::module_& module);

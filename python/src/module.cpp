@@ -16,6 +16,7 @@ NB_MODULE(_plugrad, module) {
   bind_layers(module);
   bind_optimisers(module);
   bind_data(module);
+  bind_onnx(module);
   bind_state(module);
   bind_copies();
   bind_progress(module);

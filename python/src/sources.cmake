@@ -18,6 +18,7 @@ set(plugrad_python_sources
   modules/copies.cpp
   modules/data.cpp
   modules/layers.cpp
+  modules/onnx.cpp
   modules/optimisers.cpp
   modules/progress.cpp
   modules/state.cpp

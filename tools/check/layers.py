@@ -21,6 +21,7 @@ BUILDS_ON = {
     "tensor": ["jit", "autodiff"],
     "io": ["base"],
     "nn": ["tensor", "io"],
+    "onnx": ["nn"],
 }
 # The parts of the plugin API visible to these rooms: the kernel IR and the device's capabilities.
 NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}

@@ -1,0 +1,87 @@
+/// Models from ONNX files: https://onnx.ai. docs/onnx.md lists the operators.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::onnx {
+
+/// The size of an axis as a model declares it.
+struct Dimension {
+  std::optional<std::int64_t> size;  ///< none: it differs from call to call
+  std::string name;                  ///< of a size that several axes share; may be empty
+};
+
+/// An input or output as a model declares it.
+struct ValueInfo {
+  std::string name;
+  std::string type;            ///< such as "float", "string" or "optional sequence of int64"
+  std::optional<DType> dtype;  ///< that of the tensor; none for what is no tensor of numbers
+  std::optional<std::vector<Dimension>> shape;  ///< none: any
+};
+
+/// "name: float (batch, 3, 224, 224)"; "?" for a size that is not known.
+PLUGRAD_API std::string to_string(const ValueInfo& value);
+
+/// Strings in row-major order.
+struct Strings {
+  Shape shape;
+  std::vector<std::string> elements;
+};
+
+struct Data;
+struct Sequence {
+  std::vector<Data> elements;
+};
+
+/// What a model takes or gives: nothing (an empty optional), a tensor, strings or a sequence.
+struct Data {
+  Data() = default;
+  Data(Tensor tensor) : value(std::move(tensor)) {}        // NOLINT: a tensor is data
+  Data(Strings strings) : value(std::move(strings)) {}     // NOLINT: strings are data
+  Data(Sequence sequence) : value(std::move(sequence)) {}  // NOLINT: a sequence is data
+
+  std::variant<std::monostate, Tensor, Strings, Sequence> value;
+  /// The ONNX type of a tensor's elements where its dtype is wider: "int4", "uint4", "int2" and
+  /// "uint2" in i8 and u8; "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+  /// "float4e2m1" and "float8e8m0" in f32. Empty otherwise; inputs may leave it empty.
+  std::string type;
+};
+
+/// A network from an ONNX file. Copies share it. Calls from several threads take turns.
+class PLUGRAD_API Model {
+ public:
+  /// Reads a file of IR version 3 to 14. Its constants stay in the file's memory until they are
+  /// used on `device` (default: the default device). Errors: User for a file that is no ONNX model,
+  /// Unsupported for operators that plugrad does not have, all of them in one message.
+  static Model load(const std::string& path, std::string_view device = {});
+
+  const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
+  const std::vector<ValueInfo>& outputs() const;
+
+  /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
+  /// ones. Tensors on another device are copied. Errors: User if number, dtypes or shapes differ
+  /// from inputs().
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  /// The same by name.
+  std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
+  /// The same for models with other inputs and outputs than tensors, whose calls are recorded each
+  /// time. Errors: User if number, kinds, dtypes or shapes differ from inputs().
+  std::vector<Data> run(const std::vector<Data>& inputs) const;
+
+ private:
+  struct State;
+  explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,140 @@
+#include "onnx/import/call.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace plugrad::onnx {
+
+Call::Call(const NodeMessage& node, std::int64_t opset, std::vector<Value> inputs, bool folds,
+           Recording& recording)
+    : node_(node),
+      opset_(opset),
+      inputs_(std::move(inputs)),
+      folds_(folds),
+      recording_(recording) {}
+
+tensor::HostValues host_values_of(const Value& tensor, bool is_jitted) {
+  if (tensor.known()) return *tensor.known();
+  if (is_jitted) throw NeedsHostValues();
+  const Tensor& x = tensor.tensor();
+  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+}
+
+std::string Call::name() const {
+  if (node_.name.empty()) return fmt::format("{} node at byte {}", node_.op, node_.offset);
+  return fmt::format("{} node \"{}\"", node_.op, node_.name);
+}
+
+void Call::wrong(std::string_view what) const {
+  fail(ErrorKind::User, "[onnx] {}: {}", name(), what);
+}
+void Call::unsupported(std::string_view what) const {
+  fail(ErrorKind::Unsupported, "[onnx] {}: {}", name(), what);
+}
+
+const Value& Call::value(size_t input) const {
+  if (!has(input)) wrong(fmt::format("input {} is missing", input));
+  return inputs_[input];
+}
+
+Tensor Call::operator[](size_t input) const {
+  const Value& given = value(input);
+  if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
+  return folds_ ? given.host_tensor() : given.tensor();
+}
+
+const Strings& Call::strings(size_t input) const {
+  const Strings* const given = value(input).strings();
+  if (!given) wrong(fmt::format("input {} is no tensor of strings", input));
+  return *given;
+}
+
+const std::vector<Value>& Call::sequence(size_t input) const {
+  const auto* const given = value(input).elements();
+  if (!given) wrong(fmt::format("input {} is no sequence", input));
+  return *given;
+}
+
+tensor::HostValues Call::host(size_t input) const {
+  const Value& given = value(input);
+  if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
+  return host_values_of(given, recording_.is_jitted);
+}
+
+std::int64_t Call::integer_input(size_t input) const {
+  const auto values = integers(input);
+  if (values.size() != 1) wrong(fmt::format("input {} must be one integer", input));
+  return values[0];
+}
+
+std::vector<double> Call::numbers_input(size_t input) const {
+  const tensor::HostValues values = host(input);
+  std::vector<double> numbers;
+  for (const uint64_t bits : values.bits)
+    numbers.push_back(is_float(values.dtype) ? std::bit_cast<double>(bits)
+                                             : static_cast<double>(static_cast<int64_t>(bits)));
+  return numbers;
+}
+
+const AttributeMessage* Call::attribute(std::string_view name) const {
+  const auto at = std::ranges::find(node_.attributes, name, &AttributeMessage::name);
+  return at == node_.attributes.end() ? nullptr : &*at;
+}
+
+std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) const {
+  const AttributeMessage* const given = attribute(name);
+  if (!given) return otherwise;
+  if (!given->integer) {
+    if (given->type == 2) return 0;  // left out, as protobuf leaves out zeros
+    wrong(fmt::format("attribute {} is no integer", name));
+  }
+  return *given->integer;
+}
+
+double Call::number(std::string_view name, double otherwise) const {
+  const AttributeMessage* const given = attribute(name);
+  if (!given) return otherwise;
+  if (!given->number && given->type != 1) wrong(fmt::format("attribute {} is no number", name));
+  return static_cast<double>(given->number.value_or(0.0F));
+}
+
+std::string_view Call::text(std::string_view name, std::string_view otherwise) const {
+  const AttributeMessage* const given = attribute(name);
+  if (!given) return otherwise;
+  if (!given->text && given->type != 3) wrong(fmt::format("attribute {} is no text", name));
+  return given->text.value_or("");
+}
+
+std::vector<std::int64_t> Call::integers(std::string_view name,
+                                         std::vector<std::int64_t> otherwise) const {
+  const AttributeMessage* const given = attribute(name);
+  return given ? given->integers : otherwise;
+}
+
+std::vector<double> Call::numbers(std::string_view name) const {
+  const AttributeMessage* const given = attribute(name);
+  if (!given) return {};
+  return {given->numbers.begin(), given->numbers.end()};
+}
+
+std::vector<std::string_view> Call::texts(std::string_view name) const {
+  const AttributeMessage* const given = attribute(name);
+  return given ? given->texts : std::vector<std::string_view>();
+}
+
+std::optional<DType> Call::dtype(std::string_view name) const {
+  if (type(name) == DataType::Undefined) return {};
+  const auto dtype = dtype_of(type(name));
+  if (!dtype) unsupported(fmt::format("no dtype holds {}", name_of(type(name))));
+  return dtype;
+}
+
+const GraphMessage& Call::graph(std::string_view name) const {
+  const AttributeMessage* const given = attribute(name);
+  if (!given || given->graphs.size() != 1) wrong(fmt::format("the graph {} is missing", name));
+  return *given->graphs[0];
+}
+
+}  // namespace plugrad::onnx

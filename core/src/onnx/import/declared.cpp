@@ -1,0 +1,74 @@
+#include "onnx/import/declared.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "onnx/import/value.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Kind = TypeMessage::Kind;
+
+std::string text_of(const TypeMessage& type) {
+  switch (type.kind) {
+    case Kind::Tensor:
+      return name_of(type.element);
+    case Kind::Sequence:
+      return "sequence" + (type.inner ? " of " + text_of(*type.inner) : "");
+    case Kind::Optional:
+      return "optional" + (type.inner ? " " + text_of(*type.inner) : "");
+    case Kind::SparseTensor:
+      return "sparse tensor";
+    case Kind::Map:
+      return "map";
+    case Kind::None:
+      break;
+  }
+  return "any";
+}
+
+ValueInfo info_of(const ValueMessage& value) {
+  ValueInfo info{std::string(value.name), text_of(value.type), {}, {}};
+  if (value.type.kind == Kind::Tensor) info.dtype = dtype_of(value.type.element);
+  if (!value.type.shape) return info;
+  info.shape.emplace();
+  for (const auto& dim : *value.type.shape)
+    info.shape->push_back(
+        {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
+  return info;
+}
+
+}  // namespace
+
+std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model) {
+  const auto& constants = model.graph.constants;
+  std::vector<const ValueMessage*> inputs;
+  for (const ValueMessage& value : model.graph.inputs)
+    if (std::ranges::find(constants, value.name, &TensorMessage::name) == constants.end())
+      inputs.push_back(&value);
+  return inputs;
+}
+
+std::vector<ValueInfo> inputs_of(const ModelMessage& model) {
+  std::vector<ValueInfo> inputs;
+  for (const ValueMessage* value : declared_inputs(model)) inputs.push_back(info_of(*value));
+  return inputs;
+}
+
+std::vector<ValueInfo> outputs_of(const ModelMessage& model) {
+  std::vector<ValueInfo> outputs;
+  for (const ValueMessage& value : model.graph.outputs) outputs.push_back(info_of(value));
+  return outputs;
+}
+
+std::string to_string(const ValueInfo& value) {
+  std::string text = value.name + ": " + value.type;
+  if (!value.shape) return text;
+  std::vector<std::string> sizes;
+  for (const Dimension& dim : *value.shape)
+    sizes.push_back(dim.size ? std::to_string(*dim.size) : dim.name.empty() ? "?" : dim.name);
+  return text + fmt::format(" ({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
+}
+
+}  // namespace plugrad::onnx

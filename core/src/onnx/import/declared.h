@@ -1,0 +1,17 @@
+// What a model declares about its inputs and outputs.
+#pragma once
+
+#include <vector>
+
+#include "onnx/file/messages.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::onnx {
+
+/// The inputs without those that a constant of the model gives.
+std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model);
+/// The same as callers see them.
+std::vector<ValueInfo> inputs_of(const ModelMessage& model);
+std::vector<ValueInfo> outputs_of(const ModelMessage& model);
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,67 @@
+// Records the operations of a model's graphs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onnx/file/messages.h"
+#include "onnx/import/call.h"
+#include "onnx/import/value.h"
+
+namespace plugrad::onnx {
+
+/// A model's constants, each read once.
+class Constants {
+ public:
+  explicit Constants(ModelFiles& files) : files_(files) {}
+  template <class Message>
+  const Value& of(const Message& message) {
+    const auto at = values_.find(&message);
+    if (at != values_.end()) return at->second;
+    return values_.emplace(&message, files_.constant(message)).first->second;
+  }
+
+ private:
+  ModelFiles& files_;
+  std::unordered_map<const void*, Value> values_;
+};
+
+/// One call of a model.
+class GraphRun {
+ public:
+  GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants, bool is_jitted);
+
+  /// The graph's outputs. Errors: User, with the node's name.
+  std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
+
+ private:
+  struct Scope;
+  struct Opsets;
+  std::vector<Value> run(const GraphMessage& graph, const std::vector<Value>& inputs,
+                         const Scope* outer, const Opsets& opsets);
+  void run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope, const Opsets& opsets);
+  std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
+  std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
+                                   std::vector<Value> inputs);
+
+  const ModelMessage& model_;
+  ModelFiles& files_;
+  Constants& constants_;
+  bool is_jitted_;
+  int depth_ = 0;  // of functions and subgraphs
+};
+
+/// The model's function that the node calls; null if it calls an operator.
+const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage& node);
+
+/// The operators that plugrad does not have, each with names of its nodes.
+std::map<std::string, std::vector<std::string>> missing_operators(const ModelMessage& model);
+
+/// Errors: Unsupported, with all operators that plugrad does not have and the nodes that use them.
+void require_operators(const ModelMessage& model);
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "onnx/import/data.h"
+#include "onnx/import/declared.h"
+#include "onnx/import/graph_run.h"
+#include "plugrad/device.h"
+#include "plugrad/jit.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::onnx {
+namespace {
+
+std::string table_of(const std::vector<ValueInfo>& values) {
+  std::string text;
+  for (const ValueInfo& value : values) text += "\n  " + to_string(value);
+  return text;
+}
+
+using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
+using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
+
+constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
+constexpr size_t kMostRecordings = 64;  // with different elements
+
+bool is_numbers(const ValueMessage& value) {
+  return value.type.kind == TypeMessage::Kind::None ||
+         (value.type.kind == TypeMessage::Kind::Tensor && value.type.element != DataType::String);
+}
+
+}  // namespace
+
+struct Model::State {
+  State(const std::string& path, std::string_view device_name)
+      : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
+        file(std::make_shared<MappedFile>(path, "onnx")),
+        message(read_model(file->bytes())),
+        files(folder_of(path), file),
+        constants(files),
+        declared(declared_inputs(message)),
+        inputs(inputs_of(message)),
+        outputs(outputs_of(message)) {
+    require_operators(message);
+    has_only_numbers =
+        std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
+        std::ranges::all_of(message.graph.outputs, is_numbers);
+  }
+
+  static std::string folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
+  }
+
+  // The inputs on the model's device. Errors: User, with a table of what the model expects.
+  std::vector<Value> checked(const std::vector<Data>& given) const {
+    require(given.size() == inputs.size(), "[onnx] {} inputs are given, the model expects {}:{}",
+            given.size(), inputs.size(), table_of(inputs));
+    std::vector<Value> there;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const std::string what = mismatch(given[i], declared[i]->type);
+      require(what.empty(), "[onnx] input \"{}\" {}, the model expects:{}", inputs[i].name, what,
+              table_of(inputs));
+      there.push_back(value_of(given[i], declared[i]->type, device));
+    }
+    return there;
+  }
+
+  // The elements of small inputs of integers, which may decide about shapes and branches.
+  static Known known_of(const std::vector<Tensor>& given) {
+    Known known;
+    for (const Tensor& x : given) {
+      const bool may_decide = !is_float(x.dtype()) && x.numel() <= kMostDeciding;
+      known.push_back(may_decide
+                          ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
+                          : std::nullopt);
+    }
+    return known;
+  }
+
+  std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
+    std::map<std::string_view, Value> values;
+    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
+    GraphRun run(message, files, constants, is_jitted);
+    return run.outputs_of_model(values);
+  }
+
+  // The call of a jitted function.
+  std::vector<Tensor> record_numbers(const std::vector<Tensor>& given, const Known& known) {
+    std::vector<Value> values;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const bool is_known = i < known.size() && known[i];
+      values.push_back((is_known ? Value::known(*known[i], given[i]) : Value(given[i]))
+                           .as(declared[i]->type.element));
+    }
+    return numbers_of(record(values, true));
+  }
+
+  std::vector<Tensor> numbers_of(const std::vector<Value>& results) const {
+    std::vector<Tensor> tensors;
+    for (const Value& value : results) {
+      if (!value.is_tensor())
+        fail(ErrorKind::Unsupported,
+             "[onnx] output \"{}\" is no tensor of numbers; call the model with run()",
+             outputs[tensors.size()].name);
+      tensors.push_back(value.tensor());
+    }
+    return tensors;
+  }
+
+  // Replays the recording for these elements of the inputs.
+  std::vector<Tensor> replay(const std::vector<Tensor>& given, Known known) {
+    std::vector<uint64_t> key;
+    for (const auto& values : known) {
+      if (!values) continue;
+      key.insert(key.end(), values->shape.begin(), values->shape.end());
+      key.insert(key.end(), values->bits.begin(), values->bits.end());
+    }
+    auto at = recordings.find(key);
+    if (at == recordings.end()) {
+      if (recordings.size() == kMostRecordings) recordings.clear();
+      at = recordings
+               .emplace(
+                   std::move(key),
+                   Recorded([this, known = std::move(known)](const std::vector<Tensor>& tensors) {
+                     return record_numbers(tensors, known);
+                   }))
+               .first;
+    }
+    return at->second(given);
+  }
+
+  // First a call is recorded for any elements of its inputs, then for those of its small inputs of
+  // integers; a model that needs others on the host is recorded at each call.
+  std::vector<Value> call(const std::vector<Data>& given) {
+    const std::lock_guard lock(mutex);
+    const DeviceScope scope(device);
+    const std::vector<Value> there = checked(given);
+    if (!has_only_numbers) return record(there, false);
+    std::vector<Tensor> tensors;
+    for (const Value& value : there) tensors.push_back(value.tensor());
+    while (reads != Reads::Everything) try {
+        std::vector<Value> results;
+        for (Tensor& result :
+             replay(tensors, reads == Reads::Nothing ? Known() : known_of(tensors))) {
+          const DataType type = message.graph.outputs[results.size()].type.element;
+          results.push_back(Value(std::move(result)).as(type));
+        }
+        return results;
+      } catch (const NeedsHostValues&) {
+        reads = reads == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
+        recordings.clear();
+      }
+    return record(there, false);
+  }
+
+  std::string device;
+  std::shared_ptr<const MappedFile> file;
+  ModelMessage message;
+  ModelFiles files;
+  Constants constants;
+  std::vector<const ValueMessage*> declared;  // the inputs
+  std::vector<ValueInfo> inputs, outputs;
+  bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
+  std::mutex mutex;
+  enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
+  std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
+};
+
+Model Model::load(const std::string& path, std::string_view device) {
+  return Model(std::make_shared<State>(path, device));
+}
+
+const std::vector<ValueInfo>& Model::inputs() const {
+  return state_->inputs;
+}
+const std::vector<ValueInfo>& Model::outputs() const {
+  return state_->outputs;
+}
+
+std::vector<Tensor> Model::operator()(const std::vector<Tensor>& inputs) const {
+  return state_->numbers_of(state_->call({inputs.begin(), inputs.end()}));
+}
+
+std::vector<Data> Model::run(const std::vector<Data>& inputs) const {
+  std::vector<Data> results;
+  for (const Value& value : state_->call(inputs)) results.push_back(data_of(value));
+  return results;
+}
+
+std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tensor>& inputs) const {
+  std::vector<Tensor> in_order;
+  for (const ValueInfo& input : state_->inputs) {
+    const auto at = inputs.find(input.name);
+    require(at != inputs.end(), "[onnx] input \"{}\" is not given; the model expects:{}",
+            input.name, table_of(state_->inputs));
+    in_order.push_back(at->second);
+  }
+  for (const auto& [name, tensor] : inputs)
+    require(std::ranges::find(state_->inputs, name, &ValueInfo::name) != state_->inputs.end(),
+            "[onnx] the model has no input \"{}\"; it expects:{}", name, table_of(state_->inputs));
+  const std::vector<Tensor> results = (*this)(in_order);
+  std::map<std::string, Tensor> named;
+  for (size_t i = 0; i < results.size(); ++i) named.emplace(state_->outputs[i].name, results[i]);
+  return named;
+}
+
+}  // namespace plugrad::onnx

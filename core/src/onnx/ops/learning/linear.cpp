@@ -1,0 +1,253 @@
+// The simple operators of ai.onnx.ml: linear models, features and tables of labels.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "base/check.h"
+#include "onnx/ops/learning/post_transform.h"
+#include "onnx/ops/tables.h"
+#include "plugrad/functional.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+
+Tensor row_of(const std::vector<double>& numbers) {
+  return Tensor::from(std::vector<float>(numbers.begin(), numbers.end()));
+}
+
+Values array_feature_extractor(Call& call) {
+  const Tensor x = call[0].ndim() == 1 ? call[0].unsqueeze(0) : call[0];
+  return {x.index_select(-1, call[1].flatten())};
+}
+
+Values binarizer(Call& call) {
+  const Tensor x = call[0];
+  return {(x > call.number("threshold", 0)).cast(x.dtype())};
+}
+
+Values scaler(Call& call) {
+  Tensor x = call[0].cast(DType::F32);
+  if (call.attribute("offset")) x = x - row_of(call.numbers("offset"));
+  if (call.attribute("scale")) x = x * row_of(call.numbers("scale"));
+  return {x};
+}
+
+// Elements that equal one value, or are NaN where that is, are others.
+Values imputer(Call& call) {
+  const Tensor x = call[0];
+  if (!is_float(x.dtype())) {
+    const Tensor values = Tensor::from(call.integers("imputed_value_int64s"));
+    return {(x == call.integer("replaced_value_int64", 0)).where(values.cast(x.dtype()), x)};
+  }
+  const Tensor values = row_of(call.numbers("imputed_value_floats")).cast(x.dtype());
+  const double replaced = call.number("replaced_value_float", 0);
+  return {(std::isnan(replaced) ? x.isnan() : x == replaced).where(values, x)};
+}
+
+Values feature_vectorizer(Call& call) {
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    const Tensor x = call[i].cast(DType::F32);
+    parts.push_back(x.ndim() == 1 ? x.unsqueeze(0) : x);
+  }
+  return {cat(parts, 1)};
+}
+
+// A further axis with a 1 at the element's category.
+Values one_hot_encoder(Call& call) {
+  if (call.attribute("cats_strings")) {
+    const Strings* const strings = call.value(0).strings();
+    if (!strings) call.wrong("the categories are strings, the input is none");
+    const auto names = call.texts("cats_strings");
+    std::vector<float> ones;
+    for (const std::string& element : strings->elements)
+      for (const std::string_view name : names) ones.push_back(name == element ? 1.0F : 0.0F);
+    Shape shape = strings->shape;
+    shape.push_back(static_cast<int64_t>(names.size()));
+    return {Tensor::from(ones, shape)};
+  }
+  const Tensor categories = Tensor::from(call.integers("cats_int64s"));
+  return {(call[0].cast(DType::I64).unsqueeze(-1) == categories).cast(DType::F32)};
+}
+
+// By the largest element, the sum of sizes or the length of each row; rows of 0 stay.
+Values normalizer(Call& call) {
+  const Tensor x = call[0].cast(DType::F32);
+  const std::string_view norm = call.text("norm", "MAX");
+  Tensor divisor;
+  if (norm == "MAX")
+    divisor = x.max(-1, true);
+  else if (norm == "L1")
+    divisor = x.abs().sum(-1, true);
+  else if (norm == "L2")
+    divisor = x.square().sum(-1, true).sqrt();
+  else
+    call.wrong(fmt::format("norm \"{}\" is unknown", norm));
+  return {(divisor == 0).where(x, x / divisor)};
+}
+
+// x times the coefficients of `count` targets, with their intercepts.
+Tensor linear_scores(Call& call, int64_t count) {
+  const Tensor given = call[0].cast(DType::F32);
+  const Tensor x = given.ndim() == 1 ? given.unsqueeze(0) : given;
+  const std::vector<double> coefficients = call.numbers("coefficients");
+  if (count <= 0 || static_cast<int64_t>(coefficients.size()) != count * x.size(1))
+    call.wrong(fmt::format("{} coefficients are not {} for each of {} targets", coefficients.size(),
+                           x.size(1), count));
+  const Tensor scores = x.matmul(row_of(coefficients).reshape({count, -1}).transpose());
+  const std::vector<double> intercepts = call.numbers("intercepts");
+  return intercepts.empty() ? scores : scores + row_of(intercepts);
+}
+
+Values linear_regressor(Call& call) {
+  return {post_transformed(call, call.text("post_transform", "NONE"),
+                           linear_scores(call, call.integer("targets", 1)))};
+}
+
+// Two classes may have one score, which is that of the second.
+Values linear_classifier(Call& call) {
+  const auto classes = static_cast<int64_t>(
+      std::max(call.texts("classlabels_strings").size(), call.integers("classlabels_ints").size()));
+  const Tensor given = call[0];
+  const auto targets = static_cast<int64_t>(call.numbers("coefficients").size()) /
+                       std::max<int64_t>(given.size(-1), 1);
+  Tensor scores = linear_scores(call, targets);
+  if (targets == 1 && classes == 2)
+    scores = (scores * Tensor::from<float>({-1, 1}));
+  else if (targets == 1 || targets != classes)
+    call.unsupported(fmt::format("{} targets for {} classes", targets, classes));
+  scores = post_transformed(call, call.text("post_transform", "NONE"), scores);
+  return {labels_of(call, scores.argmax(1), "classlabels_ints"), scores};
+}
+
+// A list of keys or values that attributes give: a tensor, strings, integers or floats.
+Value list_of(Call& call, const std::string& name) {
+  if (const auto* given = call.attribute(name + "_tensor"); given && !given->tensors.empty())
+    return call.recording().files->constant(given->tensors[0]);
+  if (call.attribute(name + "_strings")) {
+    const auto texts = call.texts(name + "_strings");
+    return Strings{{static_cast<int64_t>(texts.size())}, {texts.begin(), texts.end()}};
+  }
+  if (call.attribute(name + "_int64s")) return Tensor::from(call.integers(name + "_int64s"));
+  if (call.attribute(name + "_floats")) return row_of(call.numbers(name + "_floats"));
+  return {};
+}
+
+Value counted(int64_t count) {
+  return Tensor::arange(count, DType::I64);
+}
+
+struct LabelTable {
+  Value keys, values, otherwise;  // the last has one element
+};
+
+Value default_label(Call& call, const Value& values) {
+  if (const auto* given = call.attribute("default_tensor"); given && !given->tensors.empty())
+    return call.recording().files->constant(given->tensors[0]);
+  if (values.strings()) return Strings{{}, {std::string(call.text("default_string", "_Unused"))}};
+  const DType dtype = values.tensor().dtype();
+  return is_float(dtype) ? Tensor(call.number("default_float", -0.0)).cast(dtype)
+                         : Tensor(call.integer("default_int64", -1)).cast(dtype);
+}
+
+LabelTable table_of(Call& call) {
+  LabelTable table{list_of(call, "keys"), list_of(call, "values"), {}};
+  if (call.attribute("classes_strings")) {  // version 1: a list of names and their numbers
+    const auto names = call.texts("classes_strings");
+    const auto count = static_cast<int64_t>(names.size());
+    const Strings texts{{count}, {names.begin(), names.end()}};
+    table = call.value(0).strings() ? LabelTable{texts, counted(count), {}}
+                                    : LabelTable{counted(count), texts, {}};
+  }
+  if (!table.keys.is_given() || !table.values.is_given()) call.wrong("keys or values are missing");
+  table.otherwise = default_label(call, table.values);
+  return table;
+}
+
+tensor::HostValues host_of(const Tensor& x) {
+  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
+}
+
+// For each element the index of the last key that equals it; -1 for none.
+std::vector<int64_t> found(Call& call, const LabelTable& table) {
+  std::vector<int64_t> result;
+  const auto look_up = [&](const auto& keys, const auto& elements) {
+    std::map<std::decay_t<decltype(keys[0])>, int64_t> index;
+    for (size_t i = 0; i < keys.size(); ++i)
+      index.insert_or_assign(keys[i], static_cast<int64_t>(i));
+    for (const auto& element : elements) {
+      const auto at = index.find(element);
+      result.push_back(at == index.end() ? -1 : at->second);
+    }
+  };
+  if (const Strings* strings = call.value(0).strings()) {
+    if (!table.keys.strings()) call.wrong("the keys are no strings");
+    look_up(table.keys.strings()->elements, strings->elements);
+    return result;
+  }
+  if (table.keys.strings()) call.wrong("the keys are strings, the input is none");
+  const auto numbers = [](const tensor::HostValues& values) {
+    std::vector<uint64_t> keys;
+    for (const uint64_t bits : values.bits) {
+      const double number = is_float(values.dtype) ? std::bit_cast<double>(bits) : 1;
+      keys.push_back(std::isnan(number) ? ~uint64_t{0} : number == 0 ? 0 : bits);
+    }
+    return keys;
+  };
+  look_up(numbers(host_of(table.keys.tensor())), numbers(call.host(0)));
+  return result;
+}
+
+// Numbers are found on the device. The last of equal keys counts, and NaN equals NaN.
+Tensor encoded(const Tensor& x, const LabelTable& table) {
+  const Tensor keys = table.keys.tensor().flip(0), values = table.values.tensor().flip(0);
+  const Tensor element = x.unsqueeze(-1);
+  Tensor is_key = element == keys.cast(x.dtype());
+  if (is_float(x.dtype())) is_key = is_key | (element.isnan() & keys.isnan());
+  const Tensor place = is_key.cast(DType::I32).argmax(-1);
+  return is_key.any(-1).where(values.index_select(0, place),
+                              table.otherwise.tensor().reshape({}).cast(values.dtype()));
+}
+
+Values label_encoder(Call& call) {
+  const LabelTable table = table_of(call);
+  const Strings* const strings = call.value(0).strings();
+  if (!strings && !table.values.strings()) return {encoded(call[0], table)};
+  const Shape shape = strings ? strings->shape : call[0].shape();
+  const std::vector<int64_t> index = found(call, table);
+  if (const Strings* labels = table.values.strings()) {
+    Strings result{shape, {}};
+    for (const int64_t i : index)
+      result.elements.push_back(i < 0 ? table.otherwise.strings()->elements.at(0)
+                                      : labels->elements[static_cast<size_t>(i)]);
+    return {result};
+  }
+  const Tensor values = table.values.tensor(), at = Tensor::from(index, shape);
+  return {(at < 0).where(table.otherwise.tensor().reshape({}).cast(values.dtype()),
+                         values.index_select(0, at.maximum(0)))};
+}
+
+constexpr std::string_view kDomain = "ai.onnx.ml";
+constexpr OperatorRow kRows[] = {
+    {"ArrayFeatureExtractor", array_feature_extractor, false, kDomain},
+    {"Binarizer", binarizer, false, kDomain},
+    {"FeatureVectorizer", feature_vectorizer, false, kDomain},
+    {"Imputer", imputer, false, kDomain},
+    {"LabelEncoder", label_encoder, false, kDomain},
+    {"LinearClassifier", linear_classifier, false, kDomain},
+    {"LinearRegressor", linear_regressor, false, kDomain},
+    {"Normalizer", normalizer, false, kDomain},
+    {"OneHotEncoder", one_hot_encoder, false, kDomain},
+    {"Scaler", scaler, false, kDomain},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> linear_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,236 @@
+// Quantised operators. Products of integers are exact: they are summed in i32.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "onnx/import/emulated.h"
+#include "onnx/ops/tables.h"
+#include "onnx/ops/windows.h"
+#include "plugrad/functional.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+
+// A scale or zero point for x: of one element, of one each index of the axis, or of one each block
+// of it.
+Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
+  if (parameter.ndim() == 0 || parameter.numel() == 1) return parameter.reshape({});
+  int64_t axis = call.integer("axis", 1);
+  if (axis < 0) axis += x.ndim();
+  if (parameter.ndim() == 1) {
+    Shape shape(static_cast<size_t>(x.ndim()), 1);
+    shape[static_cast<size_t>(axis)] = parameter.numel();
+    return parameter.reshape(shape);
+  }
+  const int64_t block = call.integer("block_size", 0);
+  if (block <= 0) call.wrong("block_size is missing for a scale of blocks");
+  return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
+}
+
+// Of the result.
+struct Target {
+  Target(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
+  Target(DType held, DataType emulated) : dtype(held), type(emulated) {}
+  DType dtype;
+  DataType type = DataType::Undefined;  // if it is an emulated one
+};
+
+// Rounds halves to even and saturates.
+Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const Target& to,
+                 bool saturates = true) {
+  Tensor steps = x / scale;
+  if (is_float(to.dtype)) {
+    if (zero.defined()) steps = steps + zero.cast(steps.dtype());
+    return is_emulated(to.type) ? rounded_to(steps, to.type, {saturates}) : steps.cast(to.dtype);
+  }
+  const IntegerRange range = range_of(to.type, to.dtype);
+  steps = steps.round().cast(DType::F32);
+  if (zero.defined()) steps = steps + zero.cast(DType::F32);
+  return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
+}
+
+Values quantize_linear(Call& call) {
+  const Tensor x = call[0], scale = along_axis(call, call[1], x);
+  const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
+  const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
+                                : Target(call.dtype("output_dtype").value_or(DType::U8),
+                                         call.type("output_dtype"));
+  const DType of_scale = is_float(scale.dtype()) ? scale.dtype() : DType::F32;
+  const DType precision = call.dtype("precision").value_or(of_scale);
+  return {Value(quantised(x.cast(precision), scale.cast(precision), zero, to,
+                          call.integer("saturate", 1) != 0))
+              .as(to.type)};
+}
+
+Values dequantize_linear(Call& call) {
+  const Tensor x = call[0], scale = along_axis(call, call[1], x);
+  const DType to = call.dtype("output_dtype").value_or(call[1].dtype());
+  Tensor wide = is_float(x.dtype()) ? x.cast(DType::F32) : x.cast(DType::I32);
+  if (call.has(2)) wide = wide - along_axis(call, call[2], x).cast(wide.dtype());
+  return {(wide.cast(DType::F32) * scale.cast(DType::F32)).cast(to)};
+}
+
+// The range of x with 0 inside, in 256 steps.
+Values dynamic_quantize_linear(Call& call) {
+  const Tensor x = call[0];
+  const Tensor high = x.max().maximum(0), low = x.min().minimum(0);
+  const Tensor scale = (high - low) / 255;
+  const Tensor safe = (scale == 0).where(Tensor(1).cast(DType::F32), scale);
+  const Tensor zero = (-low / safe).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
+  return {quantised(x, safe, zero, DType::U8), scale, zero};
+}
+
+// x minus its zero point, which is one number or one each row (`is_left`) or column.
+Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
+  const Tensor wide = x.cast(is_float(x.dtype()) ? DType::F32 : DType::I32);
+  if (!zero.defined()) return wide;
+  Tensor offset = zero.cast(wide.dtype());
+  if (offset.numel() == 1)
+    offset = offset.reshape({});
+  else if (is_left && offset.ndim() == 1)
+    offset = offset.unsqueeze(-1);
+  return wide - offset;
+}
+
+Values mat_mul_integer(Call& call) {
+  return {centred(call[0], call.optional(2), true)
+              .matmul(centred(call[1], call.optional(3), false), DType::I32)};
+}
+
+// com.microsoft: the product of quantised matrices as floats, with the scales of both.
+Tensor scaled_product(Call& call, const Tensor& product, const Tensor& scale, size_t bias) {
+  const Tensor result = product.cast(DType::F32) * scale;
+  return call.has(bias) ? result + call[bias] : result;
+}
+Tensor column_scale(const Tensor& scale) {
+  return scale.numel() == 1 ? scale.reshape({}) : scale;
+}
+Values mat_mul_integer_to_float(Call& call) {
+  const Tensor product = centred(call[0], call.optional(4), true)
+                             .matmul(centred(call[1], call.optional(5), false), DType::I32);
+  return {scaled_product(call, product, column_scale(call[2]) * column_scale(call[3]), 6)
+              .cast(call[2].dtype())};
+}
+Values dynamic_quantize_mat_mul(Call& call) {
+  const Values a = dynamic_quantize_linear(call);
+  const Tensor product = centred(a[0].tensor(), a[2].tensor(), true)
+                             .matmul(centred(call[1], call.optional(3), false), DType::I32);
+  return {scaled_product(call, product, a[1].tensor() * column_scale(call[2]), 4)};
+}
+
+Values q_linear_mat_mul(Call& call) {
+  const Tensor left = centred(call[0], call[2], true), right = centred(call[3], call[5], false);
+  const Tensor product = left.matmul(right, left.dtype());
+  const auto of_rows = [](const Tensor& scale) {
+    return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
+  };
+  const Tensor scale = of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32);
+  const Target to(call[7].dtype(), call.value(7).emulated());
+  const Tensor y =
+      quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7], to);
+  return {Value(y).as(to.type)};
+}
+
+Tensor of_output_channels(const Tensor& parameter, int64_t rank, size_t axis) {
+  if (parameter.numel() == 1) return parameter.reshape({});
+  Shape shape(static_cast<size_t>(rank), 1);
+  shape[axis] = parameter.numel();
+  return parameter.reshape(shape);
+}
+
+// The padding of x stands for its zero point, which is 0 once x is centred.
+Tensor integer_conv(Call& call, const Tensor& x, const Tensor& x_zero, const Tensor& w,
+                    const Tensor& w_zero) {
+  Tensor left = x.cast(DType::I32), right = w.cast(DType::I32);
+  if (x_zero.defined()) left = left - x_zero.cast(DType::I32).reshape({});
+  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w.ndim(), 0);
+  const Window window = window_of(call, x, kernel_of_weight(call, w));
+  return conv(left, right, {},
+              {.stride = window.strides,
+               .padding = window.pads,
+               .dilation = window.dilations,
+               .groups = call.integer("group", 1)});
+}
+
+Values conv_integer(Call& call) {
+  return {integer_conv(call, call[0], call.optional(2), call[1], call.optional(3))};
+}
+
+Values q_linear_conv(Call& call) {
+  Tensor sums = integer_conv(call, call[0], call[2], call[3], call[5]);
+  if (call.has(8)) sums = sums + of_output_channels(call[8], sums.ndim(), 1);
+  const Tensor scale = call[1].reshape({}) * of_output_channels(call[4], sums.ndim(), 1);
+  return {quantised(sums.cast(DType::F32) * scale, call[6].reshape({}), call[7].reshape({}),
+                    call[7].dtype())};
+}
+
+// com.microsoft: an elementwise function of dequantised operands, quantised again.
+Tensor dequantised(Call& call, size_t first) {
+  Tensor wide = call[first].cast(DType::I32);
+  if (call.has(first + 2)) wide = wide - call[first + 2].cast(DType::I32).reshape({});
+  return wide.cast(DType::F32) * call[first + 1].reshape({});
+}
+Values requantised(Call& call, const Tensor& x, size_t scale) {
+  const DType to = call.has(scale + 1) ? call[scale + 1].dtype() : call[0].dtype();
+  return {quantised(x, call[scale].reshape({}), call.optional(scale + 1), to)};
+}
+Values q_linear_add(Call& call) {
+  return requantised(call, dequantised(call, 0) + dequantised(call, 3), 6);
+}
+Values q_linear_mul(Call& call) {
+  return requantised(call, dequantised(call, 0) * dequantised(call, 3), 6);
+}
+Values q_linear_sigmoid(Call& call) {
+  return requantised(call, dequantised(call, 0).sigmoid(), 3);
+}
+Values q_linear_leaky_relu(Call& call) {
+  return requantised(call, dequantised(call, 0).leaky_relu(call.number("alpha", 0.01)), 3);
+}
+Values q_linear_global_average_pool(Call& call) {
+  const Tensor x = dequantised(call, 0);
+  const bool channels_last = call.integer("channels_last", 0) != 0;
+  std::vector<int64_t> axes;
+  for (int64_t i = channels_last ? 1 : 2; i < x.ndim() - (channels_last ? 1 : 0); ++i)
+    axes.push_back(i);
+  return requantised(call, x.mean(axes, true), 3);
+}
+Values q_linear_concat(Call& call) {
+  std::vector<Tensor> parts;
+  for (size_t i = 2; i + 2 < call.input_count() + 1; i += 3) {
+    Tensor wide = call[i].cast(DType::I32) - call[i + 2].cast(DType::I32).reshape({});
+    parts.push_back(wide.cast(DType::F32) * call[i + 1].reshape({}));
+  }
+  return {quantised(cat(parts, call.integer("axis", 0)), call[0].reshape({}), call[1].reshape({}),
+                    call[1].dtype())};
+}
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+constexpr OperatorRow kRows[] = {
+    {"ConvInteger", conv_integer},
+    {"DequantizeLinear", dequantize_linear},
+    {"DequantizeLinear", dequantize_linear, false, kMicrosoft},
+    {"DynamicQuantizeLinear", dynamic_quantize_linear},
+    {"DynamicQuantizeMatMul", dynamic_quantize_mat_mul, false, kMicrosoft},
+    {"MatMulInteger", mat_mul_integer},
+    {"MatMulIntegerToFloat", mat_mul_integer_to_float, false, kMicrosoft},
+    {"QLinearAdd", q_linear_add, false, kMicrosoft},
+    {"QLinearConcat", q_linear_concat, false, kMicrosoft},
+    {"QLinearConv", q_linear_conv},
+    {"QLinearGlobalAveragePool", q_linear_global_average_pool, false, kMicrosoft},
+    {"QLinearLeakyRelu", q_linear_leaky_relu, false, kMicrosoft},
+    {"QLinearMatMul", q_linear_mat_mul},
+    {"QLinearMul", q_linear_mul, false, kMicrosoft},
+    {"QLinearSigmoid", q_linear_sigmoid, false, kMicrosoft},
+    {"QuantizeLinear", quantize_linear},
+    {"QuantizeLinear", quantize_linear, false, kMicrosoft},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> quantised_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx

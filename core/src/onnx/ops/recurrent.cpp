@@ -1,0 +1,229 @@
+// RNN, GRU and LSTM: one step after another.
+#include <algorithm>
+#include <cctype>
+#include <functional>
+
+#include "base/check.h"
+#include "onnx/ops/tables.h"
+#include "plugrad/functional.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+using Activation = std::function<Tensor(const Tensor&)>;
+
+// The function with its parameters, which are taken from the lists in order.
+Activation activation_of(Call& call, std::string_view name, double alpha, double beta) {
+  const auto is = [&](std::string_view wanted) {
+    return std::ranges::equal(name, wanted,
+                              [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+  };
+  if (is("Sigmoid")) return [](const Tensor& x) { return x.sigmoid(); };
+  if (is("Tanh")) return [](const Tensor& x) { return x.tanh(); };
+  if (is("Relu")) return [](const Tensor& x) { return x.relu(); };
+  if (is("Affine")) return [=](const Tensor& x) { return x * alpha + beta; };
+  if (is("LeakyRelu")) return [=](const Tensor& x) { return x.leaky_relu(alpha); };
+  if (is("ThresholdedRelu"))
+    return [=](const Tensor& x) { return (x > alpha).where(x, x.zeros_like()); };
+  if (is("ScaledTanh")) return [=](const Tensor& x) { return (x * beta).tanh() * alpha; };
+  if (is("HardSigmoid")) return [=](const Tensor& x) { return (x * alpha + beta).clamp(0, 1); };
+  if (is("Elu")) return [=](const Tensor& x) { return x.elu(alpha); };
+  if (is("Softsign")) return [](const Tensor& x) { return x.softsign(); };
+  if (is("Softplus")) return [](const Tensor& x) { return x.softplus(); };
+  call.unsupported(fmt::format("activation {}", name));
+}
+
+struct Defaults {
+  double alpha, beta;
+};
+Defaults defaults_of(std::string_view name) {
+  if (name == "HardSigmoid") return {0.2, 0.5};
+  if (name == "LeakyRelu") return {0.01, 0};
+  if (name == "ThresholdedRelu" || name == "Elu") return {1, 0};
+  return {1, name == "Affine" ? 0.0 : 1.0};
+}
+
+// The functions of each direction: `names` are those of one without the attribute.
+std::vector<std::vector<Activation>> activations_of(Call& call, size_t directions,
+                                                    const std::vector<std::string_view>& names) {
+  std::vector<std::string_view> given = call.texts("activations");
+  if (given.empty())
+    for (size_t i = 0; i < directions; ++i) given.insert(given.end(), names.begin(), names.end());
+  if (given.size() != directions * names.size())
+    call.wrong(fmt::format("it needs {} activations", directions * names.size()));
+  const auto alphas = call.numbers("activation_alpha"), betas = call.numbers("activation_beta");
+  std::vector<std::vector<Activation>> all(directions);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Defaults otherwise = defaults_of(given[i]);
+    all[i / names.size()].push_back(activation_of(call, given[i],
+                                                  i < alphas.size() ? alphas[i] : otherwise.alpha,
+                                                  i < betas.size() ? betas[i] : otherwise.beta));
+  }
+  return all;
+}
+
+// Everything that one direction needs. Weights are (gates * hidden, inputs).
+struct Direction {
+  Tensor w, r, bias_w, bias_r, peepholes;
+  Tensor h, c;  // the states before the first step
+  std::vector<Activation> activations;
+  double clip = 0;  // 0: none
+  bool is_reversed = false;
+
+  Tensor clipped(const Tensor& x) const { return clip == 0 ? x : x.clamp(-clip, clip); }
+};
+
+struct States {
+  Tensor h, c;
+};
+using Step = std::function<States(const Direction&, const Tensor& from_input, const States&)>;
+
+// Part `number` of `count` along the last axis.
+Tensor part(const Tensor& x, int64_t number, int64_t count) {
+  const int64_t size = x.size(-1) / count;
+  return x.slice(-1, {number * size, (number + 1) * size});
+}
+
+States rnn_step(const Direction& d, const Tensor& from_input, const States& before) {
+  Tensor sum = from_input + before.h.matmul(d.r.transpose());
+  if (d.bias_r.defined()) sum = sum + d.bias_r;
+  return {d.activations[0](d.clipped(sum)), {}};
+}
+
+// Gates in the order z, r, h.
+Step gru_step(bool linear_before_reset) {
+  return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
+    const auto gate = [&](int64_t i) {
+      Tensor sum = part(from_input, i, 3) + before.h.matmul(part(d.r.transpose(), i, 3));
+      return d.bias_r.defined() ? sum + part(d.bias_r, i, 3) : sum;
+    };
+    const Tensor z = d.activations[0](d.clipped(gate(0)));
+    const Tensor r = d.activations[0](d.clipped(gate(1)));
+    const Tensor weight = part(d.r.transpose(), 2, 3);
+    const Tensor bias = d.bias_r.defined() ? part(d.bias_r, 2, 3) : Tensor();
+    const auto with_bias = [&](const Tensor& x) { return bias.defined() ? x + bias : x; };
+    const Tensor inner = linear_before_reset ? r * with_bias(before.h.matmul(weight))
+                                             : with_bias((r * before.h).matmul(weight));
+    const Tensor h = d.activations[1](d.clipped(part(from_input, 2, 3) + inner));
+    return {(1 - z) * h + z * before.h, {}};
+  };
+}
+
+// Gates in the order i, o, f, c; peepholes i, o, f.
+Step lstm_step(bool couples_forget) {
+  return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
+    Tensor sum = from_input + before.h.matmul(d.r.transpose());
+    if (d.bias_r.defined()) sum = sum + d.bias_r;
+    const auto peek = [&](const Tensor& x, int64_t i, const Tensor& c) {
+      return d.peepholes.defined() ? x + part(d.peepholes, i, 3) * c : x;
+    };
+    const Tensor i = d.activations[0](d.clipped(peek(part(sum, 0, 4), 0, before.c)));
+    const Tensor f =
+        couples_forget ? 1 - i : d.activations[0](d.clipped(peek(part(sum, 2, 4), 2, before.c)));
+    const Tensor candidate = d.activations[1](d.clipped(part(sum, 3, 4)));
+    const Tensor c = f * before.c + i * candidate;
+    const Tensor o = d.activations[0](d.clipped(peek(part(sum, 1, 4), 1, c)));
+    return {o * d.activations[2](c), c};
+  };
+}
+
+struct Outputs {
+  Tensor all;  // (time, batch, hidden)
+  States last;
+};
+
+// x: (time, batch, inputs). Steps beyond a sample's length keep its state and give zeros.
+Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const Step& step) {
+  const int64_t time = x.size(0);
+  Tensor from_input = x.matmul(d.w.transpose());
+  if (d.bias_w.defined()) from_input = from_input + d.bias_w;
+  States state{d.h, d.c};
+  std::vector<Tensor> all(static_cast<size_t>(time));
+  for (int64_t i = 0; i < time; ++i) {
+    const int64_t at = d.is_reversed ? time - 1 - i : i;
+    const States next = step(d, from_input.slice(0, {at, at + 1}).squeeze(0), state);
+    Tensor output = next.h;
+    if (lengths.defined()) {
+      const Tensor is_inside = (lengths > at).unsqueeze(-1);
+      output = is_inside.where(next.h, next.h.zeros_like());
+      state.h = is_inside.where(next.h, state.h);
+      if (next.c.defined()) state.c = is_inside.where(next.c, state.c);
+    } else {
+      state = next;
+    }
+    all[static_cast<size_t>(at)] = output;
+  }
+  return {stack(all, 0), state};
+}
+
+Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>& names,
+                 const Step& step, bool has_cells) {
+  const bool batch_first = call.integer("layout", 0) != 0;
+  const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
+  const std::string_view direction = call.text("direction", "forward");
+  const size_t directions = direction == "bidirectional" ? 2 : 1;
+  const auto activations = activations_of(call, directions, names);
+  const Tensor w = call[1], r = call[2], bias = call.optional(3),
+               peepholes = has_cells ? call.optional(7) : Tensor();
+  const int64_t hidden = r.size(-1), batch = x.size(1);
+  const auto state_before = [&](size_t input, int64_t at) {
+    if (!call.has(input)) return Tensor::zeros({batch, hidden}, x.dtype());
+    const Tensor all = batch_first ? call[input].transpose(0, 1) : call[input];
+    return all.slice(0, {at, at + 1}).squeeze(0);
+  };
+  std::vector<Tensor> all, last_h, last_c;
+  for (size_t i = 0; i < directions; ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const auto of_direction = [&](const Tensor& each) {
+      return each.defined() ? each.slice(0, {at, at + 1}).squeeze(0) : Tensor();
+    };
+    Direction d{of_direction(w),
+                of_direction(r),
+                {},
+                {},
+                of_direction(peepholes),
+                state_before(5, at),
+                has_cells ? state_before(6, at) : Tensor(),
+                activations[i],
+                call.number("clip", 0),
+                direction == "reverse" || i == 1};
+    if (bias.defined()) {
+      const Tensor both = of_direction(bias);
+      d.bias_w = both.slice(0, {0, gates * hidden});
+      d.bias_r = both.slice(0, {gates * hidden, 2 * gates * hidden});
+    }
+    const Outputs outputs = run(d, x, call.optional(4), step);
+    all.push_back(outputs.all);
+    last_h.push_back(outputs.last.h);
+    last_c.push_back(outputs.last.c);
+  }
+  const int64_t of_last = batch_first ? 1 : 0;
+  Tensor y = stack(all, 1);  // (time, directions, batch, hidden)
+  if (batch_first) y = y.permute({2, 0, 1, 3});
+  Values results{y, stack(last_h, of_last)};
+  if (has_cells) results.emplace_back(stack(last_c, of_last));
+  return results;
+}
+
+Values rnn(Call& call) {
+  return recurrent(call, 1, {"Tanh"}, rnn_step, false);
+}
+Values gru(Call& call) {
+  return recurrent(call, 3, {"Sigmoid", "Tanh"},
+                   gru_step(call.integer("linear_before_reset", 0) != 0), false);
+}
+Values lstm(Call& call) {
+  return recurrent(call, 4, {"Sigmoid", "Tanh", "Tanh"},
+                   lstm_step(call.integer("input_forget", 0) != 0), true);
+}
+
+constexpr OperatorRow kRows[] = {{"GRU", gru}, {"LSTM", lstm}, {"RNN", rnn}};
+
+}  // namespace
+
+std::span<const OperatorRow> recurrent_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx

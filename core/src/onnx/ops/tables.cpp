@@ -1,0 +1,48 @@
+#include "onnx/ops/tables.h"
+
+#include <map>
+#include <utility>
+
+namespace plugrad::onnx {
+
+const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
+  using Rows = std::map<std::pair<std::string_view, std::string_view>, const OperatorRow*>;
+  static const Rows kRows = [] {
+    Rows rows;
+    for (const auto& table : {elementwise_operators(),
+                              activation_operators(),
+                              movement_operators(),
+                              reduction_operators(),
+                              constant_operators(),
+                              network_operators(),
+                              pooling_operators(),
+                              index_operators(),
+                              quantised_operators(),
+                              recurrent_operators(),
+                              control_operators(),
+                              resize_operators(),
+                              loss_operators(),
+                              attention_operators(),
+                              linear_attention_operators(),
+                              microsoft_attention_operators(),
+                              microsoft_fused_operators(),
+                              sampling_operators(),
+                              region_operators(),
+                              signal_operators(),
+                              training_operators(),
+                              unique_operators(),
+                              linear_operators(),
+                              tree_operators(),
+                              sequence_operators(),
+                              cast_operators(),
+                              random_operators(),
+                              string_operators(),
+                              vocabulary_operators()})
+      for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
+    return rows;
+  }();
+  const auto at = kRows.find({domain, name});
+  return at == kRows.end() ? nullptr : at->second;
+}
+
+}  // namespace plugrad::onnx

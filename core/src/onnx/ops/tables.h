@@ -1,0 +1,40 @@
+// The operators by subject. Source of their meaning: the operator schemas of ONNX 1.23 at onnx.ai.
+#pragma once
+
+#include <span>
+
+#include "onnx/import/call.h"
+
+namespace plugrad::onnx {
+
+std::span<const OperatorRow> elementwise_operators();
+std::span<const OperatorRow> activation_operators();
+std::span<const OperatorRow> movement_operators();
+std::span<const OperatorRow> reduction_operators();
+std::span<const OperatorRow> constant_operators();
+std::span<const OperatorRow> network_operators();
+std::span<const OperatorRow> pooling_operators();
+std::span<const OperatorRow> index_operators();
+std::span<const OperatorRow> quantised_operators();
+std::span<const OperatorRow> recurrent_operators();
+std::span<const OperatorRow> control_operators();
+std::span<const OperatorRow> resize_operators();
+std::span<const OperatorRow> signal_operators();
+std::span<const OperatorRow> training_operators();
+std::span<const OperatorRow> tree_operators();
+std::span<const OperatorRow> unique_operators();
+std::span<const OperatorRow> linear_operators();
+std::span<const OperatorRow> sampling_operators();
+std::span<const OperatorRow> region_operators();
+std::span<const OperatorRow> microsoft_attention_operators();
+std::span<const OperatorRow> microsoft_fused_operators();
+std::span<const OperatorRow> loss_operators();
+std::span<const OperatorRow> attention_operators();
+std::span<const OperatorRow> linear_attention_operators();
+std::span<const OperatorRow> sequence_operators();
+std::span<const OperatorRow> cast_operators();
+std::span<const OperatorRow> random_operators();
+std::span<const OperatorRow> string_operators();
+std::span<const OperatorRow> vocabulary_operators();
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,188 @@
+// Models from ONNX files.
+#include "plugrad/onnx.h"
+
+#include <nanobind/stl/filesystem.h>
+
+#include "arguments.h"
+#include "bind.h"
+#include "docs.h"
+#include "exchange/arrays.h"
+#include "place.h"
+
+namespace plugrad::python {
+
+namespace {
+
+nb::object shape_of(const onnx::ValueInfo& value) {
+  if (!value.shape) return nb::none();
+  nb::list sizes;
+  for (const onnx::Dimension& dim : *value.shape)
+    if (dim.size)
+      sizes.append(nb::int_(*dim.size));
+    else if (dim.name.empty())
+      sizes.append(nb::none());
+    else
+      sizes.append(nb::str(dim.name.c_str()));
+  return nb::tuple(sizes);
+}
+
+/// An ONNX type that a wider dtype holds, and its names.
+struct Emulated {
+  const char* onnx;       // in Data::type
+  const char* ml_dtypes;  // of arrays
+  const char* held;       // the dtype of Data's tensor
+};
+constexpr Emulated kEmulated[] = {
+    {"int4", "int4", "int8"},
+    {"uint4", "uint4", "uint8"},
+    {"int2", "int2", "int8"},
+    {"uint2", "uint2", "uint8"},
+    {"float8e4m3fn", "float8_e4m3fn", "float32"},
+    {"float8e4m3fnuz", "float8_e4m3fnuz", "float32"},
+    {"float8e5m2", "float8_e5m2", "float32"},
+    {"float8e5m2fnuz", "float8_e5m2fnuz", "float32"},
+    {"float4e2m1", "float4_e2m1fn", "float32"},
+    {"float8e8m0", "float8_e8m0fnu", "float32"},
+};
+
+std::string string_of(nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
+  if (PyBytes_Check(object.ptr())) {
+    const nb::bytes bytes = nb::borrow<nb::bytes>(object);
+    return {bytes.c_str(), bytes.size()};
+  }
+  throw nb::type_error("an array of objects is an input of a model if all of them are strings");
+}
+
+onnx::Strings strings_of(nb::handle array) {
+  onnx::Strings strings{nb::cast<Shape>(nb::object(array.attr("shape"))), {}};
+  for (const nb::handle element : array.attr("ravel")().attr("tolist")())
+    strings.elements.push_back(string_of(element));
+  return strings;
+}
+
+/// A list is a sequence, None an empty optional; arrays of strings and of ml_dtypes' types are those
+/// of ONNX. Errors: TypeError for other objects that are no tensors.
+onnx::Data data_of(nb::handle object) {
+  if (object.is_none()) return {};
+  if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()))
+    return onnx::Strings{{}, {string_of(object)}};
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
+    onnx::Sequence sequence;
+    for (const nb::handle element : object) sequence.elements.push_back(data_of(element));
+    return sequence;
+  }
+  const nb::object numpy = nb::module_::import_("numpy");
+  if (nb::isinstance(object, numpy.attr("ndarray")) ||
+      nb::isinstance(object, numpy.attr("generic"))) {
+    const nb::object dtype = object.attr("dtype");
+    const auto kind = nb::cast<std::string>(nb::object(dtype.attr("kind")));
+    if (kind.find_first_of("USOT") != std::string::npos) return strings_of(object);
+    const auto name = nb::cast<std::string>(nb::object(dtype.attr("name")));
+    for (const Emulated& type : kEmulated)
+      if (name == type.ml_dtypes) {
+        onnx::Data data = *tensor_of_array(object.attr("astype")(type.held));
+        data.type = type.onnx;
+        return data;
+      }
+  }
+  TensorLike tensor;
+  if (!tensor.assign(object))
+    throw nb::type_error(
+        "an input of a model is a tensor, an array, a list of them for a sequence, or None");
+  return tensor.get();
+}
+
+nb::object object_of(const onnx::Data& data) {
+  if (const auto* tensor = std::get_if<Tensor>(&data.value)) {
+    for (const Emulated& type : kEmulated)
+      if (data.type == type.onnx)
+        return array_of_tensor(*tensor).attr("astype")(
+            nb::module_::import_("ml_dtypes").attr(type.ml_dtypes));
+    return nb::cast(*tensor);
+  }
+  nb::list elements;
+  if (const auto* sequence = std::get_if<onnx::Sequence>(&data.value)) {
+    for (const onnx::Data& element : sequence->elements) elements.append(object_of(element));
+    return elements;
+  }
+  const auto* strings = std::get_if<onnx::Strings>(&data.value);
+  if (!strings) return nb::none();
+  for (const std::string& text : strings->elements)
+    elements.append(nb::str(text.c_str(), text.size()));
+  const nb::object numpy = nb::module_::import_("numpy");
+  nb::list shape;
+  for (const int64_t size : strings->shape) shape.append(size);
+  return numpy.attr("array")(elements, "dtype"_a = "object").attr("reshape")(nb::tuple(shape));
+}
+
+/// What a call gives by position and by name, in the model's order. Errors: TypeError for names
+/// that the model does not have or that are given twice.
+std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_position,
+                                  const nb::kwargs& by_name) {
+  std::vector<onnx::Data> inputs;
+  for (const nb::handle object : by_position) inputs.push_back(data_of(object));
+  size_t named = 0;
+  for (size_t i = inputs.size(); i < model.inputs().size(); ++i) {
+    const nb::str name(model.inputs()[i].name.c_str());
+    if (!by_name.contains(name)) break;
+    inputs.push_back(data_of(by_name[name]));
+    ++named;
+  }
+  if (named == by_name.size()) return inputs;
+  std::string wanted;
+  for (const onnx::ValueInfo& input : model.inputs()) wanted += "\n  " + to_string(input);
+  throw nb::type_error(
+      ("the inputs by name do not complete those by position; the model expects:" + wanted)
+          .c_str());
+}
+
+}  // namespace
+
+void bind_onnx(nb::module_& module) {
+  nb::module_ made = module.def_submodule("_onnx", "Models from ONNX files.");
+  nb::class_<onnx::ValueInfo>(made, "ValueInfo", doc("ValueInfo"))
+      .def_ro("name", &onnx::ValueInfo::name)
+      .def_ro("type", &onnx::ValueInfo::type)
+      .def_prop_ro("shape", shape_of,
+                   nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None"),
+                   "Sizes; names of symbolic ones; None for one that is not known.")
+      .def("__repr__", [](const onnx::ValueInfo& self) { return to_string(self); });
+  nb::class_<onnx::Model> model(made, "Model", doc("Model"));
+  model.def_prop_ro("inputs", &onnx::Model::inputs,
+                    nb::sig("def inputs(self, /) -> list[ValueInfo]"),
+                    "The inputs that a call must give.");
+  model.def_prop_ro("outputs", &onnx::Model::outputs,
+                    nb::sig("def outputs(self, /) -> list[ValueInfo]"), "What a call returns.");
+  model.def(
+      "__call__",
+      [](const onnx::Model& self, const nb::args& by_position, const nb::kwargs& by_name) {
+        const Place place;
+        const std::vector<onnx::Data> inputs = inputs_of(self, by_position, by_name);
+        std::vector<onnx::Data> outputs;
+        {
+          const Released released;
+          outputs = self.run(inputs);
+        }
+        nb::list list;
+        for (const onnx::Data& output : outputs) list.append(object_of(output));
+        return nb::tuple(list);
+      },
+      nb::sig("def __call__(self, *args: TensorLike | str | list[Any] | None, "
+              "**kwargs: TensorLike | str | list[Any] | None) -> tuple[Any, ...]"),
+      "Runs the model on tensors or arrays, by position or by name, and returns its outputs in "
+      "order.\nSequences are lists, an empty optional is None, strings are NumPy arrays of str or "
+      "object, and elements\nof types such as int4 are arrays of ml_dtypes; results come back the "
+      "same way.\nErrors: ValueError if number, kinds, dtypes or shapes differ from `inputs`.");
+  made.def(
+      "load",
+      [](const std::filesystem::path& path, const DeviceLike& device) {
+        const Released released;
+        return onnx::Model::load(path.string(), device.name);
+      },
+      "path"_a, "device"_a = nb::none(),
+      nb::sig("def load(path: str | os.PathLike[str], device: str | None = None) -> Model"),
+      doc("Model::load"));
+}
+
+}  // namespace plugrad::python

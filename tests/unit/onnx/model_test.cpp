@@ -1,0 +1,167 @@
+// Models from ONNX files: what they compute, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "plugrad/onnx.h"
+#include "plugrad/plugrad.h"
+#include "unit/base/temporary_directory.h"
+#include "unit/onnx/model_bytes.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Onnx : public testing::Test {
+ protected:
+  std::string file(const std::string& bytes, const std::string& name = "m.onnx") {
+    const std::string path = directory_ / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  std::string error_of(const std::string& bytes) {
+    try {
+      Model::load(file(bytes));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  TemporaryDirectory directory_;
+};
+
+// y = relu(x + b), where b is a constant.
+Message shifted() {
+  return Message()
+      .message(1, node("Add", {"x", "b"}, {"sum"}))
+      .message(1, node("Relu", {"sum"}, {"y"}))
+      .text(2, "shifted")
+      .message(5, constant("b", {2}, {1, -3}))
+      .message(11, value("x", {-1, 2}))
+      .message(12, value("y", {-1, 2}));
+}
+
+TEST_F(Onnx, a_model_computes_for_any_size_that_it_leaves_open) {
+  const Model model = Model::load(file(model_of_bytes(shifted())));
+  EXPECT_EQ(to_string(model.inputs().at(0)), "x: float (n, 2)");
+  EXPECT_EQ(model.outputs().at(0).name, "y");
+  EXPECT_THAT(model({Tensor::from({{1.0F, 2.0F}})})[0].to_vector<float>(), ElementsAre(2, 0));
+  for (int i = 0; i < 3; ++i) {
+    const auto named = model({{"x", Tensor::from({{1.0F, 4.0F}, {-5.0F, 5.0F}}) + i}});
+    EXPECT_THAT(named.at("y").to_vector<float>(),
+                ElementsAre(2 + i, 1 + i, std::max(0, i - 4), 2 + i));
+  }
+}
+
+TEST_F(Onnx, wrong_inputs_are_answered_with_what_the_model_expects) {
+  const Model model = Model::load(file(model_of_bytes(shifted())));
+  const auto error_of_call = [&](const std::vector<Tensor>& inputs) -> std::string {
+    try {
+      model(inputs);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error_of_call({}), HasSubstr("0 inputs are given"));
+  EXPECT_THAT(error_of_call({Tensor::zeros({1, 3})}),
+              HasSubstr("(1, 3), the model expects:\n  x: float (n, 2)"));
+  EXPECT_THAT(error_of_call({Tensor::zeros({1, 2}, DType::I32)}), HasSubstr("is i32"));
+  EXPECT_THROW(model({{"z", Tensor::zeros({1, 2})}}), Error);
+}
+
+TEST_F(Onnx, a_file_that_is_no_model_is_refused_with_the_place) {
+  EXPECT_THAT(error_of(""), HasSubstr("no ONNX model"));
+  EXPECT_THAT(error_of("hello, this is text"), HasSubstr("byte "));
+  EXPECT_THAT(error_of(model_of_bytes(shifted(), 99)), HasSubstr("IR version 99"));
+  const std::string whole = model_of_bytes(shifted());
+  for (size_t size = 1; size < whole.size(); ++size)
+    EXPECT_NE(error_of(whole.substr(0, size)), "no error") << size << " bytes";
+}
+
+TEST_F(Onnx, all_unknown_operators_are_named_before_anything_runs) {
+  Message graph = shifted();
+  graph.message(1, node("Frobnicate", {"y"}, {"z"})).message(1, node("Mangle", {"z"}, {"w"}));
+  const std::string text = error_of(model_of_bytes(graph));
+  EXPECT_THAT(text, HasSubstr("Frobnicate (\"the Frobnicate\")"));
+  EXPECT_THAT(text, HasSubstr("Mangle (\"the Mangle\")"));
+}
+
+TEST_F(Onnx, shapes_and_counts_that_no_memory_holds_are_refused) {
+  Message huge = shifted();
+  huge.message(5, constant("b2", {int64_t{1} << 40, int64_t{1} << 20}, {1}));
+  Message negative = shifted();
+  negative.message(5, constant("b2", {-4}, {1}));
+  Message few = shifted();
+  few.message(5, constant("b2", {3}, {1}));
+  for (const auto& [graph, what] : std::vector<std::pair<Message, const char*>>{
+           {huge, "too large"}, {negative, "negative"}, {few, "12"}}) {
+    const Model model = Model::load(file(model_of_bytes(graph)));
+    try {
+      model({Tensor::zeros({1, 2})});
+      FAIL() << what;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(what));
+    }
+  }
+}
+
+TEST_F(Onnx, graphs_nested_without_end_are_refused) {
+  Message graph;
+  for (int i = 0; i < 200; ++i)
+    graph = Message().message(
+        1, node("If", {"c"}, {"y"}).message(5, Message().text(1, "then_branch").message(6, graph)));
+  EXPECT_THAT(error_of(model_of_bytes(graph)), HasSubstr("nested too deep"));
+}
+
+TEST_F(Onnx, external_data_stays_in_the_folder_of_the_model) {
+  const auto with_data_in = [](const std::string& location) {
+    Message outside = Message().integer(1, 2).integer(2, 1).text(8, "b").integer(14, 1).message(
+        13, Message().text(1, "location").text(2, location));
+    return model_of_bytes(Message()
+                              .message(1, node("Add", {"x", "b"}, {"y"}))
+                              .message(5, outside)
+                              .message(11, value("x", {2}))
+                              .message(12, value("y", {2})));
+  };
+  const auto run = [&](const std::string& location) -> std::string {
+    try {
+      return std::to_string(
+          Model::load(file(with_data_in(location)))({Tensor::ones({2})})[0].to_vector<float>()[1]);
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const float weights[] = {1, 2};
+  file(std::string(reinterpret_cast<const char*>(weights), sizeof weights), "w.bin");
+  EXPECT_EQ(run("w.bin"), std::to_string(3.0F));
+  EXPECT_THAT(run("../w.bin"), HasSubstr("outside the model's folder"));
+  EXPECT_THAT(run("/etc/hostname"), HasSubstr("outside the model's folder"));
+  EXPECT_THAT(run("missing.bin"), HasSubstr("missing.bin"));
+  std::filesystem::create_symlink("/etc/hostname", std::filesystem::path(directory_ / "link.bin"));
+  EXPECT_THAT(run("link.bin"), HasSubstr("outside the model's folder"));
+}
+
+TEST_F(Onnx, a_function_that_calls_itself_is_refused) {
+  const Message function = Message()
+                               .text(1, "Again")
+                               .text(4, "x")
+                               .text(5, "y")
+                               .text(10, "own")
+                               .message(7, node("Again", {"x"}, {"y"}).text(7, "own"));
+  const std::string bytes =
+      model_of_bytes(Message()
+                         .message(1, node("Again", {"x"}, {"y"}).text(7, "own"))
+                         .message(11, value("x", {2}))
+                         .message(12, value("y", {2}))) +
+      Message().message(25, function).bytes();
+  const Model model = Model::load(file(bytes));
+  EXPECT_THROW(model({Tensor::ones({2})}), Error);
+}
+
+}  // namespace
+}  // namespace plugrad::onnx

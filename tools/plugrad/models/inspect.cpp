@@ -1,0 +1,113 @@
+// plugrad inspect: what an ONNX file holds, without running it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "command.h"
+#include "onnx/file/messages.h"
+#include "onnx/import/declared.h"
+#include "onnx/import/graph_run.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using onnx::ModelMessage;
+
+constexpr char kUsage[] = "plugrad inspect FILE.onnx [--json]";
+
+// Nodes by operator, those of subgraphs and functions included.
+void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, int64_t>& counts) {
+  for (const onnx::NodeMessage& node : nodes) {
+    ++counts[node.domain.empty() ? std::string(node.op)
+                                 : fmt::format("{}.{}", node.domain, node.op)];
+    for (const auto& attribute : node.attributes)
+      for (const auto& graph : attribute.graphs) count(graph->nodes, counts);
+  }
+}
+
+int64_t parameters_of(const onnx::GraphMessage& graph) {
+  int64_t total = 0;
+  for (const onnx::TensorMessage& tensor : graph.constants) {
+    int64_t elements = 1;
+    for (const int64_t size : tensor.dims) elements *= size;
+    total += elements;
+  }
+  return total;
+}
+
+Json json_of(const std::vector<onnx::ValueInfo>& values) {
+  Json list = Json::array();
+  for (const onnx::ValueInfo& value : values) {
+    Json sizes = Json::array();
+    for (const auto& dim : value.shape.value_or(std::vector<onnx::Dimension>()))
+      sizes.push_back(dim.size           ? Json(*dim.size)
+                      : dim.name.empty() ? Json(nullptr)
+                                         : Json(dim.name));
+    list.push_back({{"name", value.name}, {"type", value.type}, {"shape", sizes}});
+  }
+  return list;
+}
+
+Json document_of(const std::string& path, const ModelMessage& model) {
+  std::map<std::string, int64_t> operators;
+  count(model.graph.nodes, operators);
+  for (const auto& function : model.functions) count(function.nodes, operators);
+  Json opsets = Json::object();
+  for (const auto& opset : model.opsets)
+    opsets[opset.domain.empty() ? "ai.onnx" : std::string(opset.domain)] = opset.version;
+  std::vector<std::string> missing;
+  for (const auto& [name, nodes] : onnx::missing_operators(model)) missing.push_back(name);
+  return {{"model", path},
+          {"ir_version", model.ir_version},
+          {"opsets", opsets},
+          {"producer", fmt::format("{} {}", model.producer, model.producer_version)},
+          {"inputs", json_of(onnx::inputs_of(model))},
+          {"outputs", json_of(onnx::outputs_of(model))},
+          {"parameters", parameters_of(model.graph)},
+          {"operators", operators},
+          {"missing_operators", missing}};
+}
+
+std::string list_of(const std::vector<onnx::ValueInfo>& values) {
+  std::string text;
+  for (const auto& value : values) text += "  " + to_string(value) + "\n";
+  return text;
+}
+
+}  // namespace
+
+Syntax inspect_syntax() {
+  Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
+int run_inspect(const Arguments& arguments) {
+  const Syntax syntax = inspect_syntax();
+  const Parsed parsed = parse(arguments, syntax);
+  if (parsed.help) return kSuccess;
+  const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
+  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
+  const MappedFile file(files[0], "inspect");
+  const ModelMessage model = onnx::read_model(file.bytes());
+  const Json document = document_of(files[0], model);
+  if (parsed.has("json")) return print_json(document), kSuccess;
+  fmt::print("inputs\n{}outputs\n{}", list_of(onnx::inputs_of(model)),
+             list_of(onnx::outputs_of(model)));
+  fmt::print("parameters  {}\nIR version  {}\n", document["parameters"].get<int64_t>(),
+             model.ir_version);
+  for (const auto& [domain, version] : document["opsets"].items())
+    fmt::print("opset       {} {}\n", domain, version.get<int64_t>());
+  fmt::print("operators  ");
+  for (const auto& [name, nodes] : document["operators"].items())
+    fmt::print(" {} {}", nodes.get<int64_t>(), name);
+  fmt::print("\n");
+  const auto missing = document["missing_operators"].get<std::vector<std::string>>();
+  if (!missing.empty()) fmt::print("plugrad does not have  {}\n", fmt::join(missing, ", "));
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools

@@ -1,0 +1,150 @@
+// plugrad run: runs a model from an ONNX file.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "command.h"
+#include "plugrad/device.h"
+#include "plugrad/numpy.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Names = std::map<std::string, std::string>;
+
+constexpr char kUsage[] =
+    "plugrad run FILE.onnx [--input NAME=FILE.npy]… [--size NAME=N]… [--output NAME=FILE.npy]… "
+    "[--device D] [--repeat N] [--json]";
+
+int64_t number_of(const std::string& name, const std::string& text) {
+  size_t end = 0;
+  int64_t number = -1;
+  try {
+    number = std::stoll(text, &end);
+  } catch (const std::exception&) {
+  }
+  if (end != text.size() || number < 0)
+    throw UsageError(fmt::format("--size {}={} is no size\nusage: {}", name, text, kUsage));
+  return number;
+}
+
+// The declared shape; sizes that the model leaves open are those of --size, or 1.
+Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
+  Shape shape;
+  for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
+    const auto given = sizes.find(dim.name);
+    shape.push_back(dim.size               ? *dim.size
+                    : given != sizes.end() ? number_of(given->first, given->second)
+                                           : 1);
+  }
+  return shape;
+}
+
+// The file's array, or random numbers: floats below 1, integers 0.
+Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& sizes) {
+  const auto file = files.find(input.name);
+  if (file != files.end()) return load_npy(file->second);
+  require(input.dtype.has_value(), "[run] input \"{}\" is a {}; only tensors can be given here",
+          input.name, input.type);
+  const Shape shape = shape_of(input, sizes);
+  return is_float(*input.dtype) ? Tensor::rand(shape).cast(*input.dtype).realize()
+                                : Tensor::zeros(shape, *input.dtype).contiguous().realize();
+}
+
+// Errors: UsageError for a name that none of the values has.
+void require_names(const char* option, const Names& given, const std::vector<std::string>& known) {
+  for (const auto& [name, value] : given)
+    if (std::ranges::find(known, name) == known.end())
+      throw UsageError(fmt::format("--{} {}: the model has {}{}\nusage: {}", option, name,
+                                   fmt::join(known, ", "), did_you_mean(name, known), kUsage));
+}
+
+std::vector<std::string> names_of(const std::vector<onnx::ValueInfo>& values) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfo& value : values) names.push_back(value.name);
+  return names;
+}
+
+double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
+                       std::vector<Tensor>& outputs) {
+  const auto start = std::chrono::steady_clock::now();
+  outputs = model(inputs);
+  Tensor::realize(outputs);
+  for (const Tensor& output : outputs) output.to_bytes();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::string summary_of(const Tensor& x) {
+  std::string text = fmt::format("{} {}", name_of(x.dtype()), to_string(x.shape()));
+  if (x.numel() == 0 || x.dtype() == DType::Bool) return text;
+  const Tensor wide = x.cast(DType::F32);
+  return text + fmt::format(", {:.6g} to {:.6g}, mean {:.6g}", wide.min().item<float>(),
+                            wide.max().item<float>(), wide.mean().item<float>());
+}
+
+}  // namespace
+
+Syntax run_syntax() {
+  Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
+  syntax.options.add_options()("input", boost::program_options::value<Arguments>()->composing(),
+                               "NAME=FILE.npy, the values of an input; random ones without it")(
+      "size", boost::program_options::value<Arguments>()->composing(),
+      "NAME=N, a size that the model leaves open; 1 without it")(
+      "output", boost::program_options::value<Arguments>()->composing(),
+      "NAME=FILE.npy, where to write an output")(
+      "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
+      "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
+      "json", "one JSON document");
+  return syntax;
+}
+
+int run_run(const Arguments& arguments) {
+  const Syntax syntax = run_syntax();
+  const Parsed parsed = parse(arguments, syntax);
+  if (parsed.help) return kSuccess;
+  const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
+  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
+  const auto pairs = [&](const char* option) {
+    return parsed.has(option) ? parse_key_values(parsed.get<Arguments>(option)) : Names();
+  };
+  const int64_t repeat = parsed.has("repeat") ? parsed.get<int64_t>("repeat") : 0;
+  if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));
+  if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
+  const onnx::Model model = onnx::Model::load(files[0]);
+  const Names given = pairs("input"), wanted = pairs("output");
+  require_names("input", given, names_of(model.inputs()));
+  require_names("output", wanted, names_of(model.outputs()));
+  std::vector<Tensor> inputs, outputs;
+  for (const onnx::ValueInfo& input : model.inputs())
+    inputs.push_back(input_of(input, given, pairs("size")));
+  const double first = milliseconds_of(model, inputs, outputs);
+  std::vector<double> times;
+  for (int64_t i = 0; i < repeat; ++i) times.push_back(milliseconds_of(model, inputs, outputs));
+  std::ranges::sort(times);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const auto to = wanted.find(model.outputs()[i].name); to != wanted.end())
+      save_npy(outputs[i], to->second);
+  Json document = {{"model", files[0]}, {"device", Device::default_device()}, {"first_ms", first}};
+  if (!times.empty()) document["call_ms"] = times[times.size() / 2];
+  document["outputs"] = Json::array();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    document["outputs"].push_back({{"name", model.outputs()[i].name},
+                                   {"dtype", name_of(outputs[i].dtype())},
+                                   {"shape", outputs[i].shape()}});
+  if (parsed.has("json")) return print_json(document), kSuccess;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    fmt::print("{}: {}\n", model.outputs()[i].name, summary_of(outputs[i]));
+  fmt::print("first call {:.1f} ms", first);
+  if (!times.empty())
+    fmt::print(", then {:.3f} ms (median of {})", times[times.size() / 2], repeat);
+  fmt::print(" on {}\n", Device::default_device());
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools
