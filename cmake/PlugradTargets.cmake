@@ -43,6 +43,27 @@ function(plugrad_precompile target)
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled)
 endfunction()
 
+# plugrad_precompile_test(TARGET): the same for a test, with the headers of GoogleTest.
+function(plugrad_precompile_test target)
+  if(NOT PLUGRAD_PRECOMPILE)
+    return()
+  endif()
+  set(options -pthread)  # equal in all that reads the file
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND options -fpch-preprocess)
+  endif()
+  if(NOT TARGET plugrad_precompiled_test)
+    add_library(plugrad_precompiled_test OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
+    target_link_libraries(plugrad_precompiled_test PRIVATE GTest::gtest GTest::gmock)
+    set_target_properties(plugrad_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(plugrad_precompiled_test PRIVATE ${options} -fPIE)  # as executables are compiled
+    target_precompile_headers(plugrad_precompiled_test PRIVATE
+      ${PLUGRAD_STANDARD_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
+  target_precompile_headers(${target} REUSE_FROM plugrad_precompiled_test)
+endfunction()
+
 # To Clang, and to GCC in C, -Wconversion means -Wsign-conversion too.
 add_compile_options(-Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wconversion>)
@@ -118,6 +139,7 @@ function(plugrad_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/core/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
+  plugrad_precompile_test(${name})
   if("foundation" IN_LIST arg_LABELS)
     if(NOT TARGET foundation_tests)
       add_custom_target(foundation_tests)
