@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, target)
     (root / "plugrad/py.typed").touch()
-    for file in [*ROOT.glob("docs/examples/python/*.py"), ROOT / "python/tests/typed_surface.py"]:
+    for file in [*ROOT.glob("docs/examples/python/**/*.py"), ROOT / "python/tests/typed_surface.py"]:
         shutil.copy(file, root)
     (root / "wrong.py").write_text(WRONG)
     return root
