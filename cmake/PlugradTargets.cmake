@@ -21,13 +21,15 @@ set(PLUGRAD_STANDARD_HEADERS
 if(PLUGRAD_PRECOMPILE)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cpp CONTENT "")
 endif()
+set(PLUGRAD_PRECOMPILED_OPTIONS -pthread)  # equal in the file and in all that reads it
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND PLUGRAD_PRECOMPILED_OPTIONS -fpch-preprocess)  # ccache looks into the precompiled file by it
+endif()
 function(plugrad_precompile target)
   if(NOT PLUGRAD_PRECOMPILE)
     return()
   endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # ccache looks into the precompiled file by it
-  endif()
+  target_compile_options(${target} PRIVATE ${PLUGRAD_PRECOMPILED_OPTIONS})
   if(ARGN)
     target_precompile_headers(${target} PRIVATE ${PLUGRAD_STANDARD_HEADERS} ${ARGN})
     return()
@@ -35,9 +37,7 @@ function(plugrad_precompile target)
   if(NOT TARGET plugrad_precompiled)
     # Of no definition: one that only some targets have would make it useless to the others.
     add_library(plugrad_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(plugrad_precompiled PRIVATE -fpch-preprocess)
-    endif()
+    target_compile_options(plugrad_precompiled PRIVATE ${PLUGRAD_PRECOMPILED_OPTIONS})
     target_precompile_headers(plugrad_precompiled PRIVATE ${PLUGRAD_STANDARD_HEADERS})
   endif()
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled)
@@ -48,19 +48,16 @@ function(plugrad_precompile_test target)
   if(NOT PLUGRAD_PRECOMPILE)
     return()
   endif()
-  set(options -pthread)  # equal in all that reads the file
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    list(APPEND options -fpch-preprocess)
-  endif()
   if(NOT TARGET plugrad_precompiled_test)
     add_library(plugrad_precompiled_test OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
     target_link_libraries(plugrad_precompiled_test PRIVATE GTest::gtest GTest::gmock)
     set_target_properties(plugrad_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(plugrad_precompiled_test PRIVATE ${options} -fPIE)  # as executables are compiled
+    target_compile_options(plugrad_precompiled_test PRIVATE
+      ${PLUGRAD_PRECOMPILED_OPTIONS} -fPIE)  # as executables are compiled
     target_precompile_headers(plugrad_precompiled_test PRIVATE
       ${PLUGRAD_STANDARD_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
   endif()
-  target_compile_options(${target} PRIVATE ${options})
+  target_compile_options(${target} PRIVATE ${PLUGRAD_PRECOMPILED_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled_test)
 endfunction()
 

@@ -1,6 +1,7 @@
 // Traces of programs on real devices agree with what the engine counts and the drivers measure.
 #include "base/trace/trace.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/jit.h"
 #include "plugrad/nn.h"
+#include "plugrad/onnx.h"
 #include "plugrad/source_scope.h"
 #include "plugrad/tensor.h"
 #include "runtime/device/device_state.h"
@@ -30,6 +32,7 @@
 #include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/base/trace_lines.h"
+#include "unit/onnx/model_bytes.h"
 
 using namespace plugrad;
 using nlohmann::json;
@@ -462,3 +465,25 @@ TEST(TraceOfEvents, WithoutAClockAWaitShowsTheEndsOfLaunches) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, Trace, testing::Values("CPU", "REFERENCE"),
                          [](const auto& name_of) { return name_of.param; });
+
+TEST(TraceOfModels, OperationsAreNamedByTheNodesOfTheFile) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "net.onnx";
+  std::ofstream(path, std::ios::binary)
+      << onnx::model_of_bytes(onnx::Message()
+                                  .message(1, onnx::node("Exp", {"x"}, {"e"}))
+                                  .message(1, onnx::node("Sin", {"e"}, {"y"}))
+                                  .text(2, "net")
+                                  .message(11, onnx::value("x", {2}))
+                                  .message(12, onnx::value("y", {2})));
+  const Traced traced = trace_of([&]() -> json {
+    const onnx::Model model = onnx::Model::load(path, "CPU");
+    return model({Tensor::from({1.0F, 2.0F})})[0].to_vector<float>();
+  });
+  std::set<std::string> found;
+  for (const json& operation : traced.lines.at("operation"))
+    found.insert(fmt::format("{} {}:{} {}", operation["name"].get<std::string>(),
+                             operation["file"].get<std::string>(), operation["line"].get<int>(),
+                             operation["function"].get<std::string>()));
+  EXPECT_THAT(found, testing::IsSupersetOf({"exp2 net.onnx:1 the Exp", "sin net.onnx:2 the Sin"}));
+}

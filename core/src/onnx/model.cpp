@@ -37,6 +37,7 @@ bool is_numbers(const ValueMessage& value) {
 struct Model::State {
   State(const std::string& path, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
+        file_name(std::filesystem::path(path).filename().string()),
         file(std::make_shared<MappedFile>(path, "onnx")),
         message(read_model(file->bytes())),
         files(folder_of(path), file),
@@ -84,7 +85,7 @@ struct Model::State {
   std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
     std::map<std::string_view, Value> values;
     for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
-    GraphRun run(message, files, constants, is_jitted);
+    GraphRun run(message, files, constants, is_jitted, file_name);
     return run.outputs_of_model(values);
   }
 
@@ -158,6 +159,7 @@ struct Model::State {
   }
 
   std::string device;
+  std::string file_name;  // without its folder
   std::shared_ptr<const MappedFile> file;
   ModelMessage message;
   ModelFiles files;

@@ -226,12 +226,13 @@ class Operations {
   }
 
  private:
-  using Key = std::tuple<std::string, Callers, std::string, int>;
+  using Key = std::tuple<std::string, Callers, std::string, int, std::string>;
 
   std::uint32_t id_of(Operation operation) {
     const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = known_.try_emplace(
-        Key(operation.name, operation.callers, operation.scope.file, operation.scope.line));
+    const auto [at, is_new] =
+        known_.try_emplace(Key(operation.name, operation.callers, operation.scope.file,
+                               operation.scope.line, operation.scope.function));
     if (!is_new) return at->second->id;
     operation.id = new_id();
     at->second = std::make_shared<const Operation>(std::move(operation));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "onnx/import/strings_as_ids.h"
+#include "plugrad/source_scope.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -64,6 +65,11 @@ NodeMessage with_attributes(const NodeMessage& node, const NodeMessage& call,
   return resolved;
 }
 
+// The node's name, or the value that it computes.
+std::string_view label_of(const NodeMessage& node) {
+  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+}
+
 }  // namespace
 
 struct GraphRun::Scope {
@@ -87,8 +93,12 @@ struct GraphRun::Opsets {
 };
 
 GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants,
-                   bool is_jitted)
-    : model_(model), files_(files), constants_(constants), is_jitted_(is_jitted) {}
+                   bool is_jitted, std::string_view file_name)
+    : model_(model),
+      files_(files),
+      constants_(constants),
+      is_jitted_(is_jitted),
+      file_name_(file_name) {}
 
 std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, Value>& inputs) {
   Scope given;
@@ -127,7 +137,9 @@ std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Va
 
 void GraphRun::run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope,
                          const Opsets& opsets) {
-  for (const NodeMessage& node : nodes) {
+  for (size_t index = 0; index < nodes.size(); ++index) {
+    const NodeMessage& node = nodes[index];
+    const SourceScope source(file_name_, static_cast<unsigned>(index + 1), label_of(node));
     std::vector<Value> results = results_of(node, scope, opsets);
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty())

@@ -33,7 +33,9 @@ class Constants {
 /// One call of a model.
 class GraphRun {
  public:
-  GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants, bool is_jitted);
+  /// Traces name nodes as "file_name:5", the fifth of its graph.
+  GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants, bool is_jitted,
+           std::string_view file_name = {});
 
   /// The graph's outputs. Errors: User, with the node's name.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
@@ -52,6 +54,7 @@ class GraphRun {
   ModelFiles& files_;
   Constants& constants_;
   bool is_jitted_;
+  std::string_view file_name_;
   int depth_ = 0;  // of functions and subgraphs
 };
 
