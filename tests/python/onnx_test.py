@@ -1,5 +1,5 @@
-"""onnx_test.py WHEELS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, and the examples
-that run networks of packages."""
+"""onnx_test.py WHEELS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, the examples that
+run networks of packages, and the commands run and inspect."""
 import json
 import sys
 
@@ -28,6 +28,19 @@ def run_examples(environment: fresh.Environment) -> None:
     assert "polyline" in picture.read_text()
 
 
+def run_commands(environment: fresh.Environment) -> None:
+    """plugrad run and inspect on the model of magika, whose inputs are rows of 2048 integers."""
+    environment.pip("install", "onnxruntime==1.32.0")
+    program = "from importlib import metadata; print(next(f.locate() for f in metadata.files('magika') if f.name == 'model.onnx'))"
+    model = environment.python(program).strip()
+    document = last_line(environment.run("plugrad", "inspect", model, "--json"))
+    assert document["inputs"][0]["shape"][1] == 2048 and document["operators"]["Conv"] == 1 and document["missing_operators"] == []
+    checked = last_line(environment.run("plugrad", "run", model, "--size", "bytes.0=3", "--check", "--json"))
+    assert checked["onnx_runtime"] == "1.32.0" and checked["outputs"][0]["shape"] == [3, 214] and checked["outputs"][0]["agrees"]
+    assert "did you mean bytes.0?" in environment.run("plugrad", "run", model, "--size", "byte.0=3", status=2)
+    assert "the model has bytes; did you mean bytes?" in environment.run("plugrad", "run", model, "--input", "byte=x.npy", status=2)
+
+
 def main(folder: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), *PACKAGES)
@@ -36,6 +49,7 @@ def main(folder: str) -> None:
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
     run_examples(environment)
+    run_commands(environment)
 
 
 main(*sys.argv[1:])

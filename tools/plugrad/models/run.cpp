@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "command.h"
+#include "models/check.h"
 #include "plugrad/device.h"
 #include "plugrad/numpy.h"
 #include "plugrad/onnx.h"
@@ -19,7 +20,7 @@ using Names = std::map<std::string, std::string>;
 
 constexpr char kUsage[] =
     "plugrad run FILE.onnx [--input NAME=FILE.npy]… [--size NAME=N]… [--output NAME=FILE.npy]… "
-    "[--device D] [--repeat N] [--json]";
+    "[--device D] [--repeat N] [--check] [--json]";
 
 int64_t number_of(const std::string& name, const std::string& text) {
   size_t end = 0;
@@ -33,11 +34,32 @@ int64_t number_of(const std::string& name, const std::string& text) {
   return number;
 }
 
+// An axis of any size by its place: "image.2".
+std::string axis_name(const onnx::ValueInfo& input, size_t axis) {
+  return fmt::format("{}.{}", input.name, axis);
+}
+
+// What --size may name.
+std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfo& input : inputs) {
+    const auto shape = input.shape.value_or(std::vector<onnx::Dimension>());
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis].size) continue;
+      if (!shape[axis].name.empty() && std::ranges::find(names, shape[axis].name) == names.end())
+        names.push_back(shape[axis].name);
+      names.push_back(axis_name(input, axis));
+    }
+  }
+  return names;
+}
+
 // The declared shape; sizes that the model leaves open are those of --size, or 1.
 Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
   Shape shape;
   for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
-    const auto given = sizes.find(dim.name);
+    auto given = sizes.find(axis_name(input, shape.size()));
+    if (given == sizes.end()) given = sizes.find(dim.name);
     shape.push_back(dim.size               ? *dim.size
                     : given != sizes.end() ? number_of(given->first, given->second)
                                            : 1);
@@ -88,6 +110,14 @@ std::string summary_of(const Tensor& x) {
                             wide.max().item<float>(), wide.mean().item<float>());
 }
 
+// After --check, how far an output is from ONNX Runtime's.
+std::string verdict_of(const Json& output) {
+  if (!output.contains("difference")) return "";
+  return fmt::format("  {} ONNX Runtime: largest difference {:.1e} of the largest element\n",
+                     output["agrees"].get<bool>() ? "agrees with" : "DIFFERS from",
+                     output["difference"].get<double>());
+}
+
 }  // namespace
 
 Syntax run_syntax() {
@@ -95,11 +125,12 @@ Syntax run_syntax() {
   syntax.options.add_options()("input", boost::program_options::value<Arguments>()->composing(),
                                "NAME=FILE.npy, the values of an input; random ones without it")(
       "size", boost::program_options::value<Arguments>()->composing(),
-      "NAME=N, a size that the model leaves open; 1 without it")(
+      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; 1 without it")(
       "output", boost::program_options::value<Arguments>()->composing(),
       "NAME=FILE.npy, where to write an output")(
       "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
       "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
+      "check", "compare the outputs with those of ONNX Runtime, in the onnxruntime of python3")(
       "json", "one JSON document");
   return syntax;
 }
@@ -117,12 +148,13 @@ int run_run(const Arguments& arguments) {
   if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));
   if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
   const onnx::Model model = onnx::Model::load(files[0]);
-  const Names given = pairs("input"), wanted = pairs("output");
+  const Names given = pairs("input"), wanted = pairs("output"), sizes = pairs("size");
   require_names("input", given, names_of(model.inputs()));
   require_names("output", wanted, names_of(model.outputs()));
+  require_names("size", sizes, open_sizes(model.inputs()));
   std::vector<Tensor> inputs, outputs;
   for (const onnx::ValueInfo& input : model.inputs())
-    inputs.push_back(input_of(input, given, pairs("size")));
+    inputs.push_back(input_of(input, given, sizes));
   const double first = milliseconds_of(model, inputs, outputs);
   std::vector<double> times;
   for (int64_t i = 0; i < repeat; ++i) times.push_back(milliseconds_of(model, inputs, outputs));
@@ -137,14 +169,29 @@ int run_run(const Arguments& arguments) {
     document["outputs"].push_back({{"name", model.outputs()[i].name},
                                    {"dtype", name_of(outputs[i].dtype())},
                                    {"shape", outputs[i].shape()}});
-  if (parsed.has("json")) return print_json(document), kSuccess;
+  bool agrees = true;
+  if (parsed.has("check")) {
+    const Comparison comparison = compare_with_onnx_runtime(files[0], model, inputs, outputs);
+    document["onnx_runtime"] = comparison.version;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      document["outputs"][i]["difference"] = comparison.differences[i];
+      document["outputs"][i]["agrees"] = bool(comparison.agrees[i]);
+      agrees = agrees && comparison.agrees[i];
+    }
+  }
+  const ExitCode code = agrees ? kSuccess : kFailure;
+  if (parsed.has("json")) return print_json(document), code;
   for (size_t i = 0; i < outputs.size(); ++i)
-    fmt::print("{}: {}\n", model.outputs()[i].name, summary_of(outputs[i]));
+    fmt::print("{}: {}\n{}", model.outputs()[i].name, summary_of(outputs[i]),
+               verdict_of(document["outputs"][i]));
   fmt::print("first call {:.1f} ms", first);
   if (!times.empty())
     fmt::print(", then {:.3f} ms (median of {})", times[times.size() / 2], repeat);
   fmt::print(" on {}\n", Device::default_device());
-  return kSuccess;
+  if (document.contains("onnx_runtime"))
+    fmt::print("{} ONNX Runtime {}\n", agrees ? "agrees with" : "differs from",
+               document["onnx_runtime"].get<std::string>());
+  return code;
 }
 
 }  // namespace plugrad::tools

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "base/child_process.h"
 #include "base/file.h"
 #include "interruption.h"
+#include "temporary_folder.h"
 
 namespace plugrad::tools {
 namespace {
@@ -23,25 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPollInterval(10), kGrace(1000);
-
-// A folder of its own, removed with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((fs::temp_directory_path() / "plugrad-profile-XXXXXX").string()) {
-    require(mkdtemp(path_.data()) != nullptr, "[profile] no folder can be made in {}: {}",
-            fs::temp_directory_path().string(), file_error_text(errno));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // Passes a signal on, except that a terminal gives SIGINT to both processes, as a sender may do too
 // that signals their group: a program that still runs some time later did not get it. Returns the
@@ -87,7 +68,7 @@ RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
     if (const int error = check_replaceable(options.keep))
       fail(ErrorKind::User, "[profile] {} cannot be written: {}", options.keep,
            file_error_text(error));
-  const TemporaryFolder folder;
+  const TemporaryFolder folder("profile");
   const std::string path = folder.file("trace");
   const int status = run(words, path, options.stdout_to_stderr);
   RecordedRun recorded;
