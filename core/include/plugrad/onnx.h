@@ -67,6 +67,8 @@ class PLUGRAD_API Model {
 
   const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
   const std::vector<ValueInfo>& outputs() const;
+  /// What the exporter noted, such as the names of classes; of equal keys the last.
+  std::map<std::string, std::string> metadata() const;
 
   /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
   /// ones. Tensors on another device are copied. Errors: User if number, dtypes or shapes differ

@@ -183,6 +183,13 @@ const std::vector<ValueInfo>& Model::outputs() const {
   return state_->outputs;
 }
 
+std::map<std::string, std::string> Model::metadata() const {
+  std::map<std::string, std::string> entries;
+  for (const EntryMessage& entry : state_->message.metadata)
+    entries.insert_or_assign(std::string(entry.key), std::string(entry.value));
+  return entries;
+}
+
 std::vector<Tensor> Model::operator()(const std::vector<Tensor>& inputs) const {
   return state_->numbers_of(state_->call({inputs.begin(), inputs.end()}));
 }

@@ -137,6 +137,12 @@ std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_p
           .c_str());
 }
 
+// Bytes that are no UTF-8 become U+FFFD.
+nb::object text_of(const std::string& text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 }  // namespace
 
 void bind_onnx(nb::module_& module) {
@@ -154,6 +160,15 @@ void bind_onnx(nb::module_& module) {
                     "The inputs that a call must give.");
   model.def_prop_ro("outputs", &onnx::Model::outputs,
                     nb::sig("def outputs(self, /) -> list[ValueInfo]"), "What a call returns.");
+  model.def_prop_ro(
+      "metadata",
+      [](const onnx::Model& self) {
+        nb::dict entries;
+        for (const auto& [key, value] : self.metadata()) entries[text_of(key)] = text_of(value);
+        return entries;
+      },
+      nb::sig("def metadata(self, /) -> dict[str, str]"),
+      "What the exporter noted, such as the names of classes.");
   model.def(
       "__call__",
       [](const onnx::Model& self, const nb::args& by_position, const nb::kwargs& by_name) {

@@ -57,6 +57,16 @@ TEST_F(Onnx, a_model_computes_for_any_size_that_it_leaves_open) {
   }
 }
 
+TEST_F(Onnx, the_exporters_notes_are_kept) {
+  const auto note = [](std::string_view key, std::string_view text) {
+    return Message().message(14, Message().text(1, key).text(2, text)).bytes();
+  };
+  const Model model = Model::load(file(model_of_bytes(shifted()) + note("classes", "cat\ndog") +
+                                       note("epoch", "1") + note("epoch", "2")));
+  EXPECT_THAT(model.metadata(),
+              ElementsAre(std::pair("classes", "cat\ndog"), std::pair("epoch", "2")));
+}
+
 TEST_F(Onnx, wrong_inputs_are_answered_with_what_the_model_expects) {
   const Model model = Model::load(file(model_of_bytes(shifted())));
   const auto error_of_call = [&](const std::vector<Tensor>& inputs) -> std::string {

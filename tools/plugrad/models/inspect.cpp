@@ -60,6 +60,9 @@ Json document_of(const std::string& path, const ModelMessage& model) {
     opsets[opset.domain.empty() ? "ai.onnx" : std::string(opset.domain)] = opset.version;
   std::vector<std::string> missing;
   for (const auto& [name, nodes] : onnx::missing_operators(model)) missing.push_back(name);
+  Json metadata = Json::object();
+  for (const auto& entry : model.metadata)
+    metadata[std::string(entry.key)] = std::string(entry.value);
   return {{"model", path},
           {"ir_version", model.ir_version},
           {"opsets", opsets},
@@ -67,8 +70,17 @@ Json document_of(const std::string& path, const ModelMessage& model) {
           {"inputs", json_of(onnx::inputs_of(model))},
           {"outputs", json_of(onnx::outputs_of(model))},
           {"parameters", parameters_of(model.graph)},
+          {"metadata", metadata},
           {"operators", operators},
           {"missing_operators", missing}};
+}
+
+// The beginning of a text in quotes, with control characters and line breaks as escapes.
+std::string beginning(const std::string& text) {
+  constexpr size_t kMost = 60;
+  const std::string quoted =
+      Json(text.substr(0, kMost)).dump(-1, ' ', false, Json::error_handler_t::ignore);
+  return text.size() > kMost ? quoted + "…" : quoted;
 }
 
 std::string list_of(const std::vector<onnx::ValueInfo>& values) {
@@ -101,6 +113,8 @@ int run_inspect(const Arguments& arguments) {
              model.ir_version);
   for (const auto& [domain, version] : document["opsets"].items())
     fmt::print("opset       {} {}\n", domain, version.get<int64_t>());
+  for (const auto& [key, value] : document["metadata"].items())
+    fmt::print("{:10}  {}\n", key, beginning(value.get<std::string>()));
   fmt::print("operators  ");
   for (const auto& [name, nodes] : document["operators"].items())
     fmt::print(" {} {}", nodes.get<int64_t>(), name);

@@ -20,6 +20,7 @@ void read(MessageReader from, AttributeMessage& to);
 void read(MessageReader from, NodeMessage& to);
 void read(MessageReader from, GraphMessage& to);
 void read(MessageReader from, Opset& to);
+void read(MessageReader from, EntryMessage& to);
 void read(MessageReader from, FunctionMessage& to);
 
 // Appends a message of type T to a list.
@@ -325,6 +326,19 @@ void read(MessageReader from, FunctionMessage& to) {
     }
 }
 
+void read(MessageReader from, EntryMessage& to) {
+  for (Field field; from.next(field);) switch (field.number) {
+      case 1:
+        to.key = from.text(field);
+        break;
+      case 2:
+        to.value = from.text(field);
+        break;
+      default:
+        break;
+    }
+}
+
 void read(MessageReader from, ModelMessage& to) {
   for (Field field; from.next(field);) switch (field.number) {
       case 1:
@@ -344,6 +358,9 @@ void read(MessageReader from, ModelMessage& to) {
         break;
       case 25:
         add(from, field, "FunctionProto", to.functions);
+        break;
+      case 14:
+        add(from, field, "StringStringEntryProto", to.metadata);
         break;
       default:
         break;

@@ -132,12 +132,17 @@ struct FunctionMessage {
   std::vector<Opset> opsets;
 };
 
+struct EntryMessage {
+  std::string_view key, value;
+};
+
 struct ModelMessage {
   std::int64_t ir_version = 0;
   std::string_view producer, producer_version;
   std::vector<Opset> opsets;
   GraphMessage graph;
   std::vector<FunctionMessage> functions;
+  std::vector<EntryMessage> metadata;
 };
 
 /// Reads a model's file. Errors: User, with the byte's offset, for bytes that are no ONNX model.

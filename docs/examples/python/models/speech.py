@@ -22,11 +22,11 @@ CONTEXT = 64   # samples before them that it sees too
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def read_wave(path: Path) -> np.ndarray:
+def read_wave(path: Path, rate: int) -> np.ndarray:
     """Samples from -1 to 1, the mean of the channels."""
     with wave.open(str(path)) as file:
-        if file.getframerate() != RATE or file.getsampwidth() != 2:
-            raise SystemExit(f"{path}: {file.getframerate()} Hz of {8 * file.getsampwidth()} bits; it must be {RATE} Hz of 16 bits")
+        if file.getframerate() != rate or file.getsampwidth() != 2:
+            raise SystemExit(f"{path}: {file.getframerate()} Hz of {8 * file.getsampwidth()} bits; it must be {rate} Hz of 16 bits")
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
         channels = samples.reshape(-1, file.getnchannels())
     return np.asarray(channels.mean(1) / 32768, np.float32)
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg")
     parser.add_argument("--device", default=pg.default_device())
     given = parser.parse_args()
-    samples = read_wave(given.audio)
+    samples = read_wave(given.audio, RATE)
     model = pg.onnx.load(file_of_package("silero-vad", "silero_vad/data/silero_vad.onnx"), given.device)
     with pg.device(given.device):
         found = probabilities(model, samples)
