@@ -144,7 +144,7 @@ LayerList parse_layers(std::string_view text, std::string_view source) {
 LayerChoice validation_layer() {
   LayerChoice out;
   out.name = "compare";
-  out.values = {{"with", "REFERENCE"}, {"share", "8"}, {"shrink", "0"}};
+  out.values = {{"with", "REFERENCE"}, {"share", "7"}, {"shrink", "0"}};
   out.is_implied = true;
   return out;
 }
