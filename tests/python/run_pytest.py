@@ -6,7 +6,7 @@ import fresh
 REQUIRED = ["pytest", "numpy", "ml-dtypes", "hypothesis"]
 # For tests that are skipped without them.
 OPTIONAL = ["mypy", "pyright[nodejs]", "nbclient", "ipykernel", "array-api-strict", "scipy",
-            "scikit-learn"]
+            "scikit-learn", "pillow"]
 
 
 def main(folder: str, *arguments: str) -> None:
