@@ -1,5 +1,5 @@
-"""onnx_test.py WHEELS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, the examples that
-run networks of packages, and the commands run and inspect."""
+"""onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, the examples that
+run networks of packages (SPEECH is the one in C++), and the commands run and inspect."""
 import json
 import sys
 
@@ -18,7 +18,12 @@ def last_line(text: str) -> object:
     return json.loads([line for line in text.splitlines() if line.startswith(("[", "{"))][-1])
 
 
-def run_examples(environment: fresh.Environment) -> None:
+def file_of(environment: fresh.Environment, package: str, name: str) -> str:
+    program = f"from importlib import metadata; print(next(f.locate() for f in metadata.files('{package}') if f.name == '{name}'))"
+    return environment.python(program).strip()
+
+
+def run_examples(environment: fresh.Environment, speech: str) -> None:
     environment.pip("install", "--no-deps", *NETWORKS)
     found = last_line(environment.run("python", str(EXAMPLES / "file_types.py"), *(str(fresh.SOURCE / name) for name in TYPES)))
     assert found == {str(fresh.SOURCE / name): what for name, what in TYPES.items()}, found
@@ -27,6 +32,8 @@ def run_examples(environment: fresh.Environment) -> None:
     found = last_line(environment.run("python", str(EXAMPLES / "speech.py"), str(sound), "--plot", str(picture)))
     assert found and abs(found[0][0] - 1) < 0.2 and abs(found[-1][1] - 3) < 0.2, f"the voice is from 1 to 3 s: {found}"
     assert "polyline" in picture.read_text()
+    said = environment.run(speech, file_of(environment, "silero-vad", "silero_vad.onnx"), str(sound)).splitlines()
+    assert [line.split()[2::2] for line in said] == [[f"{begin:g}", f"{end:g}"] for begin, end in found], (said, found)
     environment.run("python", str(FOLDER / "melody.py"), str(sound))
     found = last_line(environment.run("python", str(EXAMPLES / "notes.py"), str(sound), "--midi", "melody.mid"))
     assert [key for _, _, key in found] == [60, 64, 67, 60, 64, 67], found
@@ -44,8 +51,7 @@ def run_examples(environment: fresh.Environment) -> None:
 def run_commands(environment: fresh.Environment) -> None:
     """plugrad run and inspect on the model of magika, whose inputs are rows of 2048 integers."""
     environment.pip("install", "onnxruntime==1.32.0")
-    program = "from importlib import metadata; print(next(f.locate() for f in metadata.files('magika') if f.name == 'model.onnx'))"
-    model = environment.python(program).strip()
+    model = file_of(environment, "magika", "model.onnx")
     document = last_line(environment.run("plugrad", "inspect", model, "--json"))
     assert document["inputs"][0]["shape"][1] == 2048 and document["operators"]["Conv"] == 1 and document["missing_operators"] == []
     checked = last_line(environment.run("plugrad", "run", model, "--size", "bytes.0=3", "--check", "--json"))
@@ -54,14 +60,14 @@ def run_commands(environment: fresh.Environment) -> None:
     assert "the model has bytes; did you mean bytes?" in environment.run("plugrad", "run", model, "--input", "byte=x.npy", status=2)
 
 
-def main(folder: str) -> None:
+def main(folder: str, speech: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), *PACKAGES)
     cases = [str(FOLDER / "node_cases.py"), "--known", str(FOLDER / "failing_cases.tsv")]
     print(environment.run("python", "-W", "ignore", *cases, "--device", "CPU")[-4000:])
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
-    run_examples(environment)
+    run_examples(environment, speech)
     run_commands(environment)
 
 

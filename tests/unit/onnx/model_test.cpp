@@ -57,6 +57,25 @@ TEST_F(Onnx, a_model_computes_for_any_size_that_it_leaves_open) {
   }
 }
 
+TEST_F(Onnx, numbers_take_the_declared_dtype) {
+  const auto doubled = [](const Message& type) {
+    return model_of_bytes(Message()
+                              .message(1, node("Add", {"x", "x"}, {"y"}))
+                              .text(2, "doubled")
+                              .message(11, value("x", type))
+                              .message(12, value("y", type)));
+  };
+  const Model of_long = Model::load(file(doubled(tensor_type(7, {})), "long.onnx"));
+  EXPECT_EQ(of_long({Tensor(int64_t{1} << 40)})[0].item<int64_t>(), int64_t{1} << 41);
+  const Model of_float = Model::load(file(doubled(tensor_type(1, {})), "float.onnx"));
+  EXPECT_EQ(of_float({Tensor(3)})[0].item<float>(), 6);
+  EXPECT_EQ(of_float({Tensor(0.5)})[0].item<float>(), 1);
+  const Model of_byte = Model::load(file(doubled(tensor_type(2, {})), "byte.onnx"));
+  EXPECT_EQ(of_byte({Tensor(100)})[0].item<uint8_t>(), 200);
+  EXPECT_THROW(of_byte({Tensor(300)}), Error);
+  EXPECT_THROW(of_long({Tensor(0.5)}), Error);
+}
+
 TEST_F(Onnx, the_exporters_notes_are_kept) {
   const auto note = [](std::string_view key, std::string_view text) {
     return Message().message(14, Message().text(1, key).text(2, text)).bytes();

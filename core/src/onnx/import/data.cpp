@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "ir/facts.h"
 #include "onnx/import/emulated.h"
+#include "tensor/record.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -25,13 +26,29 @@ bool is_same_type(DType dtype, DataType type) {
          (dtype == DType::F8E5M2 && type == DataType::Float8e5m2);
 }
 
+// A number without a dtype of its own, such as Tensor(16000) or 16000 from Python, takes the declared
+// one.
+bool takes_type(const Tensor& tensor, std::optional<DType> declared) {
+  tensor::Recorder recorder("onnx");
+  const DType dtype = recorder.dtype(recorder.use(tensor));
+  if (!declared || strong(dtype) == dtype) return false;
+  return is_float(*declared) || (dtype == DType::Index && *declared != DType::Bool);
+}
+
+// Errors: User if an integer dtype does not hold the number.
+Tensor as_type(const Tensor& number, DType declared) {
+  tensor::Recorder recorder("onnx");
+  return recorder.done(recorder.take(recorder.use(number), declared));
+}
+
 std::string mismatch_of_tensor(const Data& data, const TypeMessage& type) {
   const auto* tensor = std::get_if<Tensor>(&data.value);
   if (!tensor) return "is no tensor of numbers";
   if (!tensor->defined()) return "is undefined";
   if (!data.type.empty() && data.type != name_of(type.element)) return "is " + data.type;
   const auto dtype = dtype_of(type.element);
-  if (dtype && *dtype != tensor->dtype() && !is_same_type(tensor->dtype(), type.element))
+  if (dtype && *dtype != tensor->dtype() && !is_same_type(tensor->dtype(), type.element) &&
+      !takes_type(*tensor, dtype))
     return fmt::format("is {}", plugrad::name_of(tensor->dtype()));
   return mismatch_of_shape(tensor->shape(), type.shape);
 }
@@ -82,8 +99,13 @@ Value value_of(const Data& data, const TypeMessage& type, std::string_view devic
   }
   const auto* tensor = std::get_if<Tensor>(&data.value);
   if (!tensor) return {};
-  const bool is_small = is_same_type(tensor->dtype(), type.element);
-  return Value((is_small ? tensor->cast(DType::F32) : *tensor).to(device)).as(type.element);
+  const auto declared = dtype_of(type.element);
+  Tensor given = *tensor;
+  if (is_same_type(given.dtype(), type.element))
+    given = given.cast(DType::F32);
+  else if (takes_type(given, declared))
+    given = as_type(given, *declared);
+  return Value(given.to(device)).as(type.element);
 }
 
 Data data_of(const Value& value) {
