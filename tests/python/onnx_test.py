@@ -67,6 +67,7 @@ def main(folder: str, speech: str) -> None:
     print(environment.run("python", "-W", "ignore", *cases, "--device", "CPU")[-4000:])
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
+    environment.run("python", str(FOLDER / "calls.py"))
     run_examples(environment, speech)
     run_commands(environment)
 

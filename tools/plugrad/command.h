@@ -106,7 +106,8 @@ void require_choice(const char* kind, const std::string& given, const Arguments&
                     const std::string& usage);
 
 /// The pairs of --option KEY=VALUE. Errors: UsageError.
-std::map<std::string, std::string> parse_key_values(const Arguments& given);
+std::map<std::string, std::string> parse_key_values(const Arguments& given,
+                                                    const char* option = "option");
 
 /// Makes `selection` the default device; no effect if empty. Errors: User, with the available
 /// devices.

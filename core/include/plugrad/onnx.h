@@ -1,10 +1,12 @@
-/// Models from ONNX files: https://onnx.ai. docs/onnx.md lists the operators.
+/// Models from ONNX files: https://onnx.ai. See docs/onnx.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,10 +62,13 @@ struct Data {
 /// A network from an ONNX file. Copies share it. Calls from several threads take turns.
 class PLUGRAD_API Model {
  public:
-  /// Reads a file of IR version 3 to 14. Its constants stay in the file's memory until they are
-  /// used on `device` (default: the default device). Errors: User for a file that is no ONNX model,
-  /// Unsupported for operators that plugrad does not have, all of them in one message.
+  /// Reads a file of IR version 3 to 14 into memory; external data is mapped, and must not change
+  /// while the model is used. Runs on `device` (default: the default device). Errors: User for a
+  /// file that is no ONNX model, Unsupported for operators that plugrad does not have, all of them
+  /// in one message.
   static Model load(const std::string& path, std::string_view device = {});
+  /// The same from a file's bytes, which are copied. Such a model has no external data.
+  static Model from_bytes(std::span<const std::byte> file, std::string_view device = {});
 
   const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
   const std::vector<ValueInfo>& outputs() const;

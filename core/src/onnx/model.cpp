@@ -21,6 +21,7 @@ std::string table_of(const std::vector<ValueInfo>& values) {
   return text;
 }
 
+using Bytes = std::vector<std::byte>;
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
 using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
 
@@ -35,25 +36,22 @@ bool is_numbers(const ValueMessage& value) {
 }  // namespace
 
 struct Model::State {
-  State(const std::string& path, std::string_view device_name)
+  /// `folder` is empty for a model in memory.
+  State(Bytes bytes, std::string folder, std::string name, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
-        file_name(std::filesystem::path(path).filename().string()),
-        file(std::make_shared<MappedFile>(path, "onnx")),
-        message(read_model(file->bytes())),
-        files(folder_of(path), file),
+        file_name(std::move(name)),
+        file(std::make_shared<const Bytes>(std::move(bytes))),
+        message(read_model(*file)),
+        files(std::move(folder), file),
         constants(files),
         declared(declared_inputs(message)),
         inputs(inputs_of(message)),
         outputs(outputs_of(message)) {
     require_operators(message);
+    const DeviceScope known_device(device);
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);
-  }
-
-  static std::string folder_of(const std::string& path) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    return folder.empty() ? "." : folder;
   }
 
   // The inputs on the model's device. Errors: User, with a table of what the model expects.
@@ -97,7 +95,10 @@ struct Model::State {
       values.push_back((is_known ? Value::known(*known[i], given[i]) : Value(given[i]))
                            .as(declared[i]->type.element));
     }
-    return numbers_of(record(values, true));
+    const std::vector<Value> results = record(values, true);
+    // Outputs without a declared type may be strings and sequences.
+    if (!std::ranges::all_of(results, &Value::is_tensor)) throw NeedsHostValues();
+    return numbers_of(results);
   }
 
   std::vector<Tensor> numbers_of(const std::vector<Value>& results) const {
@@ -159,8 +160,8 @@ struct Model::State {
   }
 
   std::string device;
-  std::string file_name;  // without its folder
-  std::shared_ptr<const MappedFile> file;
+  std::string file_name;              // without its folder
+  std::shared_ptr<const Bytes> file;  // a copy: the file may be written again meanwhile
   ModelMessage message;
   ModelFiles files;
   Constants constants;
@@ -173,7 +174,16 @@ struct Model::State {
 };
 
 Model Model::load(const std::string& path, std::string_view device) {
-  return Model(std::make_shared<State>(path, device));
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path().string();
+  const MappedFile mapped(path, "onnx");
+  return Model(std::make_shared<State>(Bytes(mapped.bytes().begin(), mapped.bytes().end()),
+                                       folder.empty() ? "." : folder, file.filename().string(),
+                                       device));
+}
+
+Model Model::from_bytes(std::span<const std::byte> file, std::string_view device) {
+  return Model(std::make_shared<State>(Bytes(file.begin(), file.end()), "", "model", device));
 }
 
 const std::vector<ValueInfo>& Model::inputs() const {

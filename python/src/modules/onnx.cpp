@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/filesystem.h>
 
+#include <algorithm>
+
 #include "arguments.h"
 #include "bind.h"
 #include "docs.h"
@@ -116,25 +118,38 @@ nb::object object_of(const onnx::Data& data) {
   return numpy.attr("array")(elements, "dtype"_a = "object").attr("reshape")(nb::tuple(shape));
 }
 
-/// What a call gives by position and by name, in the model's order. Errors: TypeError for names
-/// that the model does not have or that are given twice.
-std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_position,
-                                  const nb::kwargs& by_name) {
-  std::vector<onnx::Data> inputs;
-  for (const nb::handle object : by_position) inputs.push_back(data_of(object));
-  size_t named = 0;
-  for (size_t i = inputs.size(); i < model.inputs().size(); ++i) {
-    const nb::str name(model.inputs()[i].name.c_str());
-    if (!by_name.contains(name)) break;
-    inputs.push_back(data_of(by_name[name]));
-    ++named;
-  }
-  if (named == by_name.size()) return inputs;
+[[noreturn]] void refuse_inputs(const onnx::Model& model, const std::string& what) {
   std::string wanted;
   for (const onnx::ValueInfo& input : model.inputs()) wanted += "\n  " + to_string(input);
-  throw nb::type_error(
-      ("the inputs by name do not complete those by position; the model expects:" + wanted)
-          .c_str());
+  throw nb::type_error((what + "; the model expects:" + wanted).c_str());
+}
+
+/// What a call gives by position and by name, or in one dict by name, in the model's order. Errors:
+/// TypeError for names that the model does not have, that are given twice or missing.
+std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_position,
+                                  const nb::kwargs& by_name) {
+  const auto& declared = model.inputs();
+  std::vector<onnx::Data> inputs;
+  nb::dict named = by_name;
+  if (by_position.size() == 1 && nb::isinstance<nb::dict>(by_position[0]) && by_name.size() == 0)
+    named = nb::cast<nb::dict>(by_position[0]);
+  else
+    for (const nb::handle object : by_position) inputs.push_back(data_of(object));
+  for (const auto& [name, value] : named) {
+    const std::string text = nb::cast<std::string>(nb::str(name));
+    const auto at = std::ranges::find(declared, text, &onnx::ValueInfo::name);
+    if (at == declared.end()) refuse_inputs(model, "the model has no input \"" + text + "\"");
+    if (at - declared.begin() < static_cast<ptrdiff_t>(inputs.size()))
+      refuse_inputs(model, "input \"" + text + "\" is given by position and by name");
+  }
+  if (named.size() == 0) return inputs;
+  for (size_t i = inputs.size(); i < declared.size(); ++i) {
+    const nb::str name(declared[i].name.c_str());
+    if (!named.contains(name))
+      refuse_inputs(model, "input \"" + declared[i].name + "\" is not given");
+    inputs.push_back(data_of(named[name]));
+  }
+  return inputs;
 }
 
 // Bytes that are no UTF-8 become U+FFFD.
@@ -183,20 +198,28 @@ void bind_onnx(nb::module_& module) {
         for (const onnx::Data& output : outputs) list.append(object_of(output));
         return nb::tuple(list);
       },
-      nb::sig("def __call__(self, *args: TensorLike | str | list[Any] | None, "
+      nb::sig("def __call__(self, *args: TensorLike | str | list[Any] | dict[str, Any] | None, "
               "**kwargs: TensorLike | str | list[Any] | None) -> tuple[Any, ...]"),
-      "Runs the model on tensors or arrays, by position or by name, and returns its outputs in "
+      "Runs the model on tensors or arrays, by position, by name or in one dict, and returns its "
+      "outputs in "
       "order.\nSequences are lists, an empty optional is None, strings are NumPy arrays of str or "
       "object, and elements\nof types such as int4 are arrays of ml_dtypes; results come back the "
       "same way.\nErrors: ValueError if number, kinds, dtypes or shapes differ from `inputs`.");
   made.def(
       "load",
-      [](const std::filesystem::path& path, const DeviceLike& device) {
+      [](const nb::object& path, const DeviceLike& device) {
+        if (nb::isinstance<nb::bytes>(path)) {
+          const auto bytes = nb::cast<nb::bytes>(path);
+          const auto* data = static_cast<const std::byte*>(bytes.data());
+          const Released released;
+          return onnx::Model::from_bytes({data, bytes.size()}, device.name);
+        }
+        const auto file = nb::cast<std::filesystem::path>(path);
         const Released released;
-        return onnx::Model::load(path.string(), device.name);
+        return onnx::Model::load(file.string(), device.name);
       },
       "path"_a, "device"_a = nb::none(),
-      nb::sig("def load(path: str | os.PathLike[str], device: str | None = None) -> Model"),
+      nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None) -> Model"),
       doc("Model::load"));
 }
 

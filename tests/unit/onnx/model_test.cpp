@@ -57,6 +57,37 @@ TEST_F(Onnx, a_model_computes_for_any_size_that_it_leaves_open) {
   }
 }
 
+TEST_F(Onnx, a_loaded_model_stays_when_its_file_is_written_again) {
+  const std::string path = file(model_of_bytes(shifted()));
+  const Model model = Model::load(path);
+  file(std::string(50, '\0'));
+  EXPECT_THAT(model({Tensor::from({{1.0F, 4.0F}})})[0].to_vector<float>(), ElementsAre(2, 1));
+}
+
+TEST_F(Onnx, a_model_is_read_from_bytes) {
+  const std::string bytes = model_of_bytes(shifted());
+  const Model model = Model::from_bytes(std::as_bytes(std::span(bytes)));
+  EXPECT_THAT(model({Tensor::from({{1.0F, 4.0F}})})[0].to_vector<float>(), ElementsAre(2, 1));
+}
+
+TEST_F(Onnx, versions_that_are_not_known_are_named) {
+  EXPECT_THAT(error_of(model_of_bytes(shifted(), 2)), HasSubstr("IR version 2"));
+  EXPECT_THAT(error_of(model_of_bytes(shifted(), 15)), HasSubstr("IR version 15"));
+  EXPECT_THAT(error_of(model_of_bytes(shifted(), 8, 99)), HasSubstr("operator set 99"));
+  EXPECT_THAT(error_of(model_of_bytes(Message())), HasSubstr("no graph"));
+}
+
+TEST_F(Onnx, outputs_without_a_declared_type_may_be_sequences) {
+  const Model model =
+      Model::load(file(model_of_bytes(Message()
+                                          .message(1, node("SequenceConstruct", {"x"}, {"s"}))
+                                          .text(2, "wrapped")
+                                          .message(11, value("x", {2}))
+                                          .message(12, Message().text(1, "s")))));
+  const std::vector<Data> results = model.run({Tensor::from({1.0F, 2.0F})});
+  EXPECT_EQ(std::get<Sequence>(results.at(0).value).elements.size(), 1u);
+}
+
 TEST_F(Onnx, numbers_take_the_declared_dtype) {
   const auto doubled = [](const Message& type) {
     return model_of_bytes(Message()

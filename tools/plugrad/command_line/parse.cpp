@@ -50,12 +50,12 @@ std::string did_you_mean(const std::string& given, const Arguments& known) {
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
 
-std::map<std::string, std::string> parse_key_values(const Arguments& given) {
+std::map<std::string, std::string> parse_key_values(const Arguments& given, const char* option) {
   std::map<std::string, std::string> options;
   for (const std::string& text : given) {
     const size_t equals = text.find('=');
     if (equals == text.npos || equals == 0)
-      throw UsageError(fmt::format("--option {}: not key=value", text));
+      throw UsageError(fmt::format("--{} {}: not key=value", option, text));
     options[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return options;

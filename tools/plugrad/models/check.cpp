@@ -20,7 +20,7 @@ namespace {
 struct Difference {
   double absolute = 0;  // the largest; infinite where one element is NaN or infinite, the other not
   double largest = 0;   // finite element that is wanted
-  double relative() const { return absolute == 0 ? 0 : absolute / largest; }
+  double relative() const { return largest > 0 ? absolute / largest : absolute; }
 };
 
 Difference difference_of(const std::vector<double>& got, const std::vector<double>& wanted) {

@@ -28,13 +28,22 @@ void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, in
   }
 }
 
+int64_t elements_of(const onnx::TensorMessage& tensor) {
+  int64_t elements = 1;
+  for (const int64_t size : tensor.dims) elements *= size;
+  return elements;
+}
+
+// Elements of initialisers and of Constant nodes, those of subgraphs included.
 int64_t parameters_of(const onnx::GraphMessage& graph) {
   int64_t total = 0;
-  for (const onnx::TensorMessage& tensor : graph.constants) {
-    int64_t elements = 1;
-    for (const int64_t size : tensor.dims) elements *= size;
-    total += elements;
-  }
+  for (const onnx::TensorMessage& tensor : graph.constants) total += elements_of(tensor);
+  for (const onnx::NodeMessage& node : graph.nodes)
+    for (const auto& attribute : node.attributes) {
+      if (node.op == "Constant")
+        for (const onnx::TensorMessage& tensor : attribute.tensors) total += elements_of(tensor);
+      for (const auto& inner : attribute.graphs) total += parameters_of(*inner);
+    }
   return total;
 }
 
@@ -66,7 +75,9 @@ Json document_of(const std::string& path, const ModelMessage& model) {
   return {{"model", path},
           {"ir_version", model.ir_version},
           {"opsets", opsets},
-          {"producer", fmt::format("{} {}", model.producer, model.producer_version)},
+          {"producer", model.producer_version.empty()
+                           ? std::string(model.producer)
+                           : fmt::format("{} {}", model.producer, model.producer_version)},
           {"inputs", json_of(onnx::inputs_of(model))},
           {"outputs", json_of(onnx::outputs_of(model))},
           {"parameters", parameters_of(model.graph)},

@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 using Names = std::map<std::string, std::string>;
 
 constexpr char kUsage[] =
-    "plugrad run FILE.onnx [--input NAME=FILE.npy]… [--size NAME=N]… [--output NAME=FILE.npy]… "
+    "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… [--output "
+    "NAME=FILE.npy]… "
     "[--device D] [--repeat N] [--check] [--json]";
 
 int64_t number_of(const std::string& name, const std::string& text) {
@@ -67,15 +68,28 @@ Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
   return shape;
 }
 
-// The file's array, or random numbers: floats below 1, integers 0.
+// The number, if the text is one.
+std::optional<double> parse_number(const std::string& text) {
+  size_t end = 0;
+  try {
+    const double number = std::stod(text, &end);
+    if (end == text.size()) return number;
+  } catch (const std::exception&) {
+  }
+  return std::nullopt;
+}
+
+// The file's array, the number everywhere, or random numbers: floats from 0 to 1, integers 0 or 1.
 Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& sizes) {
-  const auto file = files.find(input.name);
-  if (file != files.end()) return load_npy(file->second);
+  const auto given = files.find(input.name);
+  const auto number = given == files.end() ? std::nullopt : parse_number(given->second);
+  if (given != files.end() && !number) return load_npy(given->second);
   require(input.dtype.has_value(), "[run] input \"{}\" is a {}; only tensors can be given here",
           input.name, input.type);
   const Shape shape = shape_of(input, sizes);
-  return is_float(*input.dtype) ? Tensor::rand(shape).cast(*input.dtype).realize()
-                                : Tensor::zeros(shape, *input.dtype).contiguous().realize();
+  if (number) return Tensor::full(shape, *number, *input.dtype).contiguous().realize();
+  const Tensor random = Tensor::rand(shape);
+  return (is_float(*input.dtype) ? random : random >= 0.5).cast(*input.dtype).realize();
 }
 
 // Errors: UsageError for a name that none of the values has.
@@ -123,7 +137,8 @@ std::string verdict_of(const Json& output) {
 Syntax run_syntax() {
   Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
   syntax.options.add_options()("input", boost::program_options::value<Arguments>()->composing(),
-                               "NAME=FILE.npy, the values of an input; random ones without it")(
+                               "NAME=FILE.npy or NAME=NUMBER, the values of an input; without it "
+                               "random ones, integers 0 or 1")(
       "size", boost::program_options::value<Arguments>()->composing(),
       "NAME=N or INPUT.AXIS=N, a size that the model leaves open; 1 without it")(
       "output", boost::program_options::value<Arguments>()->composing(),
@@ -142,7 +157,7 @@ int run_run(const Arguments& arguments) {
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
   if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
   const auto pairs = [&](const char* option) {
-    return parsed.has(option) ? parse_key_values(parsed.get<Arguments>(option)) : Names();
+    return parsed.has(option) ? parse_key_values(parsed.get<Arguments>(option), option) : Names();
   };
   const int64_t repeat = parsed.has("repeat") ? parsed.get<int64_t>("repeat") : 0;
   if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));

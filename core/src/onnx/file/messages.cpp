@@ -9,7 +9,7 @@
 namespace plugrad::onnx {
 namespace {
 
-constexpr std::int64_t kNewestIr = 14;
+constexpr std::int64_t kOldestIr = 3, kNewestIr = 14, kNewestOpset = 28;
 
 void read(MessageReader from, TensorMessage& to);
 void read(MessageReader from, SparseTensorMessage& to);
@@ -385,9 +385,20 @@ ModelMessage read_model(std::span<const std::byte> file) {
   ReadLimits limits(file.size());
   ModelMessage model;
   read(MessageReader(file, "ModelProto", 0, limits), model);
-  require(model.ir_version > 0 && !model.opsets.empty(),
+  require(model.ir_version > 0 && !model.opsets.empty() && !model.graph.outputs.empty(),
           "[onnx] the file is no ONNX model: it has no {}",
-          model.ir_version > 0 ? "operator sets" : "IR version");
+          model.ir_version <= 0  ? "IR version"
+          : model.opsets.empty() ? "operator sets"
+                                 : "graph with outputs");
+  require(model.ir_version >= kOldestIr,
+          "[onnx] the file has IR version {}, this library reads versions from {} on; convert the "
+          "model with onnx.version_converter",
+          model.ir_version, kOldestIr);
+  for (const Opset& opset : model.opsets)
+    require((!opset.domain.empty() && opset.domain != "ai.onnx") || opset.version <= kNewestOpset,
+            "[onnx] the file has operator set {}, this library reads sets up to {}; export the "
+            "model with an older set",
+            opset.version, kNewestOpset);
   require(model.ir_version <= kNewestIr,
           "[onnx] the file has IR version {}, this library reads versions up to {}; export the "
           "model with an older version",

@@ -137,9 +137,10 @@ std::span<const std::byte> ModelFiles::external(const TensorMessage& tensor,
     const fs::path folder = fs::canonical(folder_, error);
     const fs::path path = fs::weakly_canonical(folder / location, error);
     const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-    require(!location.empty() && end == folder.end() && rest != path.end(),
-            "[onnx] tensor \"{}\" is in \"{}\", which is outside the model's folder {}",
-            tensor.name, location, folder_);
+    require(
+        !location.empty() && end == folder.end() && rest != path.end(),
+        "[onnx] tensor \"{}\" is in \"{}\", which is outside the model's folder {}; copy it there",
+        tensor.name, location, folder_);
     known = files_.emplace(location, std::make_shared<MappedFile>(path.string(), "onnx")).first;
   }
   owner = known->second;

@@ -43,6 +43,8 @@ Tensor as_type(const Tensor& number, DType declared) {
 
 std::string mismatch_of_tensor(const Data& data, const TypeMessage& type) {
   const auto* tensor = std::get_if<Tensor>(&data.value);
+  if (std::holds_alternative<Sequence>(data.value))
+    return "is a sequence (a list in Python), not a tensor or an array";
   if (!tensor) return "is no tensor of numbers";
   if (!tensor->defined()) return "is undefined";
   if (!data.type.empty() && data.type != name_of(type.element)) return "is " + data.type;

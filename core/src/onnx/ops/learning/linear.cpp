@@ -167,10 +167,6 @@ LabelTable table_of(Call& call) {
   return table;
 }
 
-tensor::HostValues host_of(const Tensor& x) {
-  return values_in_memory(x.to_bytes(), x.shape(), x.dtype());
-}
-
 // For each element the index of the last key that equals it; -1 for none.
 std::vector<int64_t> found(Call& call, const LabelTable& table) {
   std::vector<int64_t> result;
@@ -197,7 +193,7 @@ std::vector<int64_t> found(Call& call, const LabelTable& table) {
     }
     return keys;
   };
-  look_up(numbers(host_of(table.keys.tensor())), numbers(call.host(0)));
+  look_up(numbers(host_values_of(table.keys, call.recording().is_jitted)), numbers(call.host(0)));
   return result;
 }
 

@@ -44,15 +44,12 @@ Numbers numbers_of(Call& call, const std::string& name) {
     const auto* given = call.attribute(attribute);
     if (!given || given->tensors.empty()) continue;
     const Value value = call.recording().files->constant(given->tensors[0]);
-    if (value.known()) {
-      Numbers numbers;
-      for (const uint64_t bits : value.known()->bits)
-        numbers.push_back(is_float(value.known()->dtype)
-                              ? std::bit_cast<double>(bits)
-                              : static_cast<double>(static_cast<int64_t>(bits)));
-      return numbers;
-    }
-    return value.tensor().to_vector<double>();
+    const tensor::HostValues values = host_values_of(value, call.recording().is_jitted);
+    Numbers numbers;
+    for (const uint64_t bits : values.bits)
+      numbers.push_back(is_float(values.dtype) ? std::bit_cast<double>(bits)
+                                               : static_cast<double>(static_cast<int64_t>(bits)));
+    return numbers;
   }
   return call.numbers(name);
 }
