@@ -45,7 +45,7 @@ struct Sequence {
   std::vector<Data> elements;
 };
 
-/// What a model takes or gives: nothing (an empty optional), a tensor, strings or a sequence.
+/// An input or output of a model: nothing (an empty optional), a tensor, strings or a sequence.
 struct Data {
   Data() = default;
   Data(Tensor tensor) : value(std::move(tensor)) {}        // NOLINT: a tensor is data
@@ -72,7 +72,8 @@ class PLUGRAD_API Model {
 
   const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
   const std::vector<ValueInfo>& outputs() const;
-  /// What the exporter noted, such as the names of classes; of equal keys the last.
+  /// Texts that the exporter added by key, such as the names of classes. Of two with the same key,
+  /// the later one is kept.
   std::map<std::string, std::string> metadata() const;
 
   /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next

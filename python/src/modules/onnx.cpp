@@ -183,7 +183,7 @@ void bind_onnx(nb::module_& module) {
         return entries;
       },
       nb::sig("def metadata(self, /) -> dict[str, str]"),
-      "What the exporter noted, such as the names of classes.");
+      "Texts that the exporter added by key, such as the names of classes.");
   model.def(
       "__call__",
       [](const onnx::Model& self, const nb::args& by_position, const nb::kwargs& by_name) {

@@ -1,4 +1,4 @@
-// What an operator's function sees: one node with its inputs and attributes.
+// One node with its inputs and attributes, the argument of an operator's function.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct NeedsHostValues {};
 /// The elements of a tensor: known, or read from the device. Errors: NeedsHostValues in a jitted call.
 tensor::HostValues host_values_of(const Value& tensor, bool is_jitted);
 
-/// What nodes of all graphs of a model share while it is recorded.
+/// State that the nodes of all graphs of a model share while it is recorded.
 struct Recording {
   ModelFiles* files = nullptr;
   bool is_jitted = false;  // elements of tensors cannot be read

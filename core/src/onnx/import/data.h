@@ -1,4 +1,4 @@
-// What callers give and get as values of a recording.
+// Converts inputs and outputs of a call to and from values of a recording.
 #pragma once
 
 #include <string>

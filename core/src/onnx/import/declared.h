@@ -1,4 +1,4 @@
-// What a model declares about its inputs and outputs.
+// The declared types and shapes of a model's inputs and outputs.
 #pragma once
 
 #include <vector>

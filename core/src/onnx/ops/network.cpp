@@ -156,12 +156,18 @@ Values instance_normalization(Call& call) {
           of_channels(call[2], x.ndim())};
 }
 
-Values layer_normalization(Call& call) {
-  const Tensor x = call[0];
+// The attribute `axis` and all axes behind it.
+Integers normalised_axes(Call& call, const Tensor& x) {
   int64_t axis = call.integer("axis", -1);
   if (axis < 0) axis += x.ndim();
   Integers axes;
   for (int64_t i = axis; i < x.ndim(); ++i) axes.push_back(i);
+  return axes;
+}
+
+Values layer_normalization(Call& call) {
+  const Tensor x = call[0];
+  const Integers axes = normalised_axes(call, x);
   const Tensor wide = size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
   const auto [variance, mean] = wide.var_mean(axes, true, 0);
   const Tensor inverse = (variance + call.number("epsilon", 1e-5)).rsqrt();
@@ -172,10 +178,7 @@ Values layer_normalization(Call& call) {
 
 Values rms_normalization(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", -1);
-  if (axis < 0) axis += x.ndim();
-  Integers axes;
-  for (int64_t i = axis; i < x.ndim(); ++i) axes.push_back(i);
+  const Integers axes = normalised_axes(call, x);
   const Tensor wide = size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
   const Tensor inverse = (wide.square().mean(axes, true) + call.number("epsilon", 1e-5)).rsqrt();
   return {(wide * inverse).cast(x.dtype()) * call[1]};
