@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "onnx/file/messages.h"
@@ -14,27 +13,11 @@
 
 namespace plugrad::onnx {
 
-/// A model's constants, each read once.
-class Constants {
- public:
-  explicit Constants(ModelFiles& files) : files_(files) {}
-  template <class Message>
-  const Value& of(const Message& message) {
-    const auto at = values_.find(&message);
-    if (at != values_.end()) return at->second;
-    return values_.emplace(&message, files_.constant(message)).first->second;
-  }
-
- private:
-  ModelFiles& files_;
-  std::unordered_map<const void*, Value> values_;
-};
-
 /// One call of a model.
 class GraphRun {
  public:
   /// Traces name nodes as "file_name:5", the fifth of its graph.
-  GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants, bool is_jitted,
+  GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
            std::string_view file_name = {});
 
   /// The graph's outputs. Errors: User, with the node's name.
@@ -52,7 +35,6 @@ class GraphRun {
 
   const ModelMessage& model_;
   ModelFiles& files_;
-  Constants& constants_;
   bool is_jitted_;
   std::string_view file_name_;
   int depth_ = 0;  // of functions and subgraphs
