@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <filesystem>
-#include <functional>
+#include <memory>
 #include <mutex>
 
 #include "base/check.h"
@@ -22,7 +22,6 @@ std::string table_of(const std::vector<ValueInfo>& values) {
 }
 
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
-using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
 
 constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
@@ -113,25 +112,19 @@ struct Model::State {
   }
 
   // Replays the recording for these elements of the inputs.
-  std::vector<Tensor> replay(const std::vector<Tensor>& given, Known known) {
+  std::vector<Tensor> replay(const std::vector<Tensor>& given, const Known& known) {
     std::vector<uint64_t> key;
     for (const auto& values : known) {
       if (!values) continue;
       key.insert(key.end(), values->shape.begin(), values->shape.end());
       key.insert(key.end(), values->bits.begin(), values->bits.end());
     }
-    auto at = recordings.find(key);
-    if (at == recordings.end()) {
-      if (recordings.size() == kMostRecordings) recordings.clear();
-      at = recordings
-               .emplace(
-                   std::move(key),
-                   Recorded([this, known = std::move(known)](const std::vector<Tensor>& tensors) {
-                     return record_numbers(tensors, known);
-                   }))
-               .first;
-    }
-    return at->second(given);
+    if (recordings.size() == kMostRecordings && !recordings.contains(key)) recordings.clear();
+    auto& calls = recordings[key];
+    if (!calls) calls = std::make_unique<jit_detail::Calls>(/*is_pure=*/true);
+    return calls
+        ->call({given, {}}, [&] { return jit_detail::Flat{record_numbers(given, known), {}}; })
+        .tensors;
   }
 
   // First a call is recorded for any elements of its inputs, then for those of its small inputs of
@@ -167,7 +160,8 @@ struct Model::State {
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
-  std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
+  // By the elements that they hold for.
+  std::map<std::vector<uint64_t>, std::unique_ptr<jit_detail::Calls>> recordings;
 };
 
 Model Model::load(const std::string& path, std::string_view device) {

@@ -26,8 +26,8 @@ class ModelFiles {
   /// from call to call.
   void read_constants(const GraphMessage& graph);
 
-  /// Errors: User if the tensor's elements are missing, too few or of a type without a dtype, or lie
-  /// outside the model's folder.
+  /// Errors: User if the tensor's elements are missing, too few or of a type without a dtype, or
+  /// lie outside the model's folder.
   Value constant(const TensorMessage& tensor);
   Value constant(const SparseTensorMessage& tensor);
 
