@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "command.h"
 #include "models/check.h"
+#include "models/inputs.h"
 #include "plugrad/device.h"
 #include "plugrad/numpy.h"
 #include "plugrad/onnx.h"
@@ -16,68 +17,11 @@ namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Names = std::map<std::string, std::string>;
 
 constexpr char kUsage[] =
     "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… [--output "
     "NAME=FILE.npy]… "
     "[--device D] [--repeat N] [--check] [--json]";
-
-int64_t number_of(const std::string& name, const std::string& text) {
-  size_t end = 0;
-  int64_t number = -1;
-  try {
-    number = std::stoll(text, &end);
-  } catch (const std::exception&) {
-  }
-  if (end != text.size() || number < 0)
-    throw UsageError(fmt::format("--size {}={} is no size\nusage: {}", name, text, kUsage));
-  return number;
-}
-
-// An axis of any size by its place: "image.2".
-std::string axis_name(const onnx::ValueInfo& input, size_t axis) {
-  return fmt::format("{}.{}", input.name, axis);
-}
-
-// What --size may name.
-std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs) {
-  std::vector<std::string> names;
-  for (const onnx::ValueInfo& input : inputs) {
-    const auto shape = input.shape.value_or(std::vector<onnx::Dimension>());
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis].size) continue;
-      if (!shape[axis].name.empty() && std::ranges::find(names, shape[axis].name) == names.end())
-        names.push_back(shape[axis].name);
-      names.push_back(axis_name(input, axis));
-    }
-  }
-  return names;
-}
-
-// The declared shape; sizes that the model leaves open are those of --size, or 1.
-Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
-  Shape shape;
-  for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
-    auto given = sizes.find(axis_name(input, shape.size()));
-    if (given == sizes.end()) given = sizes.find(dim.name);
-    shape.push_back(dim.size               ? *dim.size
-                    : given != sizes.end() ? number_of(given->first, given->second)
-                                           : 1);
-  }
-  return shape;
-}
-
-// The number, if the text is one.
-std::optional<double> parse_number(const std::string& text) {
-  size_t end = 0;
-  try {
-    const double number = std::stod(text, &end);
-    if (end == text.size()) return number;
-  } catch (const std::exception&) {
-  }
-  return std::nullopt;
-}
 
 // The file's array, the number everywhere, or random numbers: floats from 0 to 1, integers 0 or 1.
 Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& sizes) {
@@ -86,7 +30,7 @@ Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& s
   if (given != files.end() && !number) return load_npy(given->second);
   require(input.dtype.has_value(), "[run] input \"{}\" is a {}; only tensors can be given here",
           input.name, input.type);
-  const Shape shape = shape_of(input, sizes);
+  const Shape shape = shape_of(input, sizes, [](size_t) { return int64_t{1}; });
   if (number) return Tensor::full(shape, *number, *input.dtype).contiguous().realize();
   const Tensor random = Tensor::rand(shape);
   return (is_float(*input.dtype) ? random : random >= 0.5).cast(*input.dtype).realize();
@@ -98,12 +42,6 @@ void require_names(const char* option, const Names& given, const std::vector<std
     if (std::ranges::find(known, name) == known.end())
       throw UsageError(fmt::format("--{} {}: the model has {}{}\nusage: {}", option, name,
                                    fmt::join(known, ", "), did_you_mean(name, known), kUsage));
-}
-
-std::vector<std::string> names_of(const std::vector<onnx::ValueInfo>& values) {
-  std::vector<std::string> names;
-  for (const onnx::ValueInfo& value : values) names.push_back(value.name);
-  return names;
 }
 
 double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
