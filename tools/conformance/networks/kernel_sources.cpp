@@ -45,7 +45,8 @@ std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
     const std::string what = call.facts.value("call", "");
     const auto number = call.facts.value("kernel", uint64_t{0});
     if (what == "kernel") names[number] = call.facts.value("name", "");
-    if (what == "launch" && std::ranges::find(kernels, number, &RecordedKernel::number) == kernels.end())
+    if (what == "launch" &&
+        std::ranges::find(kernels, number, &RecordedKernel::number) == kernels.end())
       kernels.push_back({number, names[number]});
   }
   return kernels;

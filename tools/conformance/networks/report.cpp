@@ -83,9 +83,9 @@ suite::Report report_on_networks(const suite::Options& options, const Parsed& pa
   report.totals = suite::count(report.tests);
   report.next = suite::next_steps(report.tests, {});
   report.interrupted = is_interrupted();
-  if (report.interrupted) report.notes.push_back("the run was interrupted: some models did not run");
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (report.interrupted)
+    report.notes.push_back("the run was interrupted: some models did not run");
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

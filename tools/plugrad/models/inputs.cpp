@@ -1,6 +1,7 @@
 #include "models/inputs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -54,6 +55,13 @@ Shape shape_of(const onnx::ValueInfo& input, const Names& sizes,
                                            : otherwise(shape.size()));
   }
   return shape;
+}
+
+void require_names(const char* option, const Names& given, const std::vector<std::string>& known) {
+  for (const auto& [name, value] : given)
+    if (std::ranges::find(known, name) == known.end())
+      throw UsageError(fmt::format("--{} {}: the model has {}{}", option, name,
+                                   fmt::join(known, ", "), did_you_mean(name, known)));
 }
 
 std::optional<double> parse_number(const std::string& text) {

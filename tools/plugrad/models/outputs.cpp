@@ -1,8 +1,11 @@
 #include "models/outputs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+
+#include "tensor/host_values.h"
 
 namespace plugrad::tools {
 namespace {
@@ -35,12 +38,21 @@ bool is_rounding(const Difference& difference, DType dtype) {
          (is_half ? 4e-3 : 1e-4) * difference.largest + (is_half ? 1e-3 : 1e-6);
 }
 
-// On the CPU, which has all dtypes; 64-bit integers beyond 2^53 are compared as doubles.
-std::vector<double> elements_of(const Tensor& tensor) {
-  return tensor.to("CPU").cast(DType::F64).to_vector<double>();
-}
-
 }  // namespace
+
+std::vector<double> elements_of(const Tensor& tensor) {
+  const std::vector<std::byte> bytes = tensor.to_bytes();
+  const DType dtype = tensor.dtype();
+  const size_t size = size_of(dtype);
+  std::vector<double> elements;
+  for (size_t at = 0; at + size <= bytes.size(); at += size) {
+    const uint64_t bits = tensor::bits_in_memory(bytes.data() + at, dtype);
+    elements.push_back(is_float(dtype)       ? std::bit_cast<double>(bits)
+                       : dtype == DType::U64 ? static_cast<double>(bits)
+                                             : static_cast<double>(static_cast<int64_t>(bits)));
+  }
+  return elements;
+}
 
 OutputDifference difference_of(const Tensor& got, const Tensor& wanted) {
   const Difference difference = difference_of(elements_of(got), elements_of(wanted));

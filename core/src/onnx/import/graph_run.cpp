@@ -164,6 +164,8 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     for (Value& input : inputs) input = ids.ids_of(input);
   const DataType type = moved > 0 ? moved_type(inputs) : DataType::Undefined;
   const bool is_folded = folds(node, *row, inputs);
+  ++nodes_;
+  if (is_folded) ++folded_nodes_;
   Recording recording{&files_, is_jitted_, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);

@@ -23,6 +23,10 @@ class GraphRun {
   /// The graph's outputs. Errors: User, with the node's name.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
 
+  /// Nodes of operators that ran, and those of them that the host computed.
+  size_t nodes() const { return nodes_; }
+  size_t folded_nodes() const { return folded_nodes_; }
+
  private:
   struct Scope;
   struct Opsets;
@@ -38,6 +42,7 @@ class GraphRun {
   bool is_jitted_;
   std::string_view file_name_;
   int depth_ = 0;  // of functions and subgraphs
+  size_t nodes_ = 0, folded_nodes_ = 0;
 };
 
 /// The model's function that the node calls; null if it calls an operator.
