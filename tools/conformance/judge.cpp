@@ -205,8 +205,8 @@ int run_and_report(const suite::Options& given, const Parsed& parsed) {
   };
   catch_interruption();
   options.interrupted = is_interrupted;
-  const suite::Report report =
-      is_of_networks(parsed) ? report_on_networks(options, parsed, folder) : suite::run_suite(options);
+  const suite::Report report = is_of_networks(parsed) ? report_on_networks(options, parsed, folder)
+                                                      : suite::run_suite(options);
   if (!folder.empty()) write_reports(folder, report);
   const std::string nothing = suite::nothing_ran(report);
   if (json) {

@@ -87,7 +87,8 @@ TestResult run_isolated(const std::string& model, const ModelTarget& target) {
   TestResult result;
   try {
     const ScratchCache cache;
-    result = result_of(run_child(arguments_of({"conformance-model", model}, target), clean_environment(cache.path().string()), seconds),
+    result = result_of(run_child(arguments_of({"conformance-model", model}, target),
+                                 clean_environment(cache.path().string()), seconds),
                        seconds);
   } catch (const std::exception& error) {
     result.status = Status::Fail;
@@ -144,8 +145,8 @@ ModelTarget read_target(const Parsed& parsed) {
 }
 
 std::vector<std::string> arguments_of(std::vector<std::string> words, const ModelTarget& target) {
-  words.insert(words.end(), {"--plugin", target.plugin_path, "--index",
-                             fmt::to_string(target.device_index)});
+  words.insert(words.end(),
+               {"--plugin", target.plugin_path, "--index", fmt::to_string(target.device_index)});
   for (const auto& [key, value] : target.device_options)
     words.insert(words.end(), {"--option", fmt::format("{}={}", key, value)});
   return words;

@@ -9,8 +9,10 @@ constexpr const char* kUsage =
     "plugrad conformance (--plugin PATH | --device D) [--level L] [--quick|--full] [--filter G]\n"
     "                    [--seed S] [--jobs N] [--report DIR] [--json]\n"
     "       plugrad conformance (--plugin PATH | --device D) --replay TOKEN\n"
-    "       plugrad conformance (--plugin PATH | --device D) --models DIR|FILE|PACKAGE [--expected D]\n"
-    "                    [--size NAME=N]… [--input NAME=NUMBER]… [--filter G] [--seed S] [--report DIR]\n"
+    "       plugrad conformance (--plugin PATH | --device D) --models DIR|FILE|PACKAGE [--expected "
+    "D]\n"
+    "                    [--size NAME=N]… [--input NAME=NUMBER]… [--filter G] [--seed S] [--report "
+    "DIR]\n"
     "                    [--json]\n"
     "       plugrad conformance --list [--full]\n"
     "       plugrad conformance --verify-report FILE\n"
@@ -46,9 +48,10 @@ boost::program_options::options_description describe_options() {
   options.add_options()("expected", text(),
                         "with --models: the device that computes the expected values, REFERENCE or "
                         "CPU; default: by the kernel's work");
-  options.add_options()("size", texts(),
-                        "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for "
-                        "the first axis and 64 for the others without it");
+  options.add_options()(
+      "size", texts(),
+      "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for "
+      "the first axis and 64 for the others without it");
   options.add_options()("input", texts(),
                         "with --models: NAME=NUMBER, the elements of an input; random without it");
   options.add_options()("waivers", text(), "JSON file of failures that are known");

@@ -10,12 +10,12 @@
 #include "base/settings.h"
 #include "engine/session.h"
 #include "models.h"
-#include "training_networks.h"
 #include "oracle/measured.h"
 #include "plugrad/device.h"
 #include "plugrad/error.h"
 #include "runtime/registry.h"
 #include "tensor/handles.h"
+#include "training_networks.h"
 
 namespace plugrad::tools {
 namespace {

@@ -253,7 +253,9 @@ void LaunchJudge::judge(const RecordedCall& call, const Player::PlayedKernel& ke
   if (!state.is_known) {
     choose_other(state, kernel, data);
     if (!state.other)
-      tell({{"kernel", number}, {"name", kernel.name}, {"status", "unsupported"},
+      tell({{"kernel", number},
+            {"name", kernel.name},
+            {"status", "unsupported"},
             {"message", "not compared: " + state.why_not}});
   }
   const bool is_due = state.other && (state.seconds < kSecondsPerKernel || !kernel.kernel);
@@ -275,7 +277,9 @@ void LaunchJudge::compare(State& state, uint64_t number, const Player::PlayedKer
   try {
     launch_on_device(number, kernel, launch);
   } catch (const Error& error) {
-    tell({{"kernel", number}, {"name", kernel.name}, {"status", "fail"},
+    tell({{"kernel", number},
+          {"name", kernel.name},
+          {"status", "fail"},
           {"message", fmt::format("kernel {} cannot be launched: {}", kernel.name, error.what())}});
     state.differs = true;
     return write(data, launch.buffers, run_on(*state.other, kernel.lines, data, false));
@@ -292,12 +296,16 @@ void LaunchJudge::compare(State& state, uint64_t number, const Player::PlayedKer
     leave_as_computed(lines, part, got);
   }
   const HostMemory expected = run_on(*state.other, lines, part, false);
-  const auto difference = runtime::judge(lines, part, device_.caps(), *state.other, got, expected,
-                                         is_partial);
+  const auto difference =
+      runtime::judge(lines, part, device_.caps(), *state.other, got, expected, is_partial);
   const WorstElement worst = worst_of(lines, part, got, expected, is_partial);
   if (!difference) {
-    tell({{"kernel", number}, {"name", kernel.name}, {"status", "pass"},
-          {"other", state.other->name()}, {"ulp", worst.ulps}, {"where", worst.place}});
+    tell({{"kernel", number},
+          {"name", kernel.name},
+          {"status", "pass"},
+          {"other", state.other->name()},
+          {"ulp", worst.ulps},
+          {"where", worst.place}});
     return;
   }
   if (!is_partial) write(data, launch.buffers, expected);
@@ -312,14 +320,15 @@ void LaunchJudge::report(uint64_t number, const State& state, const runtime::Fin
   const std::string path = write_replay(finding, target_.keep);
   std::string message = describe(finding);
   message += finding.difference.bound > 0
-                 ? fmt::format("\n  the bound is what the allowed roundings of its operations do to "
-                               "this element, measured by {} runs on {}",
-                               runtime::kRoundingVariants, finding.other)
+                 ? fmt::format(
+                       "\n  the bound is what the allowed roundings of its operations do to "
+                       "this element, measured by {} runs on {}",
+                       runtime::kMostRoundingVariants, finding.other)
                  : "\n  its operations are exact or correctly rounded, so that all bits must agree";
-  nlohmann::json line = {{"kernel", number},        {"name", finding.kernel.name},
-                         {"status", "fail"},        {"other", finding.other},
-                         {"ulp", worst.ulps},       {"where", worst.place},
-                         {"message", message},      {"replay", path}};
+  nlohmann::json line = {{"kernel", number},   {"name", finding.kernel.name},
+                         {"status", "fail"},   {"other", finding.other},
+                         {"ulp", worst.ulps},  {"where", worst.place},
+                         {"message", message}, {"replay", path}};
   tell(line);
   if (++shrunk_ > kMostShrunk || state.groups < *std::ranges::max_element(finding.data.group_count))
     return;
@@ -328,7 +337,8 @@ void LaunchJudge::report(uint64_t number, const State& state, const runtime::Fin
   const runtime::CompareOptions options{
       .with = finding.other, .shrink_seconds = kShrinkSeconds, .folder = target_.keep};
   const TimeLimit limit(kShrinkSeconds + 2 * kLimitSeconds);
-  tell({{"kernel", number}, {"smallest", describe_smallest(finding, device_, *state.other, options)}});
+  tell({{"kernel", number},
+        {"smallest", describe_smallest(finding, device_, *state.other, options)}});
 }
 
 }  // namespace

@@ -51,10 +51,10 @@ void describe_end(const ChildOutcome& child, StageOutcome& outcome) {
     outcome.message = "the device did not answer within the time limit";
   } else if (child.end == End::Signalled || child.code != 0) {
     outcome.status = Status::Crash;
-    outcome.message = child.end == End::Signalled
-                          ? fmt::format("the process ended by signal {} ({})", child.code,
-                                        strsignal(child.code))
-                          : fmt::format("the process ended with code {}", child.code);
+    outcome.message =
+        child.end == End::Signalled
+            ? fmt::format("the process ended by signal {} ({})", child.code, strsignal(child.code))
+            : fmt::format("the process ended with code {}", child.code);
     outcome.stack = child.errors;
   } else if (const Json error = outcome.last("error"); !error.is_null()) {
     outcome.status = error["unsupported"].get<bool>() ? Status::Unsupported : Status::Fail;
@@ -139,8 +139,8 @@ class NetworkJudge {
 // the launch that crashed fails instead.
 StageOutcome NetworkJudge::record() {
   const std::string calls = recording(), trace = target_.folder + "/trace";
-  const StageOutcome outcome =
-      run_stage_of("record", target_, {"PLUGRAD_TRACE=" + trace, "PLUGRAD_LAYERS=record:file=" + calls});
+  const StageOutcome outcome = run_stage_of(
+      "record", target_, {"PLUGRAD_TRACE=" + trace, "PLUGRAD_LAYERS=record:file=" + calls});
   if (outcome.status == Status::Crash || outcome.status == Status::Timeout)
     run_stage_of("record", target_,
                  {"PLUGRAD_TRACE=" + trace,
@@ -224,14 +224,15 @@ void NetworkJudge::compare_whole_outputs(const StageOutcome& recorded, TestResul
   NetworkTarget target = target_;
   if (target.expected.empty()) target.expected = "CPU";
   if (device.starts_with(target.expected + ":")) {
-    whole.message += fmt::format("; outputs not compared as a whole: {} is the device itself",
-                                 target.expected);
+    whole.message +=
+        fmt::format("; outputs not compared as a whole: {} is the device itself", target.expected);
     return;
   }
   const StageOutcome outcome = run_stage_of("outputs", target, {});
   const Json line = outcome.last("different");
   if (line.is_null()) {
-    whole.message += fmt::format("; outputs not compared: {}: {}", target.expected, outcome.message);
+    whole.message +=
+        fmt::format("; outputs not compared: {}: {}", target.expected, outcome.message);
     return;
   }
   whole.metric = "relative";
@@ -251,13 +252,15 @@ void NetworkJudge::conclude(const StageOutcome& recorded, TestResult& whole) {
   size_t failed = 0, compared = 0;
   const KernelResult* first = nullptr;
   for (const auto& [number, kernel] : kernels_) {
-    const bool is_bad = kernel.test.status != Status::Pass && kernel.test.status != Status::Unsupported;
+    const bool is_bad =
+        kernel.test.status != Status::Pass && kernel.test.status != Status::Unsupported;
     failed += is_bad;
     compared += kernel.test.status != Status::Unsupported;
     if (is_bad && !first) first = &kernel;
   }
   whole.message = recorded.message.empty() ? "" : recorded.message + "\n";
-  whole.message += fmt::format("{} of {} kernels compared, {} wrong", compared, kernels_.size(), failed);
+  whole.message +=
+      fmt::format("{} of {} kernels compared, {} wrong", compared, kernels_.size(), failed);
   if (first) {
     if (whole.status == Status::Pass) whole.status = Status::Fail;
     whole.replay = first->test.replay;
@@ -270,8 +273,7 @@ void NetworkJudge::conclude(const StageOutcome& recorded, TestResult& whole) {
 
 }  // namespace
 
-void judge_networks(const NetworkOptions& options,
-                    const std::function<void(TestResult)>& take) {
+void judge_networks(const NetworkOptions& options, const std::function<void(TestResult)>& take) {
   const auto take_selected = [&](TestResult test) {
     if (options.filter.empty() || conformance::matches(options.filter, test.id))
       take(std::move(test));

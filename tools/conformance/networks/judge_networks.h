@@ -8,10 +8,10 @@ namespace plugrad::tools {
 
 /// What the networks' part of the command line says.
 struct NetworkOptions {
-  NetworkTarget target;     ///< without model and folder
-  std::string models;       ///< of --models, or empty: `replay` is a recorded launch
-  std::string filter;       ///< globs over the ids
-  std::string replay;       ///< path of a recorded launch
+  NetworkTarget target;  ///< without model and folder
+  std::string models;    ///< of --models, or empty: `replay` is a recorded launch
+  std::string filter;    ///< globs over the ids
+  std::string replay;    ///< path of a recorded launch
 };
 
 /// One result for each model, before it one for each of its kernels. `take` is called with each.

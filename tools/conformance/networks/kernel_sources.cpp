@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "plugrad/error.h"
@@ -17,15 +19,17 @@ namespace {
 constexpr size_t kMostNodes = 6;  // a kernel may compute dozens
 
 std::string sources_of(const trace::Trace& trace, const trace::Kernel& kernel) {
-  std::vector<std::string> nodes;
+  std::map<std::pair<std::string, int64_t>, std::string> by_place;
   for (const int32_t number : kernel.operations) {
     if (number == trace::kNone) continue;
     const trace::Operation& operation = trace.operations[static_cast<size_t>(number)];
     if (!operation.file.ends_with(".onnx")) continue;
     const std::string file = std::filesystem::path(operation.file).filename().string();
-    std::string node = fmt::format("{} ({}:{})", operation.function, file, operation.line);
-    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(std::move(node));
+    by_place[{file, operation.line}] =
+        fmt::format("{} ({}:{})", operation.function, file, operation.line);
   }
+  std::vector<std::string> nodes;
+  for (const auto& [place, node] : by_place) nodes.push_back(node);
   const size_t more = nodes.size() - std::min(nodes.size(), kMostNodes);
   nodes.resize(nodes.size() - more);
   return fmt::format("{}{}", fmt::join(nodes, ", "), more ? fmt::format(" and {} more", more) : "");
@@ -45,7 +49,8 @@ std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
     const std::string what = call.facts.value("call", "");
     const auto number = call.facts.value("kernel", uint64_t{0});
     if (what == "kernel") names[number] = call.facts.value("name", "");
-    if (what == "launch" && std::ranges::find(kernels, number, &RecordedKernel::number) == kernels.end())
+    if (what == "launch" &&
+        std::ranges::find(kernels, number, &RecordedKernel::number) == kernels.end())
       kernels.push_back({number, names[number]});
   }
   return kernels;

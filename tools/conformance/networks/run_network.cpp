@@ -33,8 +33,9 @@ Tensor input_of(const onnx::ValueInfo& input, const NetworkTarget& target, Numbe
   for (const int64_t size : shape) count *= static_cast<size_t>(size);
   std::vector<float> values(count);
   for (float& value : values)
-    value = is_float(*input.dtype) ? static_cast<float>(0x1p-24 * static_cast<double>(numbers.next() >> 40))
-                                   : static_cast<float>(numbers.next() >> 63);
+    value = is_float(*input.dtype)
+                ? static_cast<float>(0x1p-24 * static_cast<double>(numbers.next() >> 40))
+                : static_cast<float>(numbers.next() >> 63);
   return Tensor::from(values, shape).cast(*input.dtype).contiguous().realize();
 }
 
@@ -83,7 +84,8 @@ void compare_outputs(const NetworkTarget& target) {
     const OutputDifference difference = difference_of(got, wanted[i]);
     worst = std::max(worst, difference.relative);
     if (!difference.is_rounding)
-      different.push_back(fmt::format("{} by {:.1e} of its largest element", name, difference.relative));
+      different.push_back(
+          fmt::format("{} by {:.1e} of its largest element", name, difference.relative));
   }
   tell({{"worst", worst}, {"different", fmt::format("{}", fmt::join(different, ", "))}});
 }

@@ -22,7 +22,8 @@ Syntax stage_syntax() {
   namespace po = boost::program_options;
   const auto text = [] { return po::value<std::string>()->default_value(""); };
   const auto texts = [] { return po::value<Arguments>()->default_value({}, ""); };
-  Syntax syntax{.usage = "plugrad-conformance conformance-network STAGE --plugin PATH", .words = "stage"};
+  Syntax syntax{.usage = "plugrad-conformance conformance-network STAGE --plugin PATH",
+                .words = "stage"};
   syntax.options.add_options()("plugin", po::value<std::string>()->required(), "library")  //
       ("index", po::value<uint32_t>()->default_value(0), "number of its device")           //
       ("option", texts(), "KEY=VALUE of the device")                                       //
@@ -40,20 +41,30 @@ Syntax stage_syntax() {
 
 }  // namespace
 
-TimeLimit::TimeLimit(double seconds) { set_alarm(seconds); }
-TimeLimit::~TimeLimit() { set_alarm(0); }
+TimeLimit::TimeLimit(double seconds) {
+  set_alarm(seconds);
+}
+TimeLimit::~TimeLimit() {
+  set_alarm(0);
+}
 
 void tell(const nlohmann::json& line) {
   write_to_parent(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::vector<std::string> stage_arguments(const char* stage, const NetworkTarget& target) {
-  std::vector<std::string> words = {"conformance-network", stage,
-                                    "--model",             target.model,
-                                    "--folder",            target.folder,
-                                    "--expected",          target.expected,
-                                    "--keep",              target.keep,
-                                    "--seed",              fmt::to_string(target.seed),
+  std::vector<std::string> words = {"conformance-network",
+                                    stage,
+                                    "--model",
+                                    target.model,
+                                    "--folder",
+                                    target.folder,
+                                    "--expected",
+                                    target.expected,
+                                    "--keep",
+                                    target.keep,
+                                    "--seed",
+                                    fmt::to_string(target.seed),
                                     "--time-limit-factor",
                                     fmt::to_string(target.device.time_limit_factor)};
   for (const auto& [name, size] : target.sizes)

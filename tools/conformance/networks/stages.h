@@ -29,7 +29,9 @@ struct NetworkTarget {
 
 /// Axes that a model leaves open: 1 for the first, which is the batch in most models, and 64 for the
 /// others: strides of up to 64 divide it, and kernels stay small enough for REFERENCE.
-inline int64_t open_axis_size(size_t axis) { return axis == 0 ? 1 : 64; }
+inline int64_t open_axis_size(size_t axis) {
+  return axis == 0 ? 1 : 64;
+}
 
 inline constexpr const char* kStages[] = {"record", "launches", "outputs"};
 

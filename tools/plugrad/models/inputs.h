@@ -18,8 +18,7 @@ std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs);
 
 /// The declared shape; sizes that the model leaves open are those of --size, else `otherwise` says.
 /// Errors: UsageError for a size that is no number.
-Shape shape_of(const onnx::ValueInfo& input, const Names& sizes,
-               int64_t (*otherwise)(size_t axis));
+Shape shape_of(const onnx::ValueInfo& input, const Names& sizes, int64_t (*otherwise)(size_t axis));
 
 /// The number, if the text is one.
 std::optional<double> parse_number(const std::string& text);

@@ -6,8 +6,9 @@
 namespace plugrad::tools {
 
 struct OutputDifference {
-  double relative = 0;       ///< the largest difference, of the largest element
-  bool is_rounding = false;  ///< floats: 1e-4 of the largest element and 1e-6; half floats 4e-3, 1e-3
+  double relative = 0;  ///< the largest difference, of the largest element
+  bool is_rounding =
+      false;  ///< floats: 1e-4 of the largest element and 1e-6; half floats 4e-3, 1e-3
 };
 
 /// Of two tensors of equal shape. Infinite where one element is NaN or infinite and the other not.
