@@ -270,6 +270,7 @@ void LaunchJudge::judge(const RecordedCall& call, const Player::PlayedKernel& ke
   else
     write(data, launch.buffers, run_on(*state.other, kernel.lines, data, false));
   state.seconds += seconds_since(start);
+  tell({{"timed", number}, {"ms", state.seconds * 1e3}});
 }
 
 void LaunchJudge::compare(State& state, uint64_t number, const Player::PlayedKernel& kernel,

@@ -13,7 +13,7 @@
 #include "child_process.h"
 #include "conformance/selection.h"
 #include "interruption.h"
-#include "networks/find_models.h"
+#include "models/find_models.h"
 #include "networks/kernel_sources.h"
 #include "temporary_folder.h"
 
@@ -164,6 +164,11 @@ KernelResult& NetworkJudge::kernel_of(const Json& line, const char* key) {
 }
 
 void NetworkJudge::take_line(const Json& line) {
+  if (const auto timed = line.find("timed"); timed != line.end()) {
+    if (const auto known = kernels_.find(timed->get<uint64_t>()); known != kernels_.end())
+      known->second.test.milliseconds = line["ms"].get<double>();
+    return;
+  }
   if (!line.contains("kernel")) return;
   KernelResult& kernel = kernel_of(line, "kernel");
   if (line.contains("smallest")) {

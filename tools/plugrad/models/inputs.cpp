@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
+#include <random>
 
+#include "base/check.h"
 #include "command.h"
+#include "runtime/checks/compare/values.h"
+#include "runtime/checks/live_objects.h"
 
 namespace plugrad::tools {
 namespace {
@@ -27,7 +32,44 @@ std::string axis_name(const onnx::ValueInfo& input, size_t axis) {
   return fmt::format("{}.{}", input.name, axis);
 }
 
+// The elements in the dtype's storage form.
+Tensor tensor_of(const std::vector<double>& values, const Shape& shape, DType dtype) {
+  const auto code = static_cast<uint32_t>(dtype);
+  const size_t width = runtime::dtype_bytes(code);
+  std::vector<std::byte> bytes(values.size() * width);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t bits = is_float(dtype) ? runtime::bits_of(code, values[i])
+                                          : static_cast<uint64_t>(static_cast<int64_t>(values[i]));
+    std::memcpy(bytes.data() + i * width, &bits, width);  // little-endian
+  }
+  return Tensor::from_bytes(bytes, shape, dtype);
+}
+
 }  // namespace
+
+std::vector<Tensor> seeded_inputs(const onnx::Model& model, const Names& sizes,
+                                  const Names& numbers, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Tensor> inputs;
+  for (const onnx::ValueInfo& input : model.inputs()) {
+    require(input.dtype.has_value(), "[models] input \"{}\" is a {}; only tensors can be made",
+            input.name, input.type);
+    const Shape shape = shape_of(input, sizes, open_axis_size);
+    size_t count = 1;
+    for (const int64_t size : shape) count *= static_cast<size_t>(size);
+    std::vector<double> values(count);
+    const auto given = numbers.find(input.name);
+    const auto number = given == numbers.end() ? std::nullopt : parse_number(given->second);
+    if (given != numbers.end() && !number)
+      throw UsageError(fmt::format("--input {}={} is no number", input.name, given->second));
+    for (double& value : values)
+      value = number                   ? *number
+              : is_float(*input.dtype) ? 0x1p-24 * static_cast<double>(random() >> 40)
+                                       : static_cast<double>(random() >> 63);
+    inputs.push_back(tensor_of(values, shape, *input.dtype));
+  }
+  return inputs;
+}
 
 std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs) {
   std::vector<std::string> names;

@@ -20,6 +20,18 @@ std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs);
 /// Errors: UsageError for a size that is no number.
 Shape shape_of(const onnx::ValueInfo& input, const Names& sizes, int64_t (*otherwise)(size_t axis));
 
+/// Axes that a model leaves open, in tests: 1 for the first, which is the batch in most models, and
+/// 64 for the others: strides of up to 64 divide it, and kernels stay small enough for REFERENCE.
+inline int64_t open_axis_size(size_t axis) {
+  return axis == 0 ? 1 : 64;
+}
+
+/// Inputs on the default device, without a kernel: `numbers` by input, else random floats from 0 to
+/// 1 and integers 0 or 1, the same for a seed on every device. Open sizes are those of --size, else
+/// open_axis_size(). Errors: UsageError; User for inputs that are no tensors.
+std::vector<Tensor> seeded_inputs(const onnx::Model& model, const Names& sizes,
+                                  const Names& numbers, uint64_t seed);
+
 /// The number, if the text is one.
 std::optional<double> parse_number(const std::string& text);
 
