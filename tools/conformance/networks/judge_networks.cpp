@@ -273,6 +273,7 @@ void NetworkJudge::conclude(const StageOutcome& recorded, TestResult& whole) {
         fmt::format("; the first is {}{}", first->name,
                     first->nodes.empty() ? "" : fmt::format(", which computes {}", first->nodes));
   }
+  if (whole.status == Status::Pass && compared == 0) whole.status = Status::Unsupported;
   if (recorded.status == Status::Pass) compare_whole_outputs(recorded, whole);
 }
 
