@@ -41,7 +41,7 @@ struct RecordedKernel {
 };
 
 // In the order of their first launches, as the trace has them.
-std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
+std::vector<RecordedKernel> in_order_of_launch(const std::string& recording) {
   std::map<uint64_t, std::string> names;
   std::vector<RecordedKernel> kernels;
   runtime::RecordingReader reader(recording);
@@ -58,23 +58,24 @@ std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
 
 }  // namespace
 
-std::map<uint64_t, std::string> kernel_sources(const std::string& trace_path,
-                                               const std::string& recording) {
-  std::map<uint64_t, std::string> sources;
+std::map<uint64_t, LaunchedKernel> launched_kernels(const std::string& trace_path,
+                                                    const std::string& recording) {
+  std::map<std::string, std::vector<std::string>> nodes_by_name;
   try {
     const trace::Trace trace = trace::read_trace(trace_path);
-    std::map<std::string, std::vector<std::string>> by_name;
     for (const trace::Kernel& kernel : trace.kernels)
-      by_name[kernel.name].push_back(sources_of(trace, kernel));
-    std::map<std::string, size_t> used;
-    for (const RecordedKernel& kernel : launched_kernels(recording)) {
-      const std::vector<std::string>& known = by_name[kernel.name];
-      if (!known.empty())
-        sources[kernel.number] = known[std::min(used[kernel.name]++, known.size() - 1)];
-    }
-  } catch (const Error&) {  // the process ended before it wrote them
+      nodes_by_name[kernel.name].push_back(sources_of(trace, kernel));
+  } catch (const Error&) {  // the process ended before it wrote the trace
   }
-  return sources;
+  std::map<uint64_t, LaunchedKernel> kernels;
+  std::map<std::string, size_t> used;
+  for (const RecordedKernel& kernel : in_order_of_launch(recording)) {
+    const std::vector<std::string>& known = nodes_by_name[kernel.name];
+    const size_t same_name = used[kernel.name]++;
+    kernels[kernel.number] = {kernels.size() + 1,
+                              known.empty() ? "" : known[std::min(same_name, known.size() - 1)]};
+  }
+  return kernels;
 }
 
 uint64_t launches_in(const std::string& recording) {
