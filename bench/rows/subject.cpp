@@ -6,6 +6,7 @@
 #include "bench/networks/networks.h"
 #include "bench/networks/transformer_step.h"
 #include "bench/rows/kinds.h"
+#include "plugrad/device.h"
 
 namespace plugrad::bench {
 namespace {
@@ -93,7 +94,8 @@ Subject training_subject(std::shared_ptr<Step> step) {
 }
 
 // One call of a whole network with captured weights.
-Subject network_subject(const Case& row) {
+Subject network_subject(const Case& row, const std::string& device) {
+  const DeviceScope scope(device.empty() ? Device::default_device() : device);
   const Network network = make_network(row.options.at("network"), row.options.at("batch"));
   Subject subject;
   std::vector<Tensor> inputs = network.data;
@@ -107,7 +109,11 @@ Subject network_subject(const Case& row) {
     subject.inputs.push_back(host_values(tensor));
   }
   subject.round = replaying(
-      [call = network.call](const Tensors& data) -> Tensors { return {call(data)}; }, network.data);
+      [call = network.call, name = Device::default_device()](const Tensors& data) -> Tensors {
+        const DeviceScope inner(name);
+        return {call(data)};
+      },
+      network.data);
   subject.result = [network] { return host_values(network.call(network.data)); };
   return subject;
 }
@@ -116,7 +122,7 @@ Subject network_subject(const Case& row) {
 
 Subject make_subject(const Case& row, const std::string& device) {
   const auto option = [&](const char* name) { return row.options.at(name).get<int64_t>(); };
-  if (row.kind == "network") return network_subject(row);
+  if (row.kind == "network") return network_subject(row, device);
   if (row.kind == "mnist_step")
     return training_subject(std::make_shared<MnistStep>(option("batch")));
   if (row.kind == "transformer_step")

@@ -21,28 +21,37 @@ std::vector<Row> rows_of(const std::vector<Case>& cases) {
 }
 
 // A device that does not use the host's threads, against the one that does.
-Row row_beside_cpu(int64_t n) {
+Row row_beside_cpu(const Case& one) {
+  return {{one.name}, 0, [one](Peers&, const Report& report) {
+            const Subject ours = make_subject(one), cpu = make_subject(one, "CPU");
+            const auto timings = measure({ours.round, cpu.round});
+            report({.name = one.name,
+                    .value = one.value(timings[0].median),
+                    .unit = one.unit,
+                    .peer = Peer{"plugrad on CPU", one.value(timings[1].median)},
+                    .higher_is_better = one.higher_is_better()});
+            return true;
+          }};
+}
+
+Case square_product(int64_t n) {
   Case square;
   square.name = fmt::format("sgemm/{}", n), square.kind = "matmul";
   square.shapes = {{n, n}, {n, n}};
   square.flops = 2.0 * static_cast<double>(n * n * n);
   square.unit = "GFLOP/s";
-  return {{square.name}, 0, [square](Peers&, const Report& report) {
-            const Subject ours = make_subject(square), cpu = make_subject(square, "CPU");
-            const auto timings = measure({ours.round, cpu.round});
-            report({.name = square.name,
-                    .value = square.value(timings[0].median),
-                    .unit = square.unit,
-                    .peer = Peer{"plugrad on CPU", square.value(timings[1].median)}});
-            return true;
-          }};
+  return square;
+}
+
+bool measures_cpu() {
+  return Device::default_device() == "CPU";
 }
 
 }  // namespace
 
 std::vector<Row> gemm_rows() {
-  if (Device::default_device() == "CPU") return rows_of(gemm_cases());
-  return {row_beside_cpu(256), row_beside_cpu(512)};
+  if (measures_cpu()) return rows_of(gemm_cases());
+  return {row_beside_cpu(square_product(256)), row_beside_cpu(square_product(512))};
 }
 
 std::vector<Row> conv_rows() {
@@ -53,7 +62,15 @@ std::vector<Row> elementwise_rows() {
 }
 
 std::vector<Row> network_rows() {
-  return rows_of(network_cases());
+  if (measures_cpu()) return rows_of(network_cases());
+  std::vector<Row> rows;
+  for (Case one : network_cases()) {
+    if (one.threads != 1) continue;  // another device does not use the host's threads
+    one.name.resize(one.name.rfind("/threads:"));
+    one.threads = 0;
+    rows.push_back(row_beside_cpu(one));
+  }
+  return rows;
 }
 
 std::vector<Row> step_rows() {

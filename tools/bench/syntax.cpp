@@ -13,6 +13,9 @@ constexpr char kUsage[] =
     "[--roofline FILE.svg] [--list] [--json]\n"
     "plugrad bench [SUITE…] --against BUILD [--filter TEXT] [--threads N] [--isa …] [--device D] "
     "[--option KEY=VALUE…] [--json]\n"
+    "plugrad bench networks --models DIR|FILE|PACKAGE [--size NAME=N]… [--input "
+    "NAME=FILE.npy|NUMBER]… "
+    "[--filter TEXT] [--device D] [--list] [--json]\n"
     "plugrad bench corpus [--family NAME] [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
     "[--results FILE] [--resume] [--model] [--list] [--json]";
 
@@ -25,7 +28,7 @@ Syntax bench_syntax() {
                 .choices = {{"suite",
                              {"gemm", "conv", "elementwise", "framework", "models", "halves",
                               "networks", "corpus"}}},
-                .paths = {"results", "roofline", "against"}};
+                .paths = {"results", "roofline", "against", "models"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(
       "option", po::value<Arguments>()->default_value({}, "")->composing(),
@@ -43,6 +46,14 @@ Syntax bench_syntax() {
       "against", text(),
       "build tree to compare with, as build/before: each row by both in turns, medians of 9")(
       "roofline", text(), "draw the rows into this SVG file")(
+      "models", po::value<std::string>(),
+      "with the suite networks: measure the ONNX files below a folder, one file, or those of the "
+      "Python package NAME or NAME==VERSION")(
+      "size", po::value<Arguments>()->default_value({}, "")->composing(),
+      "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for the first axis "
+      "and 64 for the others without it")(
+      "input", po::value<Arguments>()->default_value({}, "")->composing(),
+      "with --models: NAME=NUMBER, the elements of an input; random without it")(
       "list", "names of the rows, without measuring")(
       "list-peers", "peers that are installed, and how to install the others")("json",
                                                                                "one JSON document");

@@ -17,7 +17,9 @@ static pgr_plugin_api plugin_table;
 static const pgr_runner_api* own_runner;
 static pgr_runner_api runner_table;
 static const pgr_allocator_api* own_allocator;
-static int kernel_has_xor;
+enum { MOST_XOR_KERNELS = 64 };
+static const void *xor_program, *xor_kernels[MOST_XOR_KERNELS];
+static uint32_t xor_kernel_count;
 
 static void read_fault(const pgr_option* options, uint32_t count, uint32_t stride, char* fault) {
   uint32_t i;
@@ -58,12 +60,33 @@ static pgr_status load(pgr_device* device, const void* binary, uint64_t size, pg
                        pgr_error* error) {
   const pgr_ir_header* header = binary;
   uint32_t i;
-  kernel_has_xor = 0;
+  const pgr_status status = own_runner->load(device, binary, size, out, error);
+  if (status != PGR_STATUS_OK) return status;
+  if (xor_program == *out) xor_program = NULL;
   for (i = 0; i < header->inst_count; ++i) {
     const char* inst = (const char*)binary + header->inst_offset + i * (size_t)header->inst_stride;
-    if (((const pgr_ir_inst*)inst)->op == PGR_OP_XOR) kernel_has_xor = 1;
+    if (((const pgr_ir_inst*)inst)->op == PGR_OP_XOR) xor_program = *out;
   }
-  return own_runner->load(device, binary, size, out, error);
+  return status;
+}
+
+static pgr_status kernel(pgr_device* device, pgr_program* program, const pgr_string* name,
+                         pgr_kernel** out, pgr_error* error) {
+  const pgr_status status = own_runner->kernel(device, program, name, out, error);
+  uint32_t i;
+  if (status != PGR_STATUS_OK) return status;
+  for (i = 0; i < xor_kernel_count; ++i) /* an unloaded kernel may have had this address */
+    if (xor_kernels[i] == *out) xor_kernels[i] = NULL;
+  if (program == xor_program && xor_kernel_count < MOST_XOR_KERNELS)
+    xor_kernels[xor_kernel_count++] = *out;
+  return status;
+}
+
+static int has_xor(const void* handle) {
+  uint32_t i;
+  for (i = 0; i < xor_kernel_count; ++i)
+    if (xor_kernels[i] == handle) return 1;
+  return 0;
 }
 
 /* Byte `offset` of the last buffer. */
@@ -75,14 +98,24 @@ static void spoil_byte(pgr_device* device, const pgr_launch_desc* desc, int64_t 
   own_allocator->unmap(device, buffer, NULL);
 }
 
-static pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
+static pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* handle,
                          const pgr_launch_desc* desc, uint64_t* out_time_ns, pgr_error* error) {
   pgr_status status;
   happen(device_fault, "launch");
-  status = own_runner->launch(device, queue, kernel, desc, out_time_ns, error);
+  status = own_runner->launch(device, queue, handle, desc, out_time_ns, error);
   if (desc->buffer_count == 0) return status;
   if (strcmp(device_fault, "before") == 0) spoil_byte(device, desc, -1);
-  if (strcmp(device_fault, "xor") == 0 && kernel_has_xor) spoil_byte(device, desc, 0);
+  if (strcmp(device_fault, "xor") == 0 && has_xor(handle)) spoil_byte(device, desc, 0);
+  return status;
+}
+
+/* The host refuses a plugin with another device name than its manifest's. */
+static pgr_status info(pgr_plugin* plugin, pgr_plugin_info* out, pgr_error* error) {
+  const pgr_status status = own->info(plugin, out, error);
+  if (status == PGR_STATUS_OK) {
+    out->device_name.data = "FAULTY";
+    out->device_name.size = 6;
+  }
   return status;
 }
 
@@ -103,6 +136,7 @@ static pgr_status query_interface(pgr_plugin* plugin, const pgr_string* name, ui
     own_runner = *out_table;
     runner_table = *own_runner;
     runner_table.load = load;
+    runner_table.kernel = kernel;
     runner_table.launch = launch;
     *out_table = &runner_table;
   }
@@ -128,6 +162,7 @@ PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** 
   status = enter_reference(hello, error);
   if (status != PGR_STATUS_OK) return status;
   plugin_table = *own;
+  plugin_table.info = info;
   plugin_table.device_open = device_open;
   plugin_table.query_interface = query_interface;
   *out_api = &plugin_table;

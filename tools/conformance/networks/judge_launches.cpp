@@ -270,6 +270,7 @@ void LaunchJudge::judge(const RecordedCall& call, const Player::PlayedKernel& ke
   else
     write(data, launch.buffers, run_on(*state.other, kernel.lines, data, false));
   state.seconds += seconds_since(start);
+  tell({{"timed", number}, {"ms", state.seconds * 1e3}});
 }
 
 void LaunchJudge::compare(State& state, uint64_t number, const Player::PlayedKernel& kernel,
@@ -323,7 +324,7 @@ void LaunchJudge::report(uint64_t number, const State& state, const runtime::Fin
                  ? fmt::format(
                        "\n  the bound is what the allowed roundings of its operations do to "
                        "this element, measured by {} runs on {}",
-                       runtime::kRoundingVariants, finding.other)
+                       runtime::kMostRoundingVariants, finding.other)
                  : "\n  its operations are exact or correctly rounded, so that all bits must agree";
   nlohmann::json line = {{"kernel", number},   {"name", finding.kernel.name},
                          {"status", "fail"},   {"other", finding.other},

@@ -13,7 +13,7 @@
 #include "child_process.h"
 #include "conformance/selection.h"
 #include "interruption.h"
-#include "networks/find_models.h"
+#include "models/find_models.h"
 #include "networks/kernel_sources.h"
 #include "temporary_folder.h"
 
@@ -81,7 +81,7 @@ StageOutcome run_stage_of(const char* stage, const NetworkTarget& target,
 }
 
 struct KernelResult {
-  std::string name, nodes, other, smallest;
+  std::string name, nodes, other;
   TestResult test;
   uint64_t compared = 0;
 };
@@ -124,6 +124,11 @@ class NetworkJudge {
   void conclude(const StageOutcome& recorded, TestResult& whole);
   void compare_whole_outputs(const StageOutcome& recorded, TestResult& whole);
   KernelResult& kernel_of(const Json& line, const char* key);
+  // In the order of first launches, which is that of every run; kernels without a launch come last.
+  uint64_t place_of(uint64_t number) const {
+    const auto launched = launched_.find(number);
+    return launched == launched_.end() ? launched_.size() + number : launched->second.place;
+  }
   std::string recording() const {
     return target_.model.ends_with(".rec") ? target_.model : target_.folder + "/calls.rec";
   }
@@ -131,8 +136,8 @@ class NetworkJudge {
   NetworkTarget target_;
   const std::string id_;
   const TemporaryFolder folder_;
-  std::map<uint64_t, std::string> sources_;
-  std::map<uint64_t, KernelResult> kernels_;
+  std::map<uint64_t, LaunchedKernel> launched_;
+  std::map<uint64_t, KernelResult> kernels_;  // by place_of()
 };
 
 // A process that crashes leaves its calls, but no trace. The trace is that of a second run, in which
@@ -145,18 +150,18 @@ StageOutcome NetworkJudge::record() {
     run_stage_of("record", target_,
                  {"PLUGRAD_TRACE=" + trace,
                   fmt::format("PLUGRAD_LAYERS=faults:launch={}", launches_in(calls))});
-  sources_ = kernel_sources(trace, calls);
   return outcome;
 }
 
 KernelResult& NetworkJudge::kernel_of(const Json& line, const char* key) {
   const auto number = line[key].get<uint64_t>();
-  KernelResult& kernel = kernels_[number];
+  const auto launched = launched_.find(number);
+  const uint64_t place = place_of(number);
+  KernelResult& kernel = kernels_[place];
   if (kernel.test.id.empty()) {
     kernel.name = line.value("name", "");
-    const auto nodes = sources_.find(number);
-    kernel.nodes = nodes == sources_.end() ? "" : nodes->second;
-    kernel.test.id = fmt::format("{}.{:03}_{}", id_, number, kernel.name);
+    kernel.nodes = launched == launched_.end() ? "" : launched->second.nodes;
+    kernel.test.id = fmt::format("{}.{:03}_{}", id_, place, kernel.name);
     kernel.test.level = Level::L2;
     kernel.test.metric = "ulp";
   }
@@ -164,6 +169,11 @@ KernelResult& NetworkJudge::kernel_of(const Json& line, const char* key) {
 }
 
 void NetworkJudge::take_line(const Json& line) {
+  if (const auto timed = line.find("timed"); timed != line.end()) {
+    if (const auto known = kernels_.find(place_of(timed->get<uint64_t>())); known != kernels_.end())
+      known->second.test.milliseconds = line["ms"].get<double>();
+    return;
+  }
   if (!line.contains("kernel")) return;
   KernelResult& kernel = kernel_of(line, "kernel");
   if (line.contains("smallest")) {
@@ -202,6 +212,7 @@ void NetworkJudge::blame(const StageOutcome& outcome) {
 void NetworkJudge::judge_kernels() {
   std::error_code ignored;
   if (!std::filesystem::exists(recording(), ignored)) return;
+  launched_ = launched_kernels(target_.folder + "/trace", recording());
   for (size_t restarts = 0; restarts <= kMostRestarts && !is_interrupted(); ++restarts) {
     const StageOutcome outcome = run_stage_of("launches", target_, {});
     for (const Json& line : outcome.lines) take_line(line);
@@ -268,6 +279,7 @@ void NetworkJudge::conclude(const StageOutcome& recorded, TestResult& whole) {
         fmt::format("; the first is {}{}", first->name,
                     first->nodes.empty() ? "" : fmt::format(", which computes {}", first->nodes));
   }
+  if (whole.status == Status::Pass && compared == 0) whole.status = Status::Unsupported;
   if (recorded.status == Status::Pass) compare_whole_outputs(recorded, whole);
 }
 

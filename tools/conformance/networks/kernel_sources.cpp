@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "plugrad/error.h"
@@ -17,15 +19,17 @@ namespace {
 constexpr size_t kMostNodes = 6;  // a kernel may compute dozens
 
 std::string sources_of(const trace::Trace& trace, const trace::Kernel& kernel) {
-  std::vector<std::string> nodes;
+  std::map<std::pair<std::string, int64_t>, std::string> by_place;
   for (const int32_t number : kernel.operations) {
     if (number == trace::kNone) continue;
     const trace::Operation& operation = trace.operations[static_cast<size_t>(number)];
     if (!operation.file.ends_with(".onnx")) continue;
     const std::string file = std::filesystem::path(operation.file).filename().string();
-    std::string node = fmt::format("{} ({}:{})", operation.function, file, operation.line);
-    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(std::move(node));
+    by_place[{file, operation.line}] =
+        fmt::format("{} ({}:{})", operation.function, file, operation.line);
   }
+  std::vector<std::string> nodes;
+  for (const auto& [place, node] : by_place) nodes.push_back(node);
   const size_t more = nodes.size() - std::min(nodes.size(), kMostNodes);
   nodes.resize(nodes.size() - more);
   return fmt::format("{}{}", fmt::join(nodes, ", "), more ? fmt::format(" and {} more", more) : "");
@@ -37,7 +41,7 @@ struct RecordedKernel {
 };
 
 // In the order of their first launches, as the trace has them.
-std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
+std::vector<RecordedKernel> in_order_of_launch(const std::string& recording) {
   std::map<uint64_t, std::string> names;
   std::vector<RecordedKernel> kernels;
   runtime::RecordingReader reader(recording);
@@ -54,23 +58,24 @@ std::vector<RecordedKernel> launched_kernels(const std::string& recording) {
 
 }  // namespace
 
-std::map<uint64_t, std::string> kernel_sources(const std::string& trace_path,
-                                               const std::string& recording) {
-  std::map<uint64_t, std::string> sources;
+std::map<uint64_t, LaunchedKernel> launched_kernels(const std::string& trace_path,
+                                                    const std::string& recording) {
+  std::map<std::string, std::vector<std::string>> nodes_by_name;
   try {
     const trace::Trace trace = trace::read_trace(trace_path);
-    std::map<std::string, std::vector<std::string>> by_name;
     for (const trace::Kernel& kernel : trace.kernels)
-      by_name[kernel.name].push_back(sources_of(trace, kernel));
-    std::map<std::string, size_t> used;
-    for (const RecordedKernel& kernel : launched_kernels(recording)) {
-      const std::vector<std::string>& known = by_name[kernel.name];
-      if (!known.empty())
-        sources[kernel.number] = known[std::min(used[kernel.name]++, known.size() - 1)];
-    }
-  } catch (const Error&) {  // the process ended before it wrote them
+      nodes_by_name[kernel.name].push_back(sources_of(trace, kernel));
+  } catch (const Error&) {  // the process ended before it wrote the trace
   }
-  return sources;
+  std::map<uint64_t, LaunchedKernel> kernels;
+  std::map<std::string, size_t> used;
+  for (const RecordedKernel& kernel : in_order_of_launch(recording)) {
+    const std::vector<std::string>& known = nodes_by_name[kernel.name];
+    const size_t same_name = used[kernel.name]++;
+    kernels[kernel.number] = {kernels.size() + 1,
+                              known.empty() ? "" : known[std::min(same_name, known.size() - 1)]};
+  }
+  return kernels;
 }
 
 uint64_t launches_in(const std::string& recording) {

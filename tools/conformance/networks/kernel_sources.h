@@ -7,10 +7,14 @@
 
 namespace plugrad::tools {
 
-/// By the kernel's number in the recording: "conv (model.onnx:17), relu (model.onnx:18)". Kernels
-/// that the trace does not have are missing. An unreadable trace gives none.
-std::map<uint64_t, std::string> kernel_sources(const std::string& trace,
-                                               const std::string& recording);
+struct LaunchedKernel {
+  size_t place = 0;   ///< from 1, by first launch: the same in every run
+  std::string nodes;  ///< "conv (model.onnx:17), relu (model.onnx:18)"; empty: not known
+};
+
+/// By the kernel's number in the recording. An unreadable trace gives no nodes.
+std::map<uint64_t, LaunchedKernel> launched_kernels(const std::string& trace,
+                                                    const std::string& recording);
 
 /// Launches in a recording, also in one that was cut off.
 uint64_t launches_in(const std::string& recording);

@@ -17,6 +17,23 @@ namespace {
 
 namespace suite = conformance;
 
+bool is_recorded_launch(const std::string& token) {
+  return token.ends_with(".rec");
+}
+
+// The command without --replay.
+std::string command_of(const suite::Options& options, const NetworkOptions& networks) {
+  std::string command = suite::command_of(options);
+  if (networks.models.empty()) return command;
+  command += " --models " + networks.models;
+  if (!networks.target.expected.empty()) command += " --expected " + networks.target.expected;
+  for (const auto& [name, size] : networks.target.sizes)
+    command += fmt::format(" --size {}={}", name, size);
+  for (const auto& [name, number] : networks.target.inputs)
+    command += fmt::format(" --input {}={}", name, number);
+  return command;
+}
+
 // The id in a token of an earlier run's test; empty if there is none.
 std::string id_of_token(const std::string& token) {
   if (token.empty()) return "";
@@ -43,12 +60,12 @@ NetworkOptions read_network_options(const suite::Options& options, const Parsed&
                          : !cache.empty() ? cache + "/differences"
                                           : std::filesystem::temp_directory_path().string();
   networks.target.keep = std::filesystem::absolute(networks.target.keep).string();
-  if (parsed.has("models")) {
+  if (is_recorded_launch(options.replay)) {
+    networks.replay = options.replay;
+  } else {
     networks.models = parsed.get<std::string>("models");
     const std::string id = id_of_token(options.replay);
     networks.filter = id.empty() ? options.filter : id;
-  } else {
-    networks.replay = options.replay;
   }
   return networks;
 }
@@ -56,7 +73,7 @@ NetworkOptions read_network_options(const suite::Options& options, const Parsed&
 }  // namespace
 
 bool is_of_networks(const Parsed& parsed) {
-  return parsed.has("models") || parsed.get<std::string>("replay").ends_with(".rec");
+  return parsed.has("models") || is_recorded_launch(parsed.get<std::string>("replay"));
 }
 
 suite::Report report_on_networks(const suite::Options& options, const Parsed& parsed,
@@ -70,8 +87,7 @@ suite::Report report_on_networks(const suite::Options& options, const Parsed& pa
   report.plugin_path = options.plugin_path;
   report.suite_version = suite::suite_version();
   report.machine = suite::machine_name();
-  report.command = suite::command_of(options);
-  if (parsed.has("models")) report.command += " --models " + networks.models;
+  report.command = command_of(options, networks);
   report.seed = options.seed;
   report.filter = options.filter;
   report.replay = options.replay;

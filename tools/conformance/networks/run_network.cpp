@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/check.h"
 #include "models/outputs.h"
 #include "networks/stages.h"
 #include "plugrad/device.h"
 #include "plugrad/numpy.h"
-#include "training_networks.h"
 
 namespace plugrad::tools {
 namespace {
@@ -18,32 +16,9 @@ namespace {
 // Loading, compiling and running take this long at most, times the factor.
 constexpr double kLimitSeconds = 300;
 
-// The number given, else floats from 0 to 1 and integers 0 or 1, the same on every device.
-Tensor input_of(const onnx::ValueInfo& input, const NetworkTarget& target, Numbers& numbers) {
-  require(input.dtype.has_value(), "[conformance] input \"{}\" is a {}; only tensors can be made",
-          input.name, input.type);
-  const Shape shape = shape_of(input, target.sizes, open_axis_size);
-  if (const auto given = target.inputs.find(input.name); given != target.inputs.end()) {
-    const auto number = parse_number(given->second);
-    require(number.has_value(), "[conformance] --input {}={} is no number", input.name,
-            given->second);
-    return Tensor::full(shape, *number, *input.dtype).contiguous().realize();
-  }
-  size_t count = 1;
-  for (const int64_t size : shape) count *= static_cast<size_t>(size);
-  std::vector<float> values(count);
-  for (float& value : values)
-    value = is_float(*input.dtype)
-                ? static_cast<float>(0x1p-24 * static_cast<double>(numbers.next() >> 40))
-                : static_cast<float>(numbers.next() >> 63);
-  return Tensor::from(values, shape).cast(*input.dtype).contiguous().realize();
-}
-
 std::vector<Tensor> run(const onnx::Model& model, const NetworkTarget& target, int calls) {
-  Numbers numbers(target.seed);
-  std::vector<Tensor> inputs, outputs;
-  for (const onnx::ValueInfo& input : model.inputs())
-    inputs.push_back(input_of(input, target, numbers));
+  const std::vector<Tensor> inputs = made_inputs(model, target.sizes, target.inputs, target.seed);
+  std::vector<Tensor> outputs;
   for (int i = 0; i < calls; ++i) {
     outputs = model(inputs);
     Tensor::realize(outputs);

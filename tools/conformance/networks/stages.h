@@ -27,12 +27,6 @@ struct NetworkTarget {
   std::set<uint64_t> left_out;  ///< numbers of kernels that are not run on the device
 };
 
-/// Axes that a model leaves open: 1 for the first, which is the batch in most models, and 64 for the
-/// others: strides of up to 64 divide it, and kernels stay small enough for REFERENCE.
-inline int64_t open_axis_size(size_t axis) {
-  return axis == 0 ? 1 : 64;
-}
-
 inline constexpr const char* kStages[] = {"record", "launches", "outputs"};
 
 /// Runs a stage in this process.

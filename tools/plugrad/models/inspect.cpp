@@ -137,9 +137,10 @@ std::string list_of(const std::vector<onnx::ValueInfo>& values) {
 
 Syntax inspect_syntax() {
   Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
-  syntax.options.add_options()(
-      "size", boost::program_options::value<Arguments>()->composing(),
-      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; 1 without it")(
+  syntax.options.add_options()("size", boost::program_options::value<Arguments>()->composing(),
+                               "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without "
+                               "it 1 for the first axis of "
+                               "an input and 64 for the others")(
       "device", boost::program_options::value<std::string>(),
       "where it would run, such as CPU; default: as DEV says")("json", "one JSON document");
   return syntax;

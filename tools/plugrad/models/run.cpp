@@ -6,11 +6,9 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
-#include <random>
 
 #include "base/check.h"
 #include "command.h"
-#include "ir/facts.h"
 #include "models/check.h"
 #include "models/inputs.h"
 #include "models/outputs.h"
@@ -27,29 +25,6 @@ constexpr char kUsage[] =
     "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… [--output "
     "NAME=FILE.npy]… "
     "[--device D] [--repeat N] [--check] [--profile] [--json]";
-
-// Made on the host, so that a profile shows the model's kernels alone.
-Tensor random_tensor(const Shape& shape, DType dtype) {
-  std::minstd_rand numbers(1);
-  std::vector<float> values(static_cast<size_t>(element_count(shape)));
-  for (float& value : values) {
-    const float number = std::uniform_real_distribution<float>(0, 1)(numbers);
-    value = is_float(dtype) ? number : std::round(number);
-  }
-  return Tensor::from(values).reshape(shape).cast(dtype).realize();
-}
-
-// The file's array, the number everywhere, or random numbers: floats from 0 to 1, integers 0 or 1.
-Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& sizes) {
-  const auto given = files.find(input.name);
-  const auto number = given == files.end() ? std::nullopt : parse_number(given->second);
-  if (given != files.end() && !number) return load_npy(given->second);
-  require(input.dtype.has_value(), "[run] input \"{}\" is a {}; only tensors can be given here",
-          input.name, input.type);
-  const Shape shape = shape_of(input, sizes);
-  if (number) return Tensor::full(shape, *number, *input.dtype).contiguous().realize();
-  return random_tensor(shape, *input.dtype);
-}
 
 double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
                        std::vector<Tensor>& outputs) {
@@ -92,9 +67,11 @@ Syntax run_syntax() {
                                "NAME=FILE.npy or NAME=NUMBER, the values of an input; without it "
                                "random ones, integers 0 or 1")(
       "size", boost::program_options::value<Arguments>()->composing(),
-      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; 1 without it")(
-      "output", boost::program_options::value<Arguments>()->composing(),
-      "NAME=FILE.npy, where to write an output")(
+      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without it 1 for the first axis "
+      "of "
+      "an input and 64 for the others")("output",
+                                        boost::program_options::value<Arguments>()->composing(),
+                                        "NAME=FILE.npy, where to write an output")(
       "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
       "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
       "profile", "then print where the time went, as `plugrad profile run` does")(
@@ -126,9 +103,8 @@ int run_run(const Arguments& arguments) {
   require_names("input", given, names_of(model.inputs()));
   require_names("output", wanted, names_of(model.outputs()));
   require_names("size", sizes, open_sizes(model.inputs()));
-  std::vector<Tensor> inputs, outputs;
-  for (const onnx::ValueInfo& input : model.inputs())
-    inputs.push_back(input_of(input, given, sizes));
+  const std::vector<Tensor> inputs = made_inputs(model, sizes, given, 0);
+  std::vector<Tensor> outputs;
   const double first = milliseconds_of(model, inputs, outputs);
   std::vector<double> times;
   for (int64_t i = 0; i < repeat; ++i) times.push_back(milliseconds_of(model, inputs, outputs));

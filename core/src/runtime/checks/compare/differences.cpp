@@ -33,10 +33,18 @@ class Region {
     return !tolerance_.is_rounded || is_beyond(index, a, b);
   }
 
+  // Errors that cancel in all variants of one element do not in its neighbours, whose mean counts
+  // for it too.
   double bound(uint64_t index) const {
     if (!tolerance_.is_rounded) return 0;
-    const uint64_t bits = bits_at(expected, dtype_, index);
-    const double value = number_of(dtype_, bits);
+    const double most = std::max(largest_move(index), mean_move());
+    return kBoundFactor * most + ulp_of(dtype_, bits_at(expected, dtype_, index));
+  }
+
+ private:
+  // Infinite where a variant leaves the finite numbers.
+  double largest_move(uint64_t index) const {
+    const double value = number_of(dtype_, bits_at(expected, dtype_, index));
     double most = 0;
     for (const auto& variant : variants) {
       const double moved = number_of(dtype_, bits_at(variant, dtype_, index));
@@ -46,20 +54,35 @@ class Region {
         most = std::max(most, std::fabs(moved - value));
       }
     }
-    return kBoundFactor * most + ulp_of(dtype_, bits);
+    return most;
   }
 
- private:
+  // Over the elements that stay finite.
+  double mean_move() const {
+    if (mean_move_ >= 0) return mean_move_;
+    double sum = 0;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < expected.size() / std::max<uint64_t>(1, dtype_bytes(dtype_)); ++i) {
+      const double move = largest_move(i);
+      if (!std::isfinite(move)) continue;
+      sum += move;
+      ++count;
+    }
+    return mean_move_ = count > 0 ? sum / static_cast<double>(count) : 0;
+  }
+
   bool is_tiny(uint64_t bits) const { return is_zero(dtype_, bits) || is_denormal(dtype_, bits); }
 
   bool is_beyond(uint64_t index, uint64_t a, uint64_t b) const {
-    const double allowed = bound(index);
-    if (std::isinf(allowed)) return false;
-    return !(std::fabs(number_of(dtype_, a) - number_of(dtype_, b)) <= allowed);
+    const double distance = std::fabs(number_of(dtype_, a) - number_of(dtype_, b));
+    const double move = largest_move(index);
+    if (std::isinf(move) || distance <= kBoundFactor * move) return false;
+    return !(distance <= bound(index));
   }
 
   const uint32_t dtype_;
   const Tolerance& tolerance_;
+  mutable double mean_move_ = -1;  // not known yet
 };
 
 }  // namespace

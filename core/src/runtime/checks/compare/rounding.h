@@ -25,8 +25,11 @@ std::vector<double> errors_of_reordering(const KernelLines& kernel);
 
 /// Number of variants by which the bound is measured.
 inline constexpr uint32_t kRoundingVariants = 4;
+/// Where so many variants leave an element beyond its bound: of 10^4 elements that each sum some
+/// errors, those of one may cancel in all of a few variants.
+inline constexpr uint32_t kMostRoundingVariants = 20;
 
-/// The kernel with errors added: all up, all down, or up and down by line.
+/// The kernel with errors added: all up, all down, or up and down by line and variant.
 KernelLines with_errors(const KernelLines& kernel, const std::vector<double>& errors,
                         uint32_t variant);
 

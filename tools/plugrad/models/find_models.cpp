@@ -1,4 +1,4 @@
-#include "networks/find_models.h"
+#include "models/find_models.h"
 
 #include <algorithm>
 #include <cctype>
@@ -29,7 +29,7 @@ std::vector<FoundModel> models_below(const fs::path& folder) {
        !failed && at != fs::recursive_directory_iterator(); at.increment(failed))
     if (at->path().extension() == ".onnx" && at->is_regular_file())
       models.push_back({at->path().string(), id_of(at->path().lexically_relative(folder))});
-  require(!failed, "[conformance] --models {}: {}", folder.string(), failed.message());
+  require(!failed, "[models] --models {}: {}", folder.string(), failed.message());
   std::ranges::sort(models, {}, &FoundModel::path);
   std::set<std::string> ids;
   for (FoundModel& model : models)
@@ -43,7 +43,7 @@ void fetch(const std::string& package, const std::string& folder) {
   try {
     output_of({.program = "python3", .arguments = {script, folder, "--package", package}});
   } catch (const std::runtime_error& error) {
-    fail(ErrorKind::User, "[conformance] --models {}: {}", package, error.what());
+    fail(ErrorKind::User, "[models] --models {}: {}", package, error.what());
   }
 }
 
@@ -55,7 +55,7 @@ std::vector<FoundModel> find_models(const std::string& given, const std::string&
   const bool is_folder = fs::is_directory(given, ignored);
   if (!is_folder) fetch(given, scratch);
   std::vector<FoundModel> models = models_below(is_folder ? given : scratch);
-  require(!models.empty(), "[conformance] --models {}: there is no .onnx file below it", given);
+  require(!models.empty(), "[models] --models {}: there is no .onnx file below it", given);
   return models;
 }
 

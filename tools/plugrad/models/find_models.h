@@ -1,4 +1,4 @@
-// Finds the ONNX files that `plugrad conformance --models` names.
+// Finds the ONNX files that `plugrad conformance` and `plugrad bench` name by --models.
 #pragma once
 
 #include <string>
