@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "onnx/import/strings_as_ids.h"
@@ -75,6 +76,7 @@ std::string_view label_of(const NodeMessage& node) {
 struct GraphRun::Scope {
   std::unordered_map<std::string_view, Value> values;
   const Scope* outer = nullptr;
+  std::span<const NodeMessage> done;  // the nodes that were run
 
   const Value* find(std::string_view name) const {
     for (const Scope* scope = this; scope; scope = scope->outer)
@@ -139,6 +141,7 @@ void GraphRun::run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope,
                          const Opsets& opsets) {
   for (size_t index = 0; index < nodes.size(); ++index) {
     const NodeMessage& node = nodes[index];
+    scope.done = std::span(nodes).first(index);
     const SourceScope source(file_name_, static_cast<unsigned>(index + 1), label_of(node));
     std::vector<Value> results = results_of(node, scope, opsets);
     for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -167,9 +170,12 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     for (Value& input : inputs) input = ids.ids_of(input);
   const DataType type = moved > 0 ? moved_type(inputs) : DataType::Undefined;
   const bool is_folded = folds(node, *row, inputs);
-  Recording recording{&files_, is_jitted_, {}};
+  Recording recording{&files_, is_jitted_, {}, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);
+  };
+  recording.recompute = [&](const auto& given, std::string_view wanted) {
+    return recomputed(given, wanted, scope, opsets);
   };
   Call call(node, opsets.of(node.domain), std::move(inputs), is_folded, recording);
   std::vector<Value> results;
@@ -207,6 +213,33 @@ std::vector<Value> GraphRun::call_function(const FunctionMessage& function, cons
   }
   --depth_;
   return outputs;
+}
+
+// Runs the nodes that lead from the given names to the wanted one; other values stay.
+Value GraphRun::recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
+                           const Scope& scope, const Opsets& opsets) {
+  require(++depth_ <= kMostDepth, "[onnx] gradients are nested too deep");
+  Scope inner;
+  inner.outer = &scope;
+  inner.values.insert(given.begin(), given.end());
+  std::set<std::string_view> changed;
+  for (const auto& [name, value] : given) changed.insert(name);
+  std::vector<NodeMessage> nodes;
+  for (const NodeMessage& node : scope.done) {
+    const bool is_changed =
+        std::ranges::any_of(node.attributes, [](const auto& a) { return !a.graphs.empty(); }) ||
+        std::ranges::any_of(node.inputs, [&](auto name) { return changed.contains(name); });
+    const bool is_given =
+        std::ranges::any_of(node.outputs, [&](auto name) { return given.contains(name); });
+    if (!is_changed || is_given) continue;
+    nodes.push_back(node);
+    for (const std::string_view name : node.outputs)
+      if (!name.empty()) changed.insert(name);
+  }
+  run_nodes(nodes, inner, opsets);
+  --depth_;
+  const Value* const value = inner.find(wanted);
+  return value ? *value : Value();
 }
 
 const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage& node) {
