@@ -1,4 +1,5 @@
-// An arbitrary ONNX file gives messages that lie within it, or an Error, and the memory that reading
+// An arbitrary ONNX file gives messages that lie within it and pass the checks, or an
+// Error, and the memory that reading
 // it takes at one time is at most four times the file and 64 MB.
 #include <sanitizer/allocator_interface.h>
 
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "onnx/file/graph_check.h"
 #include "onnx/file/messages.h"
 #include "plugrad/error.h"
 
@@ -54,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const ModelMessage model = read_model(std::as_bytes(std::span(data, size)));
     static volatile size_t sink;
     sink = touched(model.graph);
+    require_sound(model);
   } catch (const plugrad::Error& error) {
     if (error.kind() == plugrad::ErrorKind::Internal) __builtin_trap();
   }

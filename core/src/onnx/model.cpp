@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "onnx/file/graph_check.h"
 #include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
@@ -48,6 +49,7 @@ struct Model::State {
         inputs(inputs_of(message)),
         outputs(outputs_of(message)) {
     require_operators(message);
+    require_sound(message);
     const DeviceScope known_device(device);
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&

@@ -84,8 +84,8 @@ Values gradient_of_graph(Call& call) {
   const auto constants = call.texts("zs");
   names.insert(names.end(), constants.begin(), constants.end());
   if (names.size() != call.input_count())
-    call.wrong(fmt::format("xs and zs name {} values, {} are given", names.size(),
-                           call.input_count()));
+    call.wrong(
+        fmt::format("xs and zs name {} values, {} are given", names.size(), call.input_count()));
   Values results;
   for (size_t x = 0; x < count; ++x) {
     std::map<std::string_view, Value> given;
