@@ -73,7 +73,8 @@ TEST(OnnxRefused, graphs_of_branches_see_the_names_around_them_only) {
 }
 
 TEST(OnnxRefused, a_name_of_a_million_bytes_is_shown_in_part) {
-  const std::string name = std::string(1'000'000, 'n') + "\x1b";
+  std::string name(1'000'000, 'n');
+  name.push_back('\x1b');
   const std::string text = error_of(graph_of(node("Relu", {name}, {"y"})));
   EXPECT_THAT(text, HasSubstr("nnn... (1000001 bytes)"));
   EXPECT_LT(text.size(), 400u);
