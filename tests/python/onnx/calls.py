@@ -30,6 +30,14 @@ refused(TypeError, '"x" is given by position and by name', lambda: model(x, x=x)
 refused(TypeError, '"n" is not given', lambda: model({"x": x}))
 refused(ValueError, "is a sequence (a list in Python)", lambda: model([[1, 2]], 3))
 refused(ValueError, 'unknown device "XX"', lambda: pg.onnx.load(MODEL.SerializeToString(), device="XX"))
+replaceable = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, float[2] b = {1, 2}) '
+                                 "=> (float[2] y) { y = Add(x, b) }")
+replaceable.graph.input.append(onnx.helper.make_tensor_value_info("b", 1, [2])) if len(replaceable.graph.input) == 1 else None
+model = pg.onnx.load(replaceable.SerializeToString())
+assert [value.name for value in model.optional_inputs] == ["b"] and len(model.inputs) == 1
+assert model(x[0])[0].tolist() == [2, 4]
+assert model(x[0], b=x[0])[0].tolist() == [2, 4] == model({"x": x[0], "b": x[0]})[0].tolist()
+assert model(x[0], b=x[0] * 10)[0].tolist() == [11, 22]
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "m.onnx"
     onnx.save(MODEL, path)
