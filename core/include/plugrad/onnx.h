@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,6 +83,10 @@ class PLUGRAD_API Model {
   /// ones. Tensors on another device are copied; optional inputs may be undefined. Errors: User if
   /// number, dtypes or shapes differ from inputs() and optional_inputs().
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  /// The same: `model({image, mask})`.
+  std::vector<Tensor> operator()(std::initializer_list<Tensor> inputs) const {
+    return (*this)(std::vector(inputs));
+  }
   /// The same by name.
   std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
   /// The same for models with other inputs and outputs than tensors, whose calls are recorded each

@@ -173,6 +173,10 @@ void bind_onnx(nb::module_& module) {
   nb::class_<onnx::ValueInfo>(made, "ValueInfo", doc("ValueInfo"))
       .def_ro("name", &onnx::ValueInfo::name)
       .def_ro("type", &onnx::ValueInfo::type)
+      .def_prop_ro(
+          "dtype", [](const onnx::ValueInfo& self) { return self.dtype; },
+          nb::sig("def dtype(self, /) -> dtype | None"),
+          "That of tensors of numbers; None for other values.")
       .def_prop_ro("shape", shape_of,
                    nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None"),
                    "Sizes; names of symbolic ones; None for one that is not known.")
