@@ -1,5 +1,5 @@
-"""onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, the examples that
-run networks of packages (SPEECH is the one in C++), and the commands run and inspect."""
+"""onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
+model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), and the commands run and inspect."""
 import json
 import subprocess
 import sys
@@ -85,6 +85,7 @@ def main(folder: str, speech: str) -> None:
     print(environment.run("python", "-W", "ignore", *cases, "--device", "CPU")[-4000:])
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
+    print(environment.run("python", "-W", "ignore", str(FOLDER / "backend_models.py"), "--device", "CPU")[-4000:])
     environment.run("python", str(FOLDER / "calls.py"))
     run_examples(environment, speech)
     run_commands(environment)

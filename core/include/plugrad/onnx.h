@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,15 +72,21 @@ class PLUGRAD_API Model {
   static Model from_bytes(std::span<const std::byte> file, std::string_view device = {});
 
   const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
+  /// Inputs with a value in the file, which a call may replace: behind inputs(), or by name.
+  const std::vector<ValueInfo>& optional_inputs() const;
   const std::vector<ValueInfo>& outputs() const;
   /// Texts that the exporter added by key, such as the names of classes. Of two with the same key,
   /// the later one is kept.
   std::map<std::string, std::string> metadata() const;
 
   /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
-  /// ones. Tensors on another device are copied. Errors: User if number, dtypes or shapes differ
-  /// from inputs().
+  /// ones. Tensors on another device are copied; optional inputs may be undefined. Errors: User if
+  /// number, dtypes or shapes differ from inputs() and optional_inputs().
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  /// The same: `model({image, mask})`.
+  std::vector<Tensor> operator()(std::initializer_list<Tensor> inputs) const {
+    return (*this)(std::vector(inputs));
+  }
   /// The same by name.
   std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
   /// The same for models with other inputs and outputs than tensors, whose calls are recorded each

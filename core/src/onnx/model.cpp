@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "onnx/file/graph_check.h"
 #include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
@@ -22,6 +23,17 @@ std::string table_of(const std::vector<ValueInfo>& values) {
 }
 
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
+
+// What a call gives, without optional inputs that are left out.
+struct Given {
+  std::vector<size_t> inputs;  // their numbers
+  std::vector<Tensor> tensors;
+};
+
+bool is_left_out(const Data& data) {
+  const auto* tensor = std::get_if<Tensor>(&data.value);
+  return std::holds_alternative<std::monostate>(data.value) || (tensor && !tensor->defined());
+}
 
 constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
@@ -42,9 +54,12 @@ struct Model::State {
         message(read_model(bytes)),
         files(std::move(folder), std::move(owner)),
         declared(declared_inputs(message)),
-        inputs(inputs_of(message)),
+        inputs(infos_of(declared)),
+        optional(infos_of(defaulted_inputs(message))),
         outputs(outputs_of(message)) {
     require_operators(message);
+    require_sound(message);
+    for (const ValueMessage* input : defaulted_inputs(message)) declared.push_back(input);
     const DeviceScope known_device(device);
     files.read_constants(message.graph);
     has_only_numbers =
@@ -52,15 +67,27 @@ struct Model::State {
         std::ranges::all_of(message.graph.outputs, is_numbers);
   }
 
-  // The inputs on the model's device. Errors: User, with a table of what the model expects.
+  std::string expected() const {
+    std::string text = table_of(inputs);
+    for (const ValueInfo& input : optional) text += "\n  " + to_string(input) + ", optional";
+    return text;
+  }
+
+  // The inputs on the model's device; optional ones that are left out give no value. Errors: User,
+  // with a table of what the model expects.
   std::vector<Value> checked(const std::vector<Data>& given) const {
-    require(given.size() == inputs.size(), "[onnx] {} inputs are given, the model expects {}:{}",
-            given.size(), inputs.size(), table_of(inputs));
+    require(given.size() >= inputs.size() && given.size() <= declared.size(),
+            "[onnx] {} inputs are given, the model expects {}:{}", given.size(), inputs.size(),
+            expected());
     std::vector<Value> there;
     for (size_t i = 0; i < given.size(); ++i) {
+      if (i >= inputs.size() && is_left_out(given[i])) {
+        there.emplace_back();
+        continue;
+      }
       const std::string what = mismatch(given[i], declared[i]->type);
-      require(what.empty(), "[onnx] input \"{}\" {}, the model expects:{}", inputs[i].name, what,
-              table_of(inputs));
+      require(what.empty(), "[onnx] input \"{}\" {}, the model expects:{}", declared[i]->name, what,
+              expected());
       there.push_back(value_of(given[i], declared[i]->type, device));
     }
     return there;
@@ -80,18 +107,20 @@ struct Model::State {
 
   std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
     std::map<std::string_view, Value> values;
-    for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
+    for (size_t i = 0; i < given.size(); ++i) values.emplace(declared[i]->name, given[i]);
     GraphRun run(message, files, is_jitted, file_name);
     return run.outputs_of_model(values);
   }
 
   // The call of a jitted function.
-  std::vector<Tensor> record_numbers(const std::vector<Tensor>& given, const Known& known) {
-    std::vector<Value> values;
-    for (size_t i = 0; i < given.size(); ++i) {
+  std::vector<Tensor> record_numbers(const Given& given, const Known& known) {
+    std::vector<Value> values(declared.size());
+    for (size_t i = 0; i < given.tensors.size(); ++i) {
       const bool is_known = i < known.size() && known[i];
-      values.push_back((is_known ? Value::known(*known[i], given[i]) : Value(given[i]))
-                           .as(declared[i]->type.element));
+      const Tensor& tensor = given.tensors[i];
+      const size_t input = given.inputs[i];
+      values[input] = (is_known ? Value::known(*known[i], tensor) : Value(tensor))
+                          .as(declared[input]->type.element);
     }
     const std::vector<Value> results = record(values, true);
     // Outputs without a declared type may be strings and sequences.
@@ -112,8 +141,9 @@ struct Model::State {
   }
 
   // Replays the recording for these elements of the inputs.
-  std::vector<Tensor> replay(const std::vector<Tensor>& given, const Known& known) {
-    std::vector<uint64_t> key;
+  std::vector<Tensor> replay(const Given& given, const Known& known) {
+    std::vector<uint64_t> key(given.inputs.begin() + std::ssize(inputs), given.inputs.end());
+    key.push_back(declared.size());  // ends the list of optional inputs
     for (const auto& values : known) {
       if (!values) continue;
       key.insert(key.end(), values->shape.begin(), values->shape.end());
@@ -123,7 +153,8 @@ struct Model::State {
     auto& calls = recordings[key];
     if (!calls) calls = std::make_unique<jit_detail::Calls>(/*is_pure=*/true);
     return calls
-        ->call({given, {}}, [&] { return jit_detail::Flat{record_numbers(given, known), {}}; })
+        ->call({given.tensors, {}},
+               [&] { return jit_detail::Flat{record_numbers(given, known), {}}; })
         .tensors;
   }
 
@@ -134,12 +165,16 @@ struct Model::State {
     const DeviceScope scope(device);
     const std::vector<Value> there = checked(given);
     if (!has_only_numbers) return record(there, false);
-    std::vector<Tensor> tensors;
-    for (const Value& value : there) tensors.push_back(value.tensor());
+    Given numbers;
+    for (size_t i = 0; i < there.size(); ++i) {
+      if (!there[i].is_given()) continue;
+      numbers.inputs.push_back(i);
+      numbers.tensors.push_back(there[i].tensor());
+    }
     while (reads != Reads::Everything) try {
         std::vector<Value> results;
         for (Tensor& result :
-             replay(tensors, reads == Reads::Nothing ? Known() : known_of(tensors))) {
+             replay(numbers, reads == Reads::Nothing ? Known() : known_of(numbers.tensors))) {
           const DataType type = message.graph.outputs[results.size()].type.element;
           results.push_back(Value(std::move(result)).as(type));
         }
@@ -155,8 +190,8 @@ struct Model::State {
   std::string file_name;  // without its folder
   ModelMessage message;
   ModelFiles files;
-  std::vector<const ValueMessage*> declared;  // the inputs
-  std::vector<ValueInfo> inputs, outputs;
+  std::vector<const ValueMessage*> declared;  // the inputs, then the optional ones
+  std::vector<ValueInfo> inputs, optional, outputs;
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
@@ -180,6 +215,9 @@ Model Model::from_bytes(std::span<const std::byte> file, std::string_view device
 
 const std::vector<ValueInfo>& Model::inputs() const {
   return state_->inputs;
+}
+const std::vector<ValueInfo>& Model::optional_inputs() const {
+  return state_->optional;
 }
 const std::vector<ValueInfo>& Model::outputs() const {
   return state_->outputs;
@@ -207,12 +245,17 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
   for (const ValueInfo& input : state_->inputs) {
     const auto at = inputs.find(input.name);
     require(at != inputs.end(), "[onnx] input \"{}\" is not given; the model expects:{}",
-            input.name, table_of(state_->inputs));
+            input.name, state_->expected());
     in_order.push_back(at->second);
   }
+  for (const ValueInfo& input : state_->optional) {
+    const auto at = inputs.find(input.name);
+    in_order.push_back(at == inputs.end() ? Tensor() : at->second);
+  }
   for (const auto& [name, tensor] : inputs)
-    require(std::ranges::find(state_->inputs, name, &ValueInfo::name) != state_->inputs.end(),
-            "[onnx] the model has no input \"{}\"; it expects:{}", name, table_of(state_->inputs));
+    require(
+        std::ranges::find(state_->declared, name, &ValueMessage::name) != state_->declared.end(),
+        "[onnx] the model has no input \"{}\"; it expects:{}", name, state_->expected());
   const std::vector<Tensor> results = (*this)(in_order);
   std::map<std::string, Tensor> named;
   for (size_t i = 0; i < results.size(); ++i) named.emplace(state_->outputs[i].name, results[i]);

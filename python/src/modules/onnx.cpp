@@ -121,6 +121,8 @@ nb::object object_of(const onnx::Data& data) {
 [[noreturn]] void refuse_inputs(const onnx::Model& model, const std::string& what) {
   std::string wanted;
   for (const onnx::ValueInfo& input : model.inputs()) wanted += "\n  " + to_string(input);
+  for (const onnx::ValueInfo& input : model.optional_inputs())
+    wanted += "\n  " + to_string(input) + ", optional";
   throw nb::type_error((what + "; the model expects:" + wanted).c_str());
 }
 
@@ -128,7 +130,9 @@ nb::object object_of(const onnx::Data& data) {
 /// TypeError for names that the model does not have, that are given twice or missing.
 std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_position,
                                   const nb::kwargs& by_name) {
-  const auto& declared = model.inputs();
+  std::vector<onnx::ValueInfo> declared = model.inputs();
+  const size_t needed = declared.size();
+  declared.insert(declared.end(), model.optional_inputs().begin(), model.optional_inputs().end());
   std::vector<onnx::Data> inputs;
   nb::dict named = by_name;
   if (by_position.size() == 1 && nb::isinstance<nb::dict>(by_position[0]) && by_name.size() == 0)
@@ -145,6 +149,10 @@ std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_p
   if (named.size() == 0) return inputs;
   for (size_t i = inputs.size(); i < declared.size(); ++i) {
     const nb::str name(declared[i].name.c_str());
+    if (i >= needed && !named.contains(name)) {
+      inputs.emplace_back();
+      continue;
+    }
     if (!named.contains(name))
       refuse_inputs(model, "input \"" + declared[i].name + "\" is not given");
     inputs.push_back(data_of(named[name]));
@@ -165,6 +173,10 @@ void bind_onnx(nb::module_& module) {
   nb::class_<onnx::ValueInfo>(made, "ValueInfo", doc("ValueInfo"))
       .def_ro("name", &onnx::ValueInfo::name)
       .def_ro("type", &onnx::ValueInfo::type)
+      .def_prop_ro(
+          "dtype", [](const onnx::ValueInfo& self) { return self.dtype; },
+          nb::sig("def dtype(self, /) -> dtype | None"),
+          "That of tensors of numbers; None for other values.")
       .def_prop_ro("shape", shape_of,
                    nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None"),
                    "Sizes; names of symbolic ones; None for one that is not known.")
@@ -173,6 +185,9 @@ void bind_onnx(nb::module_& module) {
   model.def_prop_ro("inputs", &onnx::Model::inputs,
                     nb::sig("def inputs(self, /) -> list[ValueInfo]"),
                     "The inputs that a call must give.");
+  model.def_prop_ro("optional_inputs", &onnx::Model::optional_inputs,
+                    nb::sig("def optional_inputs(self, /) -> list[ValueInfo]"),
+                    "Inputs with a value in the file, which a call may replace by name.");
   model.def_prop_ro("outputs", &onnx::Model::outputs,
                     nb::sig("def outputs(self, /) -> list[ValueInfo]"), "What a call returns.");
   model.def_prop_ro(

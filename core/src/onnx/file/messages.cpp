@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/escaping/sanitise_text.h"
 #include "onnx/file/wire.h"
 
 namespace plugrad::onnx {
@@ -379,6 +380,17 @@ std::string name_of(DataType type) {
       "uint2",          "int2"};
   const auto number = static_cast<std::size_t>(type);
   return number < std::size(kNames) ? kNames[number] : fmt::format("data type {}", number);
+}
+
+std::string shown(std::string_view name) {
+  constexpr size_t kMostShown = 100;  // bytes
+  const std::string text = sanitise_text(name.substr(0, kMostShown));
+  return name.size() <= kMostShown ? text : fmt::format("{}... ({} bytes)", text, name.size());
+}
+
+std::string label_of(const NodeMessage& node) {
+  return node.name.empty() ? fmt::format("{} node at byte {}", shown(node.op), node.offset)
+                           : fmt::format("{} node \"{}\"", shown(node.op), shown(node.name));
 }
 
 ModelMessage read_model(std::span<const std::byte> file) {

@@ -46,6 +46,13 @@ enum class DataType : std::int32_t {
 /// Such as "float16"; "data type 99" for an unknown number.
 std::string name_of(DataType type);
 
+/// The domain "ai.onnx" has the empty name, too.
+inline std::string_view canonical(std::string_view domain) {
+  return domain == "ai.onnx" ? std::string_view() : domain;
+}
+/// A name of a file for messages: printable, the first bytes of a long one.
+std::string shown(std::string_view name);
+
 struct TensorMessage {
   std::vector<std::int64_t> dims;
   DataType type = DataType::Undefined;
@@ -109,6 +116,9 @@ struct NodeMessage {
   std::vector<AttributeMessage> attributes;
   std::size_t offset = 0;  // in the file, for errors
 };
+
+/// Such as "Conv node \"conv1\"" or "Conv node at byte 20", for messages.
+std::string label_of(const NodeMessage& node);
 
 struct GraphMessage {
   std::string_view name;

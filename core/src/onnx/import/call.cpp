@@ -23,8 +23,7 @@ tensor::HostValues host_values_of(const Value& tensor, bool is_jitted) {
 }
 
 std::string Call::name() const {
-  if (node_.name.empty()) return fmt::format("{} node at byte {}", node_.op, node_.offset);
-  return fmt::format("{} node \"{}\"", node_.op, node_.name);
+  return label_of(node_);
 }
 
 void Call::wrong(std::string_view what) const {

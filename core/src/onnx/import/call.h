@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct Recording {
   bool is_jitted = false;  // elements of tensors cannot be read
   /// Runs a node's subgraph, which sees the names around the node.
   std::function<std::vector<Value>(const GraphMessage&, const std::vector<Value>&)> run;
+  /// The value of a name of the node's graph, computed by earlier nodes from these values of names.
+  std::function<Value(const std::map<std::string_view, Value>&, std::string_view)> recompute;
 };
 
 class Call {

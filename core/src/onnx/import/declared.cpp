@@ -1,6 +1,6 @@
 #include "onnx/import/declared.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "onnx/import/value.h"
@@ -39,21 +39,34 @@ ValueInfo info_of(const ValueMessage& value) {
   return info;
 }
 
-}  // namespace
-
-std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model) {
-  const auto& constants = model.graph.constants;
+std::vector<const ValueMessage*> inputs_where(const ModelMessage& model, bool is_constant) {
+  std::unordered_set<std::string_view> constants;
+  for (const TensorMessage& tensor : model.graph.constants) constants.insert(tensor.name);
+  for (const SparseTensorMessage& tensor : model.graph.sparse_constants)
+    constants.insert(tensor.values.name);
   std::vector<const ValueMessage*> inputs;
   for (const ValueMessage& value : model.graph.inputs)
-    if (std::ranges::find(constants, value.name, &TensorMessage::name) == constants.end())
-      inputs.push_back(&value);
+    if (constants.contains(value.name) == is_constant) inputs.push_back(&value);
   return inputs;
 }
 
+}  // namespace
+
+std::vector<const ValueMessage*> declared_inputs(const ModelMessage& model) {
+  return inputs_where(model, false);
+}
+std::vector<const ValueMessage*> defaulted_inputs(const ModelMessage& model) {
+  return inputs_where(model, true);
+}
+
+std::vector<ValueInfo> infos_of(const std::vector<const ValueMessage*>& inputs) {
+  std::vector<ValueInfo> infos;
+  for (const ValueMessage* input : inputs) infos.push_back(info_of(*input));
+  return infos;
+}
+
 std::vector<ValueInfo> inputs_of(const ModelMessage& model) {
-  std::vector<ValueInfo> inputs;
-  for (const ValueMessage* value : declared_inputs(model)) inputs.push_back(info_of(*value));
-  return inputs;
+  return infos_of(declared_inputs(model));
 }
 
 std::vector<ValueInfo> outputs_of(const ModelMessage& model) {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -15,10 +16,6 @@ namespace {
 constexpr int kMostDepth = 100;        // of functions and subgraphs in one another
 constexpr int64_t kMostFolded = 4096;  // elements of a result that the host computes
 constexpr size_t kMostNodesNamed = 4;  // in an error
-
-std::string_view canonical(std::string_view domain) {
-  return domain == "ai.onnx" ? std::string_view() : domain;
-}
 
 // Whether the host computes the node: all its inputs are known, and it gives the same each time.
 bool folds(const NodeMessage& node, const OperatorRow& row, const std::vector<Value>& inputs) {
@@ -67,7 +64,7 @@ NodeMessage with_attributes(const NodeMessage& node, const NodeMessage& call,
 }
 
 // The node's name, or the value that it computes.
-std::string_view label_of(const NodeMessage& node) {
+std::string_view traced_name(const NodeMessage& node) {
   return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
 }
 
@@ -76,6 +73,7 @@ std::string_view label_of(const NodeMessage& node) {
 struct GraphRun::Scope {
   std::unordered_map<std::string_view, Value> values;
   const Scope* outer = nullptr;
+  std::span<const NodeMessage> done;  // the nodes that were run
 
   const Value* find(std::string_view name) const {
     for (const Scope* scope = this; scope; scope = scope->outer)
@@ -110,7 +108,7 @@ std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, V
 
 std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Value>& inputs,
                                  const Scope* outer, const Opsets& opsets) {
-  require(++depth_ <= kMostDepth, "[onnx] graph \"{}\" is nested too deep", graph.name);
+  require(++depth_ <= kMostDepth, "[onnx] graph \"{}\" is nested too deep", shown(graph.name));
   Scope scope;
   scope.outer = outer;
   for (const TensorMessage& tensor : graph.constants)
@@ -124,8 +122,7 @@ std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Va
   std::vector<Value> outputs;
   for (const ValueMessage& output : graph.outputs) {
     const Value* const value = scope.find(output.name);
-    require(value != nullptr, "[onnx] no node of graph \"{}\" computes its output \"{}\"",
-            graph.name, output.name);
+    ensure(value != nullptr, "no node computes the output {}", shown(output.name));
     outputs.push_back(*value);
   }
   --depth_;
@@ -136,7 +133,8 @@ void GraphRun::run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope,
                          const Opsets& opsets) {
   for (size_t index = 0; index < nodes.size(); ++index) {
     const NodeMessage& node = nodes[index];
-    const SourceScope source(file_name_, static_cast<unsigned>(index + 1), label_of(node));
+    scope.done = std::span(nodes).first(index);
+    const SourceScope source(file_name_, static_cast<unsigned>(index + 1), traced_name(node));
     std::vector<Value> results = results_of(node, scope, opsets);
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty())
@@ -150,8 +148,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   std::vector<Value> inputs;
   for (const std::string_view name : node.inputs) {
     const Value* const value = name.empty() ? nullptr : scope.find(name);
-    require(name.empty() || value, "[onnx] {} node \"{}\" needs \"{}\", which no earlier node has",
-            node.op, node.name, name);
+    ensure(name.empty() || value, "no earlier node has {}", shown(name));
     inputs.push_back(value ? *value : Value());
   }
   if (const FunctionMessage* function = function_of(model_, node))
@@ -166,9 +163,12 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   const bool is_folded = folds(node, *row, inputs);
   ++nodes_;
   if (is_folded) ++folded_nodes_;
-  Recording recording{&files_, is_jitted_, {}};
+  Recording recording{&files_, is_jitted_, {}, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);
+  };
+  recording.recompute = [&](const auto& given, std::string_view wanted) {
+    return recomputed(given, wanted, scope, opsets);
   };
   Call call(node, opsets.of(node.domain), std::move(inputs), is_folded, recording);
   std::vector<Value> results;
@@ -190,8 +190,8 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
 
 std::vector<Value> GraphRun::call_function(const FunctionMessage& function, const NodeMessage& node,
                                            std::vector<Value> inputs) {
-  require(++depth_ <= kMostDepth, "[onnx] function \"{}\" calls itself, or is nested too deep",
-          function.name);
+  require(++depth_ <= kMostDepth, "[onnx] function \"{}\" is nested too deep",
+          shown(function.name));
   Scope scope;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     scope.values.emplace(function.inputs[i], i < inputs.size() ? inputs[i] : Value());
@@ -206,6 +206,33 @@ std::vector<Value> GraphRun::call_function(const FunctionMessage& function, cons
   }
   --depth_;
   return outputs;
+}
+
+// Runs the nodes that lead from the given names to the wanted one; other values stay.
+Value GraphRun::recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
+                           const Scope& scope, const Opsets& opsets) {
+  require(++depth_ <= kMostDepth, "[onnx] gradients are nested too deep");
+  Scope inner;
+  inner.outer = &scope;
+  inner.values.insert(given.begin(), given.end());
+  std::set<std::string_view> changed;
+  for (const auto& [name, value] : given) changed.insert(name);
+  std::vector<NodeMessage> nodes;
+  for (const NodeMessage& node : scope.done) {
+    const bool is_changed =
+        std::ranges::any_of(node.attributes, [](const auto& a) { return !a.graphs.empty(); }) ||
+        std::ranges::any_of(node.inputs, [&](auto name) { return changed.contains(name); });
+    const bool is_given =
+        std::ranges::any_of(node.outputs, [&](auto name) { return given.contains(name); });
+    if (!is_changed || is_given) continue;
+    nodes.push_back(node);
+    for (const std::string_view name : node.outputs)
+      if (!name.empty()) changed.insert(name);
+  }
+  run_nodes(nodes, inner, opsets);
+  --depth_;
+  const Value* const value = inner.find(wanted);
+  return value ? *value : Value();
 }
 
 const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage& node) {
@@ -226,9 +253,9 @@ void look(const ModelMessage& model, const std::vector<NodeMessage>& nodes, Miss
       for (const auto& graph : attribute.graphs) look(model, graph->nodes, missing);
     const std::string_view domain = canonical(node.domain);
     if (function_of(model, node) || find_operator(domain, node.op)) continue;
-    missing[domain.empty() ? std::string(node.op) : fmt::format("{}.{}", domain, node.op)]
+    missing[domain.empty() ? shown(node.op) : fmt::format("{}.{}", shown(domain), shown(node.op))]
         .push_back(node.name.empty() ? fmt::format("at byte {}", node.offset)
-                                     : fmt::format("\"{}\"", node.name));
+                                     : fmt::format("\"{}\"", shown(node.name)));
   }
 }
 

@@ -36,6 +36,8 @@ class GraphRun {
   std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
   std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
                                    std::vector<Value> inputs);
+  Value recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
+                   const Scope& scope, const Opsets& opsets);
 
   const ModelMessage& model_;
   ModelFiles& files_;

@@ -59,9 +59,16 @@ Values pow(Call& call) {
   return {base.cast(wide).pow(exponent.cast(of_exponent)).cast(base.dtype())};
 }
 
+// Up to operator set 6 the slopes are those of channels.
 Values prelu(Call& call) {
   const Tensor x = call[0];
-  return {(x < 0).where(x * call[1], x)};
+  Tensor slope = call[1];
+  if (call.opset() < 7 && slope.ndim() == 1 && x.ndim() > 2) {
+    Shape channels(static_cast<size_t>(x.ndim() - 1), 1);
+    channels[0] = slope.numel();
+    slope = slope.reshape(channels);
+  }
+  return {(x < 0).where(x * slope, x)};
 }
 
 Values where(Call& call) {

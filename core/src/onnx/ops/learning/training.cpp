@@ -76,10 +76,33 @@ Values momentum(Call& call) {
   });
 }
 
+// The derivatives of y by each of xs where xs and zs have the values of the inputs. Those of one x
+// are computed with detached values of the others, so that equal values stay apart.
+Values gradient_of_graph(Call& call) {
+  std::vector<std::string_view> names = call.texts("xs");
+  const size_t count = names.size();
+  const auto constants = call.texts("zs");
+  names.insert(names.end(), constants.begin(), constants.end());
+  if (names.size() != call.input_count())
+    call.wrong(
+        fmt::format("xs and zs name {} values, {} are given", names.size(), call.input_count()));
+  Values results;
+  for (size_t x = 0; x < count; ++x) {
+    std::map<std::string_view, Value> given;
+    for (size_t i = 0; i < names.size(); ++i)
+      given.insert_or_assign(names[i], i == x ? call[i] : call[i].detach());
+    const Value y = call.recording().recompute(given, call.text("y", ""));
+    if (!y.is_tensor()) call.wrong(fmt::format("y \"{}\" is no tensor", call.text("y", "")));
+    results.push_back(gradient(y.tensor(), {call[x]}, y.tensor().ones_like())[0]);
+  }
+  return results;
+}
+
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 constexpr OperatorRow kRows[] = {
     {"Adagrad", adagrad, false, kDomain},
     {"Adam", adam, false, kDomain},
+    {"Gradient", gradient_of_graph, false, kDomain},
     {"Momentum", momentum, false, kDomain},
 };
 
