@@ -53,8 +53,9 @@ boost::program_options::options_description describe_options() {
       "size", texts(),
       "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for "
       "the first axis and 64 for the others without it");
-  options.add_options()("input", texts(),
-                        "with --models: NAME=NUMBER, the elements of an input; random without it");
+  options.add_options()(
+      "input", texts(),
+      "with --models: NAME=FILE.npy or NAME=NUMBER, the elements of an input; random without it");
   options.add_options()("waivers", text(), "JSON file of failures that are known");
   options.add_options()("option", texts(), "key=value for the device; may be repeated");
   options.add_options()("plugin-option", texts(),

@@ -17,8 +17,9 @@ struct ModelWork {
   std::string problem;  ///< why the device cannot run it; empty if it can
 };
 
-/// Of a call with inputs of the declared shapes (shape_of). Kernels are generated for the default device, but neither compiled nor run, unless a shape or a branch
-/// depends on their results. Errors: those of onnx::Model; User for inputs that are no tensors.
+/// Of a call with inputs of the declared shapes (shape_of). Kernels are generated for the default
+/// device, but neither compiled nor run, unless a shape or a branch depends on their results.
+/// Errors: those of onnx::Model; User for inputs that are no tensors.
 ModelWork work_of(const std::string& path, const Names& sizes);
 
 }  // namespace plugrad::tools
