@@ -14,7 +14,7 @@ using autodiff::List;
 /// Sum over axes of a * b. Each axis of the operands has the size of the product or 1.
 struct MatMulNode {
   Id a = kNoId, b = kNoId;
-  List batch, rows, columns, inner;  // axes of both, of a, of b, and those that are summed
+  List batch{}, rows{}, columns{}, inner{};  // axes of both, of a, of b, and those that are summed
 };
 
 struct ConvNode {

@@ -174,7 +174,8 @@ void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
   for (const StatePtr& state : call.existing()) given.add(state->node, "constant");
   std::vector<Id> roots;
   for (const Tensor& output : call.outputs()) roots.push_back(tensor::state_of(output)->node);
-  for (const Id id : Reachable().from(session.graph(), roots))
+  Reachable reachable;
+  for (const Id id : reachable.from(session.graph(), roots))
     if (session.graph()[id].op == Op::Buffer) given.add(id, "constant");
   Translation translation(session, to, given.nodes());
   translation.translate(roots);
