@@ -29,8 +29,5 @@ def export(function: Callable[..., Any], inputs: Sequence[Tensor], path: str | o
     have.
     """
     if parameters is None:
-        try:
-            parameters = nn.state_dict(function)
-        except TypeError:
-            parameters = {}
+        parameters = nn.state_dict(function)
     _save(function, list(inputs), path, list(input_names), list(output_names), list(parameters.items()), external_data)

@@ -83,8 +83,11 @@ TEST_F(OnnxSave, products_of_batches_and_reads_by_index) {
   round_trip(
       [&](const auto& x) {
         const Tensor rows = table.index_select(0, x[1].flatten());
-        return std::vector{matmul(x[0], x[0].transpose()), einsum("bij,bkj->kbi", {x[0], x[0]}),
-                           rows, table.gather(0, x[1].reshape({3, 2})), x[0].softmax(-1),
+        return std::vector{matmul(x[0], x[0].transpose()),
+                           einsum("bij,bkj->kbi", {x[0], x[0]}),
+                           rows,
+                           table.gather(0, x[1].reshape({3, 2})),
+                           x[0].softmax(-1),
                            x[0].layernorm()};
       },
       {numbers({2, 3, 4}), Tensor::from<int64_t>({0, 6, 2, -1, 3, 3}, {2, 3})});
@@ -96,7 +99,8 @@ TEST_F(OnnxSave, integers_divide_and_shift_at_their_limits) {
   const Tensor y = Tensor::from<int32_t>({-1, 0, 2, -2, 0, -3, 5, 31});
   const TensorFunction function = [](const auto& in) {
     const Tensor &a = in[0], &b = in[1];
-    return std::vector{a.floor_div(b), a % b, a << 3, a >> 2, a & b, a.maximum(b), a < b, -a, a * b};
+    return std::vector{a.floor_div(b), a % b, a << 3, a >> 2, a & b,
+                       a.maximum(b),   a < b, -a,     a * b};
   };
   round_trip(function, {x, y}, 0);
   for (const DType dtype : {DType::I8, DType::U8, DType::U16, DType::U32, DType::I64, DType::U64})
@@ -113,16 +117,25 @@ TEST_F(OnnxSave, floats_keep_nan_infinity_and_the_sign_of_zero) {
           return std::vector{v.trunc(), 1.0 / v,         v.maximum(0.0), v.exp(),
                              v.sqrt(),  1.0 / v.trunc(), v.sum(),        v == v};
         },
-        {x.cast(dtype)}, dtype == DType::BF16 ? 1e-2 : dtype == DType::F16 ? 1e-3 : 1e-6);
+        {x.cast(dtype)},
+        dtype == DType::BF16  ? 1e-2
+        : dtype == DType::F16 ? 1e-3
+                              : 1e-6);
 }
 
 TEST_F(OnnxSave, movement_of_empty_and_whole_tensors) {
   round_trip(
       [](const auto& x) {
-        return std::vector{x[0].flip({1}), x[0].pad({{1, 2}, {0, 1}}, 3.0), x[0].roll({1}, {1}),
-                           x[0].shrink({{1, 1}, {0, 3}}), x[0].sum(), x[0].max({1}),
-                           x[0].shrink({{1, 1}, {0, 3}}).sum({0}), Tensor::arange(3) + x[0],
-                           x[0].reshape({3, 2}).permute({1, 0}), x[0].cumsum(1)};
+        return std::vector{x[0].flip({1}),
+                           x[0].pad({{1, 2}, {0, 1}}, 3.0),
+                           x[0].roll({1}, {1}),
+                           x[0].shrink({{1, 1}, {0, 3}}),
+                           x[0].sum(),
+                           x[0].max({1}),
+                           x[0].shrink({{1, 1}, {0, 3}}).sum({0}),
+                           Tensor::arange(3) + x[0],
+                           x[0].reshape({3, 2}).permute({1, 0}),
+                           x[0].cumsum(1)};
       },
       {numbers({2, 3})});
 }

@@ -24,22 +24,37 @@ DType wide(DType dtype) {
 
 std::string_view name_in_onnx(Op op) {
   switch (op) {
-    case Op::Add: return "Add";
-    case Op::Sub: return "Sub";
-    case Op::Mul: return "Mul";
-    case Op::Max: return "Max";
-    case Op::FDiv: return "Div";
-    case Op::CmpLt: return "Less";
+    case Op::Add:
+      return "Add";
+    case Op::Sub:
+      return "Sub";
+    case Op::Mul:
+      return "Mul";
+    case Op::Max:
+      return "Max";
+    case Op::FDiv:
+      return "Div";
+    case Op::CmpLt:
+      return "Less";
     case Op::CmpEq:
-    case Op::CmpNe: return "Equal";
-    case Op::And: return "And";
-    case Op::Or: return "Or";
-    case Op::Xor: return "Xor";
-    case Op::Neg: return "Neg";
-    case Op::Recip: return "Reciprocal";
-    case Op::Sqrt: return "Sqrt";
-    case Op::Sin: return "Sin";
-    default: return "";
+    case Op::CmpNe:
+      return "Equal";
+    case Op::And:
+      return "And";
+    case Op::Or:
+      return "Or";
+    case Op::Xor:
+      return "Xor";
+    case Op::Neg:
+      return "Neg";
+    case Op::Recip:
+      return "Reciprocal";
+    case Op::Sqrt:
+      return "Sqrt";
+    case Op::Sin:
+      return "Sin";
+    default:
+      return "";
   }
 }
 
@@ -58,15 +73,20 @@ std::string Translation::elementwise(Id id) {
   const DType own = dtype(id);
   switch (op) {
     case Op::Cast:
-    case Op::Bitcast: return in(of[0], own);
-    case Op::Where: return where(name(of[0]), name(of[1]), name(of[2]), own);
+    case Op::Bitcast:
+      return in(of[0], own);
+    case Op::Where:
+      return where(name(of[0]), name(of[1]), name(of[2]), own);
     case Op::IDiv:
     case Op::Mod:
     case Op::FloorDiv:
-    case Op::FloorMod: return division(id);
+    case Op::FloorMod:
+      return division(id);
     case Op::Shl:
-    case Op::Shr: return shift(id);
-    default: break;
+    case Op::Shr:
+      return shift(id);
+    default:
+      break;
   }
   if (of.size() == 1) return unary(id);
   const DType from = dtype(of[0]), computed = wide(from);
@@ -97,10 +117,10 @@ std::string Translation::unary(Id id) {
     case Op::Trunc:
       return done(where(to_.node("Less", {x, number(computed, 0)}), to_.node("Ceil", {x}),
                         to_.node("Floor", {x})));
-    case Op::Exp2: return done(to_.node("Pow", {number(computed, 2), x}));
+    case Op::Exp2:
+      return done(to_.node("Pow", {number(computed, 2), x}));
     case Op::Log2:
-      return done(
-          to_.node("Mul", {to_.node("Log", {x}), number(computed, 1 / std::numbers::ln2)}));
+      return done(to_.node("Mul", {to_.node("Log", {x}), number(computed, 1 / std::numbers::ln2)}));
     default: {
       const std::string_view known = name_in_onnx(op);
       ensure(!known.empty(), "[onnx] no translation of {}", op_info(op).name);
@@ -147,9 +167,8 @@ std::string Translation::shift(Id id) {
   const std::string x = in(of[0], DType::I64), count = in(of[1], DType::I64);
   const std::string zero = number(DType::I64, 0);
   const auto bits = static_cast<double>(own == DType::Index ? 64 : 8 * size_of(own));
-  const std::string inside =
-      to_.node("And", {to_.node("GreaterOrEqual", {count, zero}),
-                       to_.node("Less", {count, number(DType::I64, bits)})});
+  const std::string inside = to_.node("And", {to_.node("GreaterOrEqual", {count, zero}),
+                                              to_.node("Less", {count, number(DType::I64, bits)})});
   const std::string by = cast(where(inside, count, zero), DType::I64, DType::U64);
   const auto shifted = [&](const std::string& value) {
     const std::string y = to_.node("BitShift", {cast(value, DType::I64, DType::U64), by},

@@ -37,24 +37,40 @@ void replace(const std::string& path, const std::vector<std::span<const std::byt
 
 DataType data_type_of(DType dtype) {
   switch (dtype) {
-    case DType::Bool: return DataType::Bool;
-    case DType::I8: return DataType::Int8;
-    case DType::U8: return DataType::Uint8;
-    case DType::I16: return DataType::Int16;
-    case DType::U16: return DataType::Uint16;
-    case DType::I32: return DataType::Int32;
-    case DType::U32: return DataType::Uint32;
+    case DType::Bool:
+      return DataType::Bool;
+    case DType::I8:
+      return DataType::Int8;
+    case DType::U8:
+      return DataType::Uint8;
+    case DType::I16:
+      return DataType::Int16;
+    case DType::U16:
+      return DataType::Uint16;
+    case DType::I32:
+      return DataType::Int32;
+    case DType::U32:
+      return DataType::Uint32;
     case DType::I64:
-    case DType::Index: return DataType::Int64;
-    case DType::U64: return DataType::Uint64;
-    case DType::F16: return DataType::Float16;
-    case DType::BF16: return DataType::Bfloat16;
-    case DType::F32: return DataType::Float;
+    case DType::Index:
+      return DataType::Int64;
+    case DType::U64:
+      return DataType::Uint64;
+    case DType::F16:
+      return DataType::Float16;
+    case DType::BF16:
+      return DataType::Bfloat16;
+    case DType::F32:
+      return DataType::Float;
     case DType::F64:
-    case DType::WeakFloat: return DataType::Double;
-    case DType::F8E4M3: return DataType::Float8e4m3fn;
-    case DType::F8E5M2: return DataType::Float8e5m2;
-    case DType::Void: break;
+    case DType::WeakFloat:
+      return DataType::Double;
+    case DType::F8E4M3:
+      return DataType::Float8e4m3fn;
+    case DType::F8E5M2:
+      return DataType::Float8e5m2;
+    case DType::Void:
+      break;
   }
   fail(ErrorKind::Internal, "[onnx] a value without a dtype");
 }

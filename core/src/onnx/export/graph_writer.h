@@ -24,8 +24,7 @@ struct NodeAttribute {
   NodeAttribute(std::string_view of, std::int64_t value) : name(of), integer(value) {}
   NodeAttribute(std::string_view of, std::vector<std::int64_t> values)
       : name(of), form(Form::Integers), integers(std::move(values)) {}
-  NodeAttribute(std::string_view of, const char* value)
-      : name(of), form(Form::Text), text(value) {}
+  NodeAttribute(std::string_view of, const char* value) : name(of), form(Form::Text), text(value) {}
 
   std::string_view name;
   enum class Form : std::uint8_t { Integer, Integers, Text } form = Form::Integer;

@@ -60,8 +60,8 @@ std::string Translation::matrix(Id value, const List& batch, const List& first,
 
 std::string Translation::of(Id id, const MatMulNode& m) {
   const List full = shape(graph_[id].src[0]);
-  const std::string product = to_.node("MatMul", {matrix(m.a, m.batch, m.rows, m.inner),
-                                                  matrix(m.b, m.batch, m.inner, m.columns)});
+  const std::string product = to_.node(
+      "MatMul", {matrix(m.a, m.batch, m.rows, m.inner), matrix(m.b, m.batch, m.inner, m.columns)});
   const List axes = joined(joined(m.batch, m.rows), m.columns);
   if (std::ranges::is_sorted(axes)) return reshape(product, shape(id));
   const std::string apart = reshape(product, sizes_of(full, axes));

@@ -101,9 +101,7 @@ std::optional<GatherNode> match_gather(Context& c, Id node) {
   const Id hit = below_expand(g, g[sum].src[0]), zero = below_expand(g, g[sum].src[2]);
   if (g[hit].op != Op::CmpEq || !is_const(g, zero) || g[zero].arg != 0) return std::nullopt;
   const auto axis = static_cast<std::size_t>(axes[0]);
-  GatherNode found{.values = below_expand(g, g[sum].src[1]),
-                   .axis = axes[0],
-                   .rows = full[axis]};
+  GatherNode found{.values = below_expand(g, g[sum].src[1]), .axis = axes[0], .rows = full[axis]};
   const Id p = g[hit].src[0], q = g[hit].src[1];
   found.indices = below_expand(g, counts_along(c, p, axis) ? q : p);
   if (!counts_along(c, p, axis) && !counts_along(c, q, axis)) return std::nullopt;

@@ -26,15 +26,14 @@ std::vector<std::string> names_of(const std::vector<std::string>& given, std::st
     require(given.size() == count, "[onnx] {} names of {}s are given; the function has {}",
             given.size(), what, count);
     for (std::size_t i = 0; i < count; ++i)
-      require(!given[i].empty() && std::ranges::find(given, given[i]) == given.begin() +
-                                                     static_cast<std::ptrdiff_t>(i),
+      require(!given[i].empty() && std::ranges::find(given, given[i]) ==
+                                       given.begin() + static_cast<std::ptrdiff_t>(i),
               "[onnx] the name \"{}\" of {} {} is empty or occurs twice", given[i], what, i);
     return given;
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i)
-    names.push_back(count == 1 ? std::string(what)
-                               : std::string(what) + "_" + std::to_string(i));
+    names.push_back(count == 1 ? std::string(what) : std::string(what) + "_" + std::to_string(i));
   return names;
 }
 

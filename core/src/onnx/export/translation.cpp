@@ -35,12 +35,16 @@ bool is_same_size_integers(DType a, DType b) {
 /// What ONNX lacks for the node; empty if nothing.
 std::string_view unsupported(const Graph& g, Id id) {
   switch (g[id].op) {
-    case Op::UserKernel: return "a kernel of the program, or a loop with one recorded step";
-    case Op::Bounded: return "a variable size";
-    case Op::Buffer: return "a tensor without a value";
+    case Op::UserKernel:
+      return "a kernel of the program, or a loop with one recorded step";
+    case Op::Bounded:
+      return "a variable size";
+    case Op::Buffer:
+      return "a tensor without a value";
     case Op::Bitcast:
       return is_same_size_integers(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
-    default: return "";
+    default:
+      return "";
   }
 }
 
@@ -174,9 +178,12 @@ std::string Translation::movement(Id id) {
   const std::size_t rank = shape(source).size();
   List begin, end, axes, steps;
   switch (graph_[id].op) {
-    case Op::Reshape: return reshape(x, list);
-    case Op::Permute: return to_.node("Transpose", {x}, {{"perm", list}});
-    case Op::Expand: return to_.node("Expand", {x, to_.integers(list)});
+    case Op::Reshape:
+      return reshape(x, list);
+    case Op::Permute:
+      return to_.node("Transpose", {x}, {{"perm", list}});
+    case Op::Expand:
+      return to_.node("Expand", {x, to_.integers(list)});
     case Op::Pad: {
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i]);
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i + 1]);
