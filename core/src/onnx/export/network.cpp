@@ -1,4 +1,4 @@
-// Writes the operators that export/operators.h recognises.
+// Writes the operators that export/recognised.h finds.
 #include <algorithm>
 
 #include "onnx/export/translation.h"

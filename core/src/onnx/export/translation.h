@@ -11,7 +11,7 @@
 
 #include "engine/session.h"
 #include "onnx/export/graph_writer.h"
-#include "onnx/export/operators.h"
+#include "onnx/export/recognised.h"
 
 namespace plugrad::onnx {
 

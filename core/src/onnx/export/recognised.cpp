@@ -1,4 +1,4 @@
-#include "onnx/export/operators.h"
+#include "onnx/export/recognised.h"
 
 #include <algorithm>
 
