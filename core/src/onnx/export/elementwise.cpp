@@ -114,10 +114,9 @@ std::string Translation::unary(Id id) {
     case Op::Neg:
       if (is_unsigned(computed)) return to_.node("Sub", {number(computed, 0), x});
       return done(to_.node("Neg", {x}));
-    case Op::Trunc: {  // ONNX Runtime's Ceil of -0.5 is 0, not -0
-      const std::string up = to_.node("Neg", {to_.node("Floor", {to_.node("Neg", {x})})});
-      return done(where(to_.node("Less", {x, number(computed, 0)}), up, to_.node("Floor", {x})));
-    }
+    case Op::Trunc:
+      return done(where(to_.node("Less", {x, number(computed, 0)}), to_.node("Ceil", {x}),
+                        to_.node("Floor", {x})));
     case Op::Exp2:
       return done(to_.node("Pow", {number(computed, 2), x}));
     case Op::Log2:
