@@ -54,6 +54,10 @@ def run_commands(environment: fresh.Environment) -> None:
     model = file_of(environment, "magika", "model.onnx")
     document = last_line(environment.run("plugrad", "inspect", model, "--json"))
     assert document["inputs"][0]["shape"][1] == 2048 and document["operators"]["Conv"] == 1 and document["missing_operators"] == []
+    twice = last_line(environment.run("plugrad", "inspect", model, "--size", "bytes.0=2", "--json"))["call"]
+    assert twice["multiply_adds"] == 2 * document["call"]["multiply_adds"] > 0 and twice["device"] == "CPU", twice
+    assert 0 < twice["nodes_of_host"] < twice["nodes"] == sum(document["operators"].values()) and twice["kernels"] > 1, twice
+    assert "model.onnx:" in environment.run("plugrad", "run", model, "--profile")
     # Bytes of real files: of two values alone, as random inputs are, the network makes 1e-3 of rounding, in ONNX Runtime too.
     rows = [str(fresh.SOURCE / name) for name in TYPES][:3]
     environment.python("import numpy as np\n"

@@ -18,6 +18,7 @@
 #include "conformance/selection.h"
 #include "interruption.h"
 #include "models.h"
+#include "networks/report.h"
 #include "plugrad/sdk/conformance.h"
 #include "progress.h"
 #include "runtime/discovery/plugin_discovery.h"
@@ -204,7 +205,8 @@ int run_and_report(const suite::Options& given, const Parsed& parsed) {
   };
   catch_interruption();
   options.interrupted = is_interrupted;
-  const suite::Report report = suite::run_suite(options);
+  const suite::Report report = is_of_networks(parsed) ? report_on_networks(options, parsed, folder)
+                                                      : suite::run_suite(options);
   if (!folder.empty()) write_reports(folder, report);
   const std::string nothing = suite::nothing_ran(report);
   if (json) {

@@ -51,29 +51,6 @@ class ScratchCache {
   std::filesystem::path path_;
 };
 
-// Removes variables that influence device selection or code generation.
-std::vector<std::string> clean_environment(const ScratchCache& cache) {
-  std::vector<std::string> kept;
-  for (char** at = environ; *at; ++at) {
-    const std::string_view text(*at), name = text.substr(0, text.find('='));
-    bool is_setting = false;
-    for (const SettingRow& row : setting_rows())
-      is_setting |= name == row.name && name != "PLUGRAD_THREADS";
-    if (!is_setting) kept.emplace_back(text);
-  }
-  kept.push_back("PLUGRAD_CACHE_DIR=" + cache.path().string());
-  return kept;
-}
-
-std::vector<std::string> arguments_of(const std::string& model, const ModelTarget& target) {
-  std::vector<std::string> arguments = {"conformance-model", model,
-                                        "--plugin",          target.plugin_path,
-                                        "--index",           fmt::to_string(target.device_index)};
-  for (const auto& [key, value] : target.device_options)
-    arguments.insert(arguments.end(), {"--option", fmt::format("{}={}", key, value)});
-  return arguments;
-}
-
 TestResult result_of(const ChildOutcome& child, double seconds) {
   TestResult result;
   result.status = Status::Crash;
@@ -110,7 +87,8 @@ TestResult run_isolated(const std::string& model, const ModelTarget& target) {
   TestResult result;
   try {
     const ScratchCache cache;
-    result = result_of(run_child(arguments_of(model, target), clean_environment(cache), seconds),
+    result = result_of(run_child(arguments_of({"conformance-model", model}, target),
+                                 clean_environment(cache.path().string()), seconds),
                        seconds);
   } catch (const std::exception& error) {
     result.status = Status::Fail;
@@ -127,7 +105,25 @@ void write_result(const TestResult& result) {
                                {"metric", result.metric},
                                {"worst", result.worst},
                                {"worst_input", result.worst_input}};
-  const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  write_to_parent(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+std::vector<std::string> clean_environment(const std::string& cache) {
+  std::vector<std::string> kept;
+  for (char** at = environ; *at; ++at) {
+    const std::string_view text(*at), name = text.substr(0, text.find('='));
+    bool is_setting = false;
+    for (const SettingRow& row : setting_rows())
+      is_setting |= name == row.name && name != "PLUGRAD_THREADS";
+    if (!is_setting) kept.emplace_back(text);
+  }
+  kept.push_back("PLUGRAD_CACHE_DIR=" + cache);
+  return kept;
+}
+
+void write_to_parent(const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const ssize_t written = write(kChildResult, text.data() + at, text.size() - at);
     if (written <= 0) throw std::runtime_error("the result has nobody who reads it");
@@ -148,7 +144,13 @@ ModelTarget read_target(const Parsed& parsed) {
   return target;
 }
 
-}  // namespace
+std::vector<std::string> arguments_of(std::vector<std::string> words, const ModelTarget& target) {
+  words.insert(words.end(),
+               {"--plugin", target.plugin_path, "--index", fmt::to_string(target.device_index)});
+  for (const auto& [key, value] : target.device_options)
+    words.insert(words.end(), {"--option", fmt::format("{}={}", key, value)});
+  return words;
+}
 
 std::vector<ExtraTest> model_tests(const ModelTarget& target) {
   std::vector<ExtraTest> tests;

@@ -28,6 +28,20 @@ conformance::TestResult train_model(const std::string& name, const ModelTarget& 
 /// The same in a separate process, with these arguments; returns the exit code.
 int train_alone(const Arguments& arguments);
 
+/// The words and the options that name the target, for a child that reads them with read_target().
+std::vector<std::string> arguments_of(std::vector<std::string> words, const ModelTarget& target);
+ModelTarget read_target(const Parsed& parsed);
+
+/// This environment without variables that influence device selection or code generation, and with
+/// this folder of caches.
+std::vector<std::string> clean_environment(const std::string& cache);
+
+/// In a child of run_child: writes to kChildResult.
+void write_to_parent(const std::string& text);
+
+/// Opens the target's plugin and makes its device the default one. Returns the device's name.
+std::string select_device(const ModelTarget& target);
+
 /// Names of the models.
 std::vector<std::string> model_names();
 

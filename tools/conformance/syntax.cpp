@@ -9,6 +9,11 @@ constexpr const char* kUsage =
     "plugrad conformance (--plugin PATH | --device D) [--level L] [--quick|--full] [--filter G]\n"
     "                    [--seed S] [--jobs N] [--report DIR] [--json]\n"
     "       plugrad conformance (--plugin PATH | --device D) --replay TOKEN\n"
+    "       plugrad conformance (--plugin PATH | --device D) --models DIR|FILE|PACKAGE [--expected "
+    "D]\n"
+    "                    [--size NAME=N]… [--input NAME=NUMBER]… [--filter G] [--seed S] [--report "
+    "DIR]\n"
+    "                    [--json]\n"
     "       plugrad conformance --list [--full]\n"
     "       plugrad conformance --verify-report FILE\n"
     "       plugrad conformance --suite-version";
@@ -35,7 +40,20 @@ boost::program_options::options_description describe_options() {
                         "of everything random");
   options.add_options()("report", text(), "folder for conformance.json, .xml and .html");
   options.add_options()("json", "the report as one JSON document");
-  options.add_options()("replay", text(), "runs exactly the test of this token");
+  options.add_options()("replay", text(),
+                        "runs exactly the test of this token, or the launch in this recording");
+  options.add_options()("models", po::value<std::string>(),
+                        "judges the kernels of networks: ONNX files below a folder, one file, or "
+                        "those of the Python package NAME or NAME==VERSION");
+  options.add_options()("expected", text(),
+                        "with --models: the device that computes the expected values, REFERENCE or "
+                        "CPU; default: by the kernel's work");
+  options.add_options()(
+      "size", texts(),
+      "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for "
+      "the first axis and 64 for the others without it");
+  options.add_options()("input", texts(),
+                        "with --models: NAME=NUMBER, the elements of an input; random without it");
   options.add_options()("waivers", text(), "JSON file of failures that are known");
   options.add_options()("option", texts(), "key=value for the device; may be repeated");
   options.add_options()("plugin-option", texts(),
@@ -56,7 +74,7 @@ Syntax conformance_syntax() {
   return {.usage = kUsage,
           .options = describe_options(),
           .choices = {{"level", {"L0", "L1", "L2", "L3", "perf"}}},
-          .paths = {"plugin", "report", "waivers", "verify-report"}};
+          .paths = {"plugin", "report", "waivers", "verify-report", "models"}};
 }
 
 }  // namespace plugrad::tools

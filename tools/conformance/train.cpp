@@ -10,12 +10,12 @@
 #include "base/settings.h"
 #include "engine/session.h"
 #include "models.h"
-#include "networks.h"
 #include "oracle/measured.h"
 #include "plugrad/device.h"
 #include "plugrad/error.h"
 #include "runtime/registry.h"
 #include "tensor/handles.h"
+#include "training_networks.h"
 
 namespace plugrad::tools {
 namespace {
@@ -144,13 +144,6 @@ Losses train_named(const std::string& name, Comparison& result) {
   throw std::invalid_argument(fmt::format("there is no model {}", name));
 }
 
-void select_device(const ModelTarget& target) {
-  const std::string device = add_plugin(std::filesystem::absolute(target.plugin_path).string());
-  runtime::Registry::instance().set_plugin_options(
-      device, {target.device_options.begin(), target.device_options.end()});
-  Device::set_default_device(fmt::format("{}:{}", device, target.device_index));
-}
-
 void judge(const Comparison& comparison, const Losses& losses, TestResult& result) {
   result.metric = "error/bound";
   result.worst = comparison.worst;
@@ -169,6 +162,15 @@ void judge(const Comparison& comparison, const Losses& losses, TestResult& resul
 }
 
 }  // namespace
+
+std::string select_device(const ModelTarget& target) {
+  const std::string device = add_plugin(std::filesystem::absolute(target.plugin_path).string());
+  runtime::Registry::instance().set_plugin_options(
+      device, {target.device_options.begin(), target.device_options.end()});
+  const std::string name = fmt::format("{}:{}", device, target.device_index);
+  Device::set_default_device(name);
+  return name;
+}
 
 std::vector<std::string> model_names() {
   return {Mlp::kName, Convnet::kName, Transformer::kName};

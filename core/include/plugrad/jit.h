@@ -173,7 +173,9 @@ decltype(auto) as_argument(T&& value) {
 /// The recordings of one function.
 class PLUGRAD_API Calls {
  public:
-  Calls();
+  /// `is_pure`: a call depends on nothing but its arguments, and changes nothing, so that the first
+  /// one is recorded; otherwise the second one is, if it did the same.
+  explicit Calls(bool is_pure = false);
   ~Calls();
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;

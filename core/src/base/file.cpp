@@ -90,4 +90,31 @@ MappedFile::~MappedFile() {
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
 }
 
+CopiedFile::CopiedFile(const std::string& path, const std::string& operation) {
+  const auto refuse = [&](int error) {
+    if (data_) munmap(data_, mapped_);
+    fail(ErrorKind::User, "[{}] cannot read {}: {}", operation, path, file_error_text(error));
+  };
+  const FileDescriptor fd = open_regular_file(path);
+  struct stat info;
+  if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
+  mapped_ = static_cast<std::size_t>(info.st_size);
+  if (mapped_ == 0) return;
+  void* data = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) refuse(errno);
+  data_ = static_cast<std::byte*>(data);
+  madvise(data_, mapped_, MADV_HUGEPAGE);  // an advice: systems without it still work
+  while (size_ < mapped_) {
+    const ssize_t got = read(fd.get(), data_ + size_, mapped_ - size_);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse(errno);
+    if (got == 0) break;  // the file became shorter meanwhile
+    size_ += static_cast<std::size_t>(got);
+  }
+}
+
+CopiedFile::~CopiedFile() {
+  if (data_) munmap(data_, mapped_);
+}
+
 }  // namespace plugrad

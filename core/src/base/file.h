@@ -103,4 +103,19 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// A file's bytes at the time of construction, in memory that few page faults fill.
+class CopiedFile {
+ public:
+  /// Errors: User, "[operation] cannot read path: reason".
+  CopiedFile(const std::string& path, const std::string& operation);
+  ~CopiedFile();
+  CopiedFile(const CopiedFile&) = delete;
+  CopiedFile& operator=(const CopiedFile&) = delete;
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0, mapped_ = 0;
+};
+
 }  // namespace plugrad

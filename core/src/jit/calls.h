@@ -17,6 +17,9 @@ class JitCalls {
  public:
   using Function = std::function<JitOutput()>;
 
+  /// `is_pure`: the function depends on its arguments alone, so that one call makes a recording.
+  explicit JitCalls(bool is_pure) : is_pure_(is_pure) {}
+
   /// Runs `function`, or replays a recorded call with such arguments. `key`: everything else the
   /// call depends on. Errors: User for what a replay could not repeat; those of the function and
   /// its kernels.
@@ -29,7 +32,7 @@ class JitCalls {
   struct Entry {
     std::vector<uint64_t> key{};
     std::shared_ptr<JitRecording> recording{};  // of the last call
-    bool is_ready = false;                      // two consecutive calls made this recording
+    bool is_ready = false;                      // two consecutive calls made this recording, or one
     bool is_comparable = false;                 // may be compared with a call of the function
     int calls = 0;                              // recorded calls
     uint64_t last_used = 0;
@@ -54,6 +57,7 @@ class JitCalls {
   void warn_of_many();
   void keep(Entry& entry, JitRecording made);
 
+  const bool is_pure_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<const engine::TensorState*, Captured>

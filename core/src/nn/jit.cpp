@@ -24,7 +24,7 @@ uint64_t hash_of(std::string_view text) {
   return hash128(std::as_bytes(std::span(text))).low;
 }
 
-Calls::Calls() : calls_(std::make_unique<jit_detail::JitCalls>()) {}
+Calls::Calls(bool is_pure) : calls_(std::make_unique<jit_detail::JitCalls>(is_pure)) {}
 Calls::~Calls() = default;
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <filesystem>
-#include <functional>
+#include <memory>
 #include <mutex>
 
 #include "base/check.h"
@@ -21,9 +21,7 @@ std::string table_of(const std::vector<ValueInfo>& values) {
   return text;
 }
 
-using Bytes = std::vector<std::byte>;
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
-using Recorded = Jit<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>;
 
 constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
@@ -36,19 +34,19 @@ bool is_numbers(const ValueMessage& value) {
 }  // namespace
 
 struct Model::State {
-  /// `folder` is empty for a model in memory.
-  State(Bytes bytes, std::string folder, std::string name, std::string_view device_name)
+  /// `owner` keeps the file's bytes. `folder` is empty for a model in memory.
+  State(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string folder,
+        std::string name, std::string_view device_name)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
         file_name(std::move(name)),
-        file(std::make_shared<const Bytes>(std::move(bytes))),
-        message(read_model(*file)),
-        files(std::move(folder), file),
-        constants(files),
+        message(read_model(bytes)),
+        files(std::move(folder), std::move(owner)),
         declared(declared_inputs(message)),
         inputs(inputs_of(message)),
         outputs(outputs_of(message)) {
     require_operators(message);
     const DeviceScope known_device(device);
+    files.read_constants(message.graph);
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);
@@ -83,7 +81,7 @@ struct Model::State {
   std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
     std::map<std::string_view, Value> values;
     for (size_t i = 0; i < given.size(); ++i) values.emplace(inputs[i].name, given[i]);
-    GraphRun run(message, files, constants, is_jitted, file_name);
+    GraphRun run(message, files, is_jitted, file_name);
     return run.outputs_of_model(values);
   }
 
@@ -114,25 +112,19 @@ struct Model::State {
   }
 
   // Replays the recording for these elements of the inputs.
-  std::vector<Tensor> replay(const std::vector<Tensor>& given, Known known) {
+  std::vector<Tensor> replay(const std::vector<Tensor>& given, const Known& known) {
     std::vector<uint64_t> key;
     for (const auto& values : known) {
       if (!values) continue;
       key.insert(key.end(), values->shape.begin(), values->shape.end());
       key.insert(key.end(), values->bits.begin(), values->bits.end());
     }
-    auto at = recordings.find(key);
-    if (at == recordings.end()) {
-      if (recordings.size() == kMostRecordings) recordings.clear();
-      at = recordings
-               .emplace(
-                   std::move(key),
-                   Recorded([this, known = std::move(known)](const std::vector<Tensor>& tensors) {
-                     return record_numbers(tensors, known);
-                   }))
-               .first;
-    }
-    return at->second(given);
+    if (recordings.size() == kMostRecordings && !recordings.contains(key)) recordings.clear();
+    auto& calls = recordings[key];
+    if (!calls) calls = std::make_unique<jit_detail::Calls>(/*is_pure=*/true);
+    return calls
+        ->call({given, {}}, [&] { return jit_detail::Flat{record_numbers(given, known), {}}; })
+        .tensors;
   }
 
   // First a call is recorded for any elements of its inputs, then for those of its small inputs of
@@ -160,30 +152,30 @@ struct Model::State {
   }
 
   std::string device;
-  std::string file_name;              // without its folder
-  std::shared_ptr<const Bytes> file;  // a copy: the file may be written again meanwhile
+  std::string file_name;  // without its folder
   ModelMessage message;
   ModelFiles files;
-  Constants constants;
   std::vector<const ValueMessage*> declared;  // the inputs
   std::vector<ValueInfo> inputs, outputs;
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
-  std::map<std::vector<uint64_t>, Recorded> recordings;  // by the elements that they hold for
+  // By the elements that they hold for.
+  std::map<std::vector<uint64_t>, std::unique_ptr<jit_detail::Calls>> recordings;
 };
 
 Model Model::load(const std::string& path, std::string_view device) {
   const std::filesystem::path file(path);
   const std::string folder = file.parent_path().string();
-  const MappedFile mapped(path, "onnx");
-  return Model(std::make_shared<State>(Bytes(mapped.bytes().begin(), mapped.bytes().end()),
-                                       folder.empty() ? "." : folder, file.filename().string(),
-                                       device));
+  const auto copy =
+      std::make_shared<CopiedFile>(path, "onnx");  // it may be written again meanwhile
+  return Model(std::make_shared<State>(copy->bytes(), copy, folder.empty() ? "." : folder,
+                                       file.filename().string(), device));
 }
 
 Model Model::from_bytes(std::span<const std::byte> file, std::string_view device) {
-  return Model(std::make_shared<State>(Bytes(file.begin(), file.end()), "", "model", device));
+  const auto copy = std::make_shared<std::vector<std::byte>>(file.begin(), file.end());
+  return Model(std::make_shared<State>(*copy, copy, "", "model", device));
 }
 
 const std::vector<ValueInfo>& Model::inputs() const {

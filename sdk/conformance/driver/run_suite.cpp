@@ -27,17 +27,6 @@ constexpr uint32_t kMostDefaultLanes = 8;
 // The rest of a level is skipped after so many timeouts: a hanging device would take hours.
 constexpr uint32_t kMostTimeoutsInARow = 5;
 
-std::string machine_name() {
-  utsname names{};
-  ::uname(&names);
-  std::string cpu;
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; cpu.empty() && std::getline(info, line);)
-    if (line.starts_with("model name")) cpu = line.substr(line.find(':') + 2);
-  return fmt::format("{} ({} threads), {}", cpu.empty() ? names.machine : cpu,
-                     ::sysconf(_SC_NPROCESSORS_ONLN), names.sysname);
-}
-
 // Path of "plugrad-conformance-worker": next to this program or next to the library directory.
 std::string find_worker(const std::string& given) {
   std::error_code error;
@@ -68,16 +57,6 @@ std::string as_typed(const std::string& path) {
   const fs::path whole = fs::canonical(path);
   const fs::path below = whole.lexically_relative(fs::current_path());
   return (below.empty() || *below.begin() == ".." ? whole : below).string();
-}
-
-std::string command_of(const Options& options) {
-  std::string command = "plugrad conformance --plugin " + quoted(as_typed(options.plugin_path));
-  if (options.device_index) command += fmt::format(" --index {}", options.device_index);
-  for (const auto& [key, value] : options.device_options)
-    command += " --option " + quoted(key + "=" + value);
-  for (const auto& [key, value] : options.plugin_options)
-    command += " --plugin-option " + quoted(key + "=" + value);
-  return command;
 }
 
 uint32_t default_lanes() {
@@ -308,6 +287,27 @@ class Run {
 };
 
 }  // namespace
+
+std::string machine_name() {
+  utsname names{};
+  ::uname(&names);
+  std::string cpu;
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; cpu.empty() && std::getline(info, line);)
+    if (line.starts_with("model name")) cpu = line.substr(line.find(':') + 2);
+  return fmt::format("{} ({} threads), {}", cpu.empty() ? names.machine : cpu,
+                     ::sysconf(_SC_NPROCESSORS_ONLN), names.sysname);
+}
+
+std::string command_of(const Options& options) {
+  std::string command = "plugrad conformance --plugin " + quoted(as_typed(options.plugin_path));
+  if (options.device_index) command += fmt::format(" --index {}", options.device_index);
+  for (const auto& [key, value] : options.device_options)
+    command += " --option " + quoted(key + "=" + value);
+  for (const auto& [key, value] : options.plugin_options)
+    command += " --plugin-option " + quoted(key + "=" + value);
+  return command;
+}
 
 Report run_suite(const Options& options) {
   return Run(options).finish();

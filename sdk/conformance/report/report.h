@@ -62,6 +62,11 @@ std::string replay_command(const Report& report, const TestResult& test);
 // SHA-256 in hex.
 std::string sha256(std::string_view bytes);
 
+// The processor's name, its threads and the operating system.
+std::string machine_name();
+// `plugrad conformance --plugin …` with the options that name the device.
+std::string command_of(const Options& options);
+
 // Parses the text of write_json. Throws std::runtime_error with the error.
 struct ReadReport {
   Report report;

@@ -1,13 +1,15 @@
-// plugrad inspect: what an ONNX file holds, without running it.
+// plugrad inspect: what an ONNX file holds, and what a call of it computes, without running it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "command.h"
+#include "models/work.h"
 #include "onnx/file/messages.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
+#include "plugrad/device.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::tools {
@@ -16,7 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using onnx::ModelMessage;
 
-constexpr char kUsage[] = "plugrad inspect FILE.onnx [--json]";
+constexpr char kUsage[] =
+    "plugrad inspect FILE.onnx [--size NAME=N|INPUT.AXIS=N]… [--device D] [--json]";
 
 // Nodes by operator, those of subgraphs and functions included.
 void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, int64_t>& counts) {
@@ -94,6 +97,36 @@ std::string beginning(const std::string& text) {
   return text.size() > kMost ? quoted + "…" : quoted;
 }
 
+// Errors in a model are part of what it holds.
+Json work_json(const std::string& path, const Names& sizes) try {
+  const ModelWork work = work_of(path, sizes);
+  Json document = {{"device", work.device},
+                   {"multiply_adds", work.multiply_adds},
+                   {"nodes", work.nodes},
+                   {"nodes_of_host", work.nodes_of_host},
+                   {"kernels", work.kernels}};
+  if (!work.problem.empty()) document["problem"] = work.problem;
+  return document;
+} catch (const Error& error) {
+  return {{"device", Device::default_device()}, {"problem", error.what()}};
+}
+
+void print_work(const Json& work, const std::vector<onnx::ValueInfo>& inputs, const Names& sizes) {
+  const std::string device = work["device"];
+  std::string shapes;
+  for (const auto& input : inputs)
+    shapes += fmt::format(" {} {}", input.name, to_string(shape_of(input, sizes)));
+  fmt::print("a call with{}\n", shapes.empty() ? " no inputs" : shapes);
+  if (work.contains("nodes"))
+    fmt::print(
+        "  {} multiply-adds; {} of {} nodes are computed by the host, the others by {} "
+        "kernels on {}\n",
+        work["multiply_adds"].get<int64_t>(), work["nodes_of_host"].get<int64_t>(),
+        work["nodes"].get<int64_t>(), work["kernels"].get<int64_t>(), device);
+  if (work.contains("problem"))
+    fmt::print("  it fails on {}: {}\n", device, work["problem"].get<std::string>());
+}
+
 std::string list_of(const std::vector<onnx::ValueInfo>& values) {
   std::string text;
   for (const auto& value : values) text += "  " + to_string(value) + "\n";
@@ -104,7 +137,11 @@ std::string list_of(const std::vector<onnx::ValueInfo>& values) {
 
 Syntax inspect_syntax() {
   Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
-  syntax.options.add_options()("json", "one JSON document");
+  syntax.options.add_options()(
+      "size", boost::program_options::value<Arguments>()->composing(),
+      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; 1 without it")(
+      "device", boost::program_options::value<std::string>(),
+      "where it would run, such as CPU; default: as DEV says")("json", "one JSON document");
   return syntax;
 }
 
@@ -116,10 +153,15 @@ int run_inspect(const Arguments& arguments) {
   if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
   const MappedFile file(files[0], "inspect");
   const ModelMessage model = onnx::read_model(file.bytes());
-  const Json document = document_of(files[0], model);
+  const Names sizes =
+      parsed.has("size") ? parse_key_values(parsed.get<Arguments>("size"), "size") : Names();
+  const std::vector<onnx::ValueInfo> inputs = onnx::inputs_of(model);
+  require_names("size", sizes, open_sizes(inputs));
+  if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
+  Json document = document_of(files[0], model);
+  if (document["missing_operators"].empty()) document["call"] = work_json(files[0], sizes);
   if (parsed.has("json")) return print_json(document), kSuccess;
-  fmt::print("inputs\n{}outputs\n{}", list_of(onnx::inputs_of(model)),
-             list_of(onnx::outputs_of(model)));
+  fmt::print("inputs\n{}outputs\n{}", list_of(inputs), list_of(onnx::outputs_of(model)));
   fmt::print("parameters  {}\nIR version  {}\n", document["parameters"].get<int64_t>(),
              model.ir_version);
   for (const auto& [domain, version] : document["opsets"].items())
@@ -131,7 +173,10 @@ int run_inspect(const Arguments& arguments) {
     fmt::print(" {} {}", nodes.get<int64_t>(), name);
   fmt::print("\n");
   const auto missing = document["missing_operators"].get<std::vector<std::string>>();
-  if (!missing.empty()) fmt::print("plugrad does not have  {}\n", fmt::join(missing, ", "));
+  if (!missing.empty())
+    fmt::print("plugrad does not have  {}\n", fmt::join(missing, ", "));
+  else
+    print_work(document["call"], inputs, sizes);
   return kSuccess;
 }
 

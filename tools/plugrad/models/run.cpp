@@ -4,10 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <numeric>
+#include <random>
 
 #include "base/check.h"
 #include "command.h"
+#include "ir/facts.h"
 #include "models/check.h"
+#include "models/inputs.h"
+#include "models/outputs.h"
 #include "plugrad/device.h"
 #include "plugrad/numpy.h"
 #include "plugrad/onnx.h"
@@ -16,67 +22,21 @@ namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Names = std::map<std::string, std::string>;
 
 constexpr char kUsage[] =
     "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… [--output "
     "NAME=FILE.npy]… "
-    "[--device D] [--repeat N] [--check] [--json]";
+    "[--device D] [--repeat N] [--check] [--profile] [--json]";
 
-int64_t number_of(const std::string& name, const std::string& text) {
-  size_t end = 0;
-  int64_t number = -1;
-  try {
-    number = std::stoll(text, &end);
-  } catch (const std::exception&) {
+// Made on the host, so that a profile shows the model's kernels alone.
+Tensor random_tensor(const Shape& shape, DType dtype) {
+  std::minstd_rand numbers(1);
+  std::vector<float> values(static_cast<size_t>(element_count(shape)));
+  for (float& value : values) {
+    const float number = std::uniform_real_distribution<float>(0, 1)(numbers);
+    value = is_float(dtype) ? number : std::round(number);
   }
-  if (end != text.size() || number < 0)
-    throw UsageError(fmt::format("--size {}={} is no size\nusage: {}", name, text, kUsage));
-  return number;
-}
-
-// An axis of any size by its place: "image.2".
-std::string axis_name(const onnx::ValueInfo& input, size_t axis) {
-  return fmt::format("{}.{}", input.name, axis);
-}
-
-// What --size may name.
-std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs) {
-  std::vector<std::string> names;
-  for (const onnx::ValueInfo& input : inputs) {
-    const auto shape = input.shape.value_or(std::vector<onnx::Dimension>());
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis].size) continue;
-      if (!shape[axis].name.empty() && std::ranges::find(names, shape[axis].name) == names.end())
-        names.push_back(shape[axis].name);
-      names.push_back(axis_name(input, axis));
-    }
-  }
-  return names;
-}
-
-// The declared shape; sizes that the model leaves open are those of --size, or 1.
-Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
-  Shape shape;
-  for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
-    auto given = sizes.find(axis_name(input, shape.size()));
-    if (given == sizes.end()) given = sizes.find(dim.name);
-    shape.push_back(dim.size               ? *dim.size
-                    : given != sizes.end() ? number_of(given->first, given->second)
-                                           : 1);
-  }
-  return shape;
-}
-
-// The number, if the text is one.
-std::optional<double> parse_number(const std::string& text) {
-  size_t end = 0;
-  try {
-    const double number = std::stod(text, &end);
-    if (end == text.size()) return number;
-  } catch (const std::exception&) {
-  }
-  return std::nullopt;
+  return Tensor::from(values).reshape(shape).cast(dtype).realize();
 }
 
 // The file's array, the number everywhere, or random numbers: floats from 0 to 1, integers 0 or 1.
@@ -88,22 +48,7 @@ Tensor input_of(const onnx::ValueInfo& input, const Names& files, const Names& s
           input.name, input.type);
   const Shape shape = shape_of(input, sizes);
   if (number) return Tensor::full(shape, *number, *input.dtype).contiguous().realize();
-  const Tensor random = Tensor::rand(shape);
-  return (is_float(*input.dtype) ? random : random >= 0.5).cast(*input.dtype).realize();
-}
-
-// Errors: UsageError for a name that none of the values has.
-void require_names(const char* option, const Names& given, const std::vector<std::string>& known) {
-  for (const auto& [name, value] : given)
-    if (std::ranges::find(known, name) == known.end())
-      throw UsageError(fmt::format("--{} {}: the model has {}{}\nusage: {}", option, name,
-                                   fmt::join(known, ", "), did_you_mean(name, known), kUsage));
-}
-
-std::vector<std::string> names_of(const std::vector<onnx::ValueInfo>& values) {
-  std::vector<std::string> names;
-  for (const onnx::ValueInfo& value : values) names.push_back(value.name);
-  return names;
+  return random_tensor(shape, *input.dtype);
 }
 
 double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
@@ -116,12 +61,19 @@ double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inpu
       .count();
 }
 
+// Least, greatest and mean of the elements that are numbers, and how many are none.
 std::string summary_of(const Tensor& x) {
   std::string text = fmt::format("{} {}", name_of(x.dtype()), to_string(x.shape()));
-  if (x.numel() == 0 || x.dtype() == DType::Bool) return text;
-  const Tensor wide = x.cast(DType::F32);
-  return text + fmt::format(", {:.6g} to {:.6g}, mean {:.6g}", wide.min().item<float>(),
-                            wide.max().item<float>(), wide.mean().item<float>());
+  if (x.dtype() == DType::Bool) return text;
+  std::vector<double> numbers = elements_of(x);
+  const size_t nans = std::erase_if(numbers, [](double number) { return std::isnan(number); });
+  if (!numbers.empty()) {
+    const auto [least, greatest] = std::ranges::minmax(numbers);
+    const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
+    text += fmt::format(", {:.6g} to {:.6g}, mean {:.6g}", least, greatest,
+                        sum / static_cast<double>(numbers.size()));
+  }
+  return nans == 0 ? text : text + fmt::format(", {} NaN", nans);
 }
 
 // After --check, how far an output is from ONNX Runtime's.
@@ -145,6 +97,7 @@ Syntax run_syntax() {
       "NAME=FILE.npy, where to write an output")(
       "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
       "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
+      "profile", "then print where the time went, as `plugrad profile run` does")(
       "check", "compare the outputs with those of ONNX Runtime, in the onnxruntime of python3")(
       "json", "one JSON document");
   return syntax;
@@ -154,6 +107,12 @@ int run_run(const Arguments& arguments) {
   const Syntax syntax = run_syntax();
   const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
+  if (parsed.has("profile")) {
+    Arguments line = {"run"};
+    std::ranges::remove_copy(arguments, std::back_inserter(line), "--profile");
+    if (parsed.has("json")) line.insert(line.begin(), "--json");
+    return run_profile(line);
+  }
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
   if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
   const auto pairs = [&](const char* option) {

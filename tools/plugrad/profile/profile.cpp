@@ -163,10 +163,11 @@ int run_profile(const Arguments& arguments) {
   }
   const RecordedRun recorded =
       run_and_record(line.program, {.stdout_to_stderr = request.json, .keep = request.keep});
-  if (!recorded.trace.warning.empty()) log_warning("{}", recorded.trace.warning);
+  if (!recorded.trace) return recorded.exit_code;
+  if (!recorded.trace->warning.empty()) log_warning("{}", recorded.trace->warning);
   Arguments words = line.program;
   words[0] = fs::path(words[0]).filename().string();
-  report(request, fmt::format("{}", fmt::join(words, " ")), recorded.trace, before);
+  report(request, fmt::format("{}", fmt::join(words, " ")), *recorded.trace, before);
   return recorded.exit_code;
 }
 

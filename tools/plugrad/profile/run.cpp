@@ -78,6 +78,7 @@ RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
     recorded.exit_code = kFailure;
   if (status != 0)
     fmt::print(stderr, "plugrad profile: {} ended with {}\n", words[0], describe_end(status));
+  if (status != 0 && !fs::exists(path)) return recorded;  // the program said why
   require(fs::exists(path),
           "[profile] {} recorded nothing: it does not use plugrad, or a version without traces, or "
           "ended before its first tensor",

@@ -1,6 +1,7 @@
 // Runs a program and reads the trace that it records.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "command.h"
@@ -9,7 +10,7 @@
 namespace plugrad::tools {
 
 struct RecordedRun {
-  trace::Trace trace;
+  std::optional<trace::Trace> trace;  ///< none of a program that failed before its first tensor
   int exit_code = kSuccess;  ///< of this command: 0, 1 if the program failed, or of the signal
 };
 
@@ -19,7 +20,8 @@ struct RunOptions {
 };
 
 /// Runs `words` with PLUGRAD_TRACE set. Says on stderr if the program fails. Errors: User, if it
-/// cannot be started or records nothing.
+/// cannot be started, or ends
+/// well without a trace.
 RecordedRun run_and_record(const Arguments& words, const RunOptions& options);
 
 }  // namespace plugrad::tools

@@ -59,8 +59,8 @@ void RecordingPlayer::make_kernel(const RecordedCall& call) {
           "[replay] kernel {} was made of source text: it cannot run without its program",
           kernel.name);
   kernel.lines = std::move(*lines);
-  std::string lacks;
-  if (device_.plugin_name() != "REFERENCE")
+  std::string lacks = left_out_.contains(number(call, "kernel")) ? "the kernel" : "";
+  if (lacks.empty() && device_.plugin_name() != "REFERENCE")
     lacks = runtime::lacking(kernel.lines, device_.caps(), device_.caps());
   if (lacks.empty()) {
     const std::vector<std::byte> block(call.data.begin(), call.data.end());  // aligned
@@ -126,7 +126,9 @@ void RecordingPlayer::launch(const RecordedCall& call) {
   ++launches_;
   if (observer_)
     observer_(found->second.name, found->second.ast, found->second.lines, buffers, launch);
-  if (found->second.kernel)
+  if (launcher_)
+    launcher_(call, found->second, launch);
+  else if (found->second.kernel)
     device_.launch(*found->second.kernel, launch);
   else
     launch_elsewhere(found->second, buffers, launch);

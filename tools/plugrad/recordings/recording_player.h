@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,18 @@ class RecordingPlayer {
       std::span<runtime::Buffer* const> buffers, const runtime::Launch& launch)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
+  struct PlayedKernel {
+    std::string name, ast;
+    runtime::KernelLines lines;
+    std::shared_ptr<runtime::Kernel> kernel;  // null: the device lacks an operation
+  };
+  /// Replaces the launches.
+  using Launcher = std::function<void(const runtime::RecordedCall& call, const PlayedKernel& kernel,
+                                      const runtime::Launch& launch)>;
+  void launch_by(Launcher launcher) { launcher_ = std::move(launcher); }
+  /// Kernels of these numbers are not compiled.
+  void leave_out(std::set<uint64_t> kernels) { left_out_ = std::move(kernels); }
+
   const std::vector<PlayedRead>& reads() const { return reads_; }
   uint64_t launches() const { return launches_; }
   /// Kernels that ran on REFERENCE, each with what the device lacks.
@@ -41,11 +54,6 @@ class RecordingPlayer {
   bool lacks_contents() const { return lacks_contents_; }
 
  private:
-  struct PlayedKernel {
-    std::string name, ast;
-    runtime::KernelLines lines;
-    std::shared_ptr<runtime::Kernel> kernel;
-  };
   void make_kernel(const runtime::RecordedCall& call);
   void launch(const runtime::RecordedCall& call);
   void launch_elsewhere(PlayedKernel& kernel, const std::vector<runtime::Buffer*>& buffers,
@@ -62,6 +70,8 @@ class RecordingPlayer {
   uint64_t calls_ = 0, launches_ = 0;
   bool lacks_contents_ = false;
   Observer observer_;
+  Launcher launcher_;
+  std::set<uint64_t> left_out_;
 };
 
 }  // namespace plugrad::tools

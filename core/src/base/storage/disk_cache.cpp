@@ -22,8 +22,8 @@ constexpr const char* kSchema =
     "CREATE INDEX IF NOT EXISTS by_use ON entry (used_ns, bytes)";
 
 constexpr std::uint64_t kPutsBetweenTrims = 16;
-// A use is recorded to the minute, so that few hits write.
-constexpr std::int64_t kUseGranularityNs = 60'000'000'000;
+// A use is recorded to the day, so that few hits write.
+constexpr std::int64_t kUseGranularityNs = 86'400'000'000'000;
 
 Database::Description description() {
   return {.purpose = "cache",

@@ -1,5 +1,6 @@
 #include "onnx/import/constants.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -69,7 +70,29 @@ tensor::HostValues values_in_memory(std::span<const std::byte> bytes, Shape shap
   return values;
 }
 
+void ModelFiles::read_constants(const GraphMessage& graph) {
+  const auto add = [&](const auto& tensor) { constants_.emplace(&tensor, read(tensor)); };
+  std::ranges::for_each(graph.constants, add);
+  std::ranges::for_each(graph.sparse_constants, add);
+  for (const NodeMessage& node : graph.nodes)
+    for (const AttributeMessage& attribute : node.attributes) {
+      std::ranges::for_each(attribute.tensors, add);
+      std::ranges::for_each(attribute.sparse_tensors, add);
+      for (const auto& inner : attribute.graphs) read_constants(*inner);
+    }
+}
+
 Value ModelFiles::constant(const TensorMessage& tensor) {
+  const auto known = constants_.find(&tensor);
+  return known != constants_.end() ? known->second : read(tensor);
+}
+
+Value ModelFiles::constant(const SparseTensorMessage& tensor) {
+  const auto known = constants_.find(&tensor);
+  return known != constants_.end() ? known->second : read(tensor);
+}
+
+Value ModelFiles::read(const TensorMessage& tensor) {
   const int64_t count = count_of(tensor);
   if (tensor.type == DataType::String) {
     require(static_cast<int64_t>(tensor.strings.size()) == count,
@@ -104,8 +127,8 @@ Value ModelFiles::constant(const TensorMessage& tensor) {
 }
 
 // Indices are places in the flat tensor, or one list of coordinates a value.
-Value ModelFiles::constant(const SparseTensorMessage& tensor) {
-  const Value given = constant(tensor.values), at = constant(tensor.indices);
+Value ModelFiles::read(const SparseTensorMessage& tensor) {
+  const Value given = read(tensor.values), at = read(tensor.indices);
   const size_t rank = tensor.dims.size();
   const Shape places = at.tensor().shape();
   Tensor flat = at.tensor();

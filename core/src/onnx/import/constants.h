@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "base/file.h"
 #include "onnx/file/messages.h"
@@ -20,18 +21,26 @@ class ModelFiles {
   ModelFiles(std::string folder, std::shared_ptr<const void> owner)
       : folder_(std::move(folder)), owner_(std::move(owner)) {}
 
-  /// Errors: User if the tensor's elements are missing, too few or of a type without a dtype, or lie
-  /// outside the model's folder.
+  /// Reads the constants of the graph and of its subgraphs, which constant() then returns. A
+  /// recorded call must find its weights made: it takes those that it makes for values that differ
+  /// from call to call.
+  void read_constants(const GraphMessage& graph);
+
+  /// Errors: User if the tensor's elements are missing, too few or of a type without a dtype, or
+  /// lie outside the model's folder.
   Value constant(const TensorMessage& tensor);
   Value constant(const SparseTensorMessage& tensor);
 
  private:
+  Value read(const TensorMessage& tensor);
+  Value read(const SparseTensorMessage& tensor);
   std::span<const std::byte> external(const TensorMessage& tensor,
                                       std::shared_ptr<const void>& owner);
 
   std::string folder_;
   std::shared_ptr<const void> owner_;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
+  std::unordered_map<const void*, Value> constants_;  // by message
 };
 
 /// The elements of a tensor in memory.

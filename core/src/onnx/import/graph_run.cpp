@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "onnx/import/strings_as_ids.h"
@@ -92,13 +93,9 @@ struct GraphRun::Opsets {
   }
 };
 
-GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants,
-                   bool is_jitted, std::string_view file_name)
-    : model_(model),
-      files_(files),
-      constants_(constants),
-      is_jitted_(is_jitted),
-      file_name_(file_name) {}
+GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
+                   std::string_view file_name)
+    : model_(model), files_(files), is_jitted_(is_jitted), file_name_(file_name) {}
 
 std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, Value>& inputs) {
   Scope given;
@@ -117,9 +114,9 @@ std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Va
   Scope scope;
   scope.outer = outer;
   for (const TensorMessage& tensor : graph.constants)
-    scope.values.emplace(tensor.name, constants_.of(tensor));
+    scope.values.emplace(tensor.name, files_.constant(tensor));
   for (const SparseTensorMessage& tensor : graph.sparse_constants)
-    scope.values.emplace(tensor.values.name, constants_.of(tensor));
+    scope.values.emplace(tensor.values.name, files_.constant(tensor));
   for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i)
     if (inputs[i].is_given() || !scope.values.contains(graph.inputs[i].name))
       scope.values.insert_or_assign(graph.inputs[i].name, inputs[i]);
@@ -167,6 +164,8 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     for (Value& input : inputs) input = ids.ids_of(input);
   const DataType type = moved > 0 ? moved_type(inputs) : DataType::Undefined;
   const bool is_folded = folds(node, *row, inputs);
+  ++nodes_;
+  if (is_folded) ++folded_nodes_;
   Recording recording{&files_, is_jitted_, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);

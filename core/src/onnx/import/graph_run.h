@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "onnx/file/messages.h"
@@ -14,31 +13,19 @@
 
 namespace plugrad::onnx {
 
-/// A model's constants, each read once.
-class Constants {
- public:
-  explicit Constants(ModelFiles& files) : files_(files) {}
-  template <class Message>
-  const Value& of(const Message& message) {
-    const auto at = values_.find(&message);
-    if (at != values_.end()) return at->second;
-    return values_.emplace(&message, files_.constant(message)).first->second;
-  }
-
- private:
-  ModelFiles& files_;
-  std::unordered_map<const void*, Value> values_;
-};
-
 /// One call of a model.
 class GraphRun {
  public:
   /// Traces name nodes as "file_name:5", the fifth of its graph.
-  GraphRun(const ModelMessage& model, ModelFiles& files, Constants& constants, bool is_jitted,
+  GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
            std::string_view file_name = {});
 
   /// The graph's outputs. Errors: User, with the node's name.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
+
+  /// Nodes of operators that ran, and those of them that the host computed.
+  size_t nodes() const { return nodes_; }
+  size_t folded_nodes() const { return folded_nodes_; }
 
  private:
   struct Scope;
@@ -52,10 +39,10 @@ class GraphRun {
 
   const ModelMessage& model_;
   ModelFiles& files_;
-  Constants& constants_;
   bool is_jitted_;
   std::string_view file_name_;
   int depth_ = 0;  // of functions and subgraphs
+  size_t nodes_ = 0, folded_nodes_ = 0;
 };
 
 /// The model's function that the node calls; null if it calls an operator.

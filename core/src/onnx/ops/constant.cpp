@@ -51,7 +51,9 @@ Values constant_of_shape(Call& call) {
   const auto* given = call.attribute("value");
   if (!given || given->tensors.empty()) return {Tensor::zeros(shape)};
   const Value value = call.recording().files->constant(given->tensors[0]);
-  return {Value(value.tensor().reshape({}).expand(shape)).as(value.emulated())};
+  if (!value.known()) call.wrong("value is not one element");
+  // Of the host, which may fold the node.
+  return {Value(value.host_tensor().reshape({}).expand(shape)).as(value.emulated())};
 }
 
 Values shape(Call& call) {
