@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "plugrad/nn/state.h"
 #include "plugrad/tensor.h"
 
 namespace plugrad::onnx {
@@ -98,5 +100,22 @@ class PLUGRAD_API Model {
   explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+struct SaveOptions {
+  std::vector<std::string> input_names;   ///< default: "input", or "input_0", "input_1", …
+  std::vector<std::string> output_names;  ///< default: "output", or "output_0", …
+  nn::StateDict parameters;    ///< names of tensors that the function reads, as of a module
+  bool external_data = false;  ///< elements of large tensors in `path`.data; always beyond 2 GB
+};
+
+/// Writes a function of tensors as an ONNX file (opset 21, IR version 10), for the shapes and dtypes
+/// of `inputs`, whose elements do not matter. The function is called once. Other tensors that it
+/// reads become initialisers. Errors: User for a file that cannot be written, Unsupported, with all
+/// of it, for what ONNX does not have: kernels of the program, loops with one recorded step,
+/// variable sizes, random numbers, assignments to tensors outside the function.
+PLUGRAD_API void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
+                      const std::string& path, const SaveOptions& options = {});
 
 }  // namespace plugrad::onnx

@@ -2,6 +2,9 @@
 #include "plugrad/onnx.h"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
@@ -166,6 +169,31 @@ nb::object text_of(const std::string& text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+void bind_save(nb::module_& made) {
+  made.def(
+      "_save",
+      [](const nb::callable& function, const std::vector<Tensor>& inputs,
+         const std::filesystem::path& path, const std::vector<std::string>& input_names,
+         const std::vector<std::string>& output_names,
+         const std::vector<std::pair<std::string, Tensor>>& parameters, bool external_data) {
+        onnx::SaveOptions options;
+        options.input_names = input_names;
+        options.output_names = output_names;
+        options.parameters = parameters;
+        options.external_data = external_data;
+        const auto call = [&](const std::vector<Tensor>& given) {
+          nb::list arguments;
+          for (const Tensor& tensor : given) arguments.append(nb::cast(tensor));
+          const nb::object results = function(*nb::tuple(arguments));
+          if (nb::isinstance<Tensor>(results)) return std::vector{nb::cast<Tensor>(results)};
+          return nb::cast<std::vector<Tensor>>(results);
+        };
+        onnx::save(call, inputs, path.string(), options);
+      },
+      "function"_a, "inputs"_a, "path"_a, "input_names"_a, "output_names"_a, "parameters"_a,
+      "external_data"_a);
+}
+
 }  // namespace
 
 void bind_onnx(nb::module_& module) {
@@ -236,6 +264,7 @@ void bind_onnx(nb::module_& module) {
       "path"_a, "device"_a = nb::none(),
       nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None) -> Model"),
       doc("Model::load"));
+  bind_save(made);
 }
 
 }  // namespace plugrad::python

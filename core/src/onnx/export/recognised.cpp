@@ -1,0 +1,131 @@
+#include "onnx/export/recognised.h"
+
+#include <algorithm>
+
+namespace plugrad::onnx {
+namespace {
+
+using autodiff::Context;
+using autodiff::shape_of;
+
+bool has_elements(const List& shape) {
+  return std::ranges::none_of(shape, [](std::int64_t n) { return n == 0; });
+}
+
+/// Axes of a Reduce.
+List reduced_axes(const Graph& g, Id node) {
+  const auto list = g.arg_list(node);
+  return {list.begin() + 1, list.end()};
+}
+
+std::optional<MatMulNode> match_matmul(Context& c, Id node) {
+  const Graph& g = c.graph;
+  const Id product = g[node].src[0];
+  if (g.arg_list(node)[0] != static_cast<std::int64_t>(Op::Add) || g[product].op != Op::Mul)
+    return std::nullopt;
+  const List full = shape_of(c, product), summed = reduced_axes(g, node);
+  MatMulNode m{.a = below_expand(g, g[product].src[0]), .b = below_expand(g, g[product].src[1])};
+  const List a = shape_of(c, m.a), b = shape_of(c, m.b);
+  if (a.size() != full.size() || b.size() != full.size() || !has_elements(full))
+    return std::nullopt;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    const auto axis = static_cast<std::int64_t>(i);
+    const bool of_a = a[i] == full[i], of_b = b[i] == full[i];
+    if (std::ranges::find(summed, axis) != summed.end()) {
+      if (!of_a || !of_b) return std::nullopt;
+      m.inner.push_back(axis);
+    } else if (full[i] == 1) {
+      continue;
+    } else {
+      (of_a && of_b ? m.batch : of_a ? m.rows : m.columns).push_back(axis);
+    }
+  }
+  // Elementwise products are no matrix product.
+  if (m.rows.empty() && m.columns.empty()) return std::nullopt;
+  return m;
+}
+
+std::optional<ConvNode> match_conv(Context& c, Id node) {
+  auto found = autodiff::match_convolution(c, node);
+  if (!found || !is_float(c.graph[node].dtype)) return std::nullopt;
+  if (!has_elements(shape_of(c, found->image)) || !has_elements(shape_of(c, found->weight)))
+    return std::nullopt;
+  return ConvNode{*found};
+}
+
+std::optional<PoolNode> match_pool(Context& c, Id node) {
+  const Graph& g = c.graph;
+  const auto op = static_cast<Op>(g.arg_list(node)[0]);
+  const Id view = g[node].src[0];
+  const DType dtype = g[node].dtype;
+  if ((op != Op::Max && op != Op::Add) || (dtype != DType::F32 && dtype != DType::F64))
+    return std::nullopt;
+  const List full = shape_of(c, view), axes = reduced_axes(g, node);
+  const std::size_t n = axes.size(), rank = full.size();
+  if (n > 3 || rank < 2 * n || !has_elements(full)) return std::nullopt;
+  for (std::size_t i = 0; i < n; ++i)
+    if (axes[i] != static_cast<std::int64_t>(rank - n + i)) return std::nullopt;
+  const List kernel(full.end() - static_cast<std::int64_t>(n), full.end());
+  const auto found = autodiff::match_windows(c, view, kernel);
+  if (!found) return std::nullopt;
+  return PoolNode{found->image, found->windows, op == Op::Max};
+}
+
+std::vector<std::size_t> larger_axes(const List& shape) {
+  std::vector<std::size_t> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) axes.push_back(i);
+  return axes;
+}
+
+/// Whether `node`, below movement that only inserts and repeats axes of size 1, is 0, 1, 2, … along
+/// `axis` alone.
+bool counts_along(Context& c, Id node, std::size_t axis) {
+  const Graph& g = c.graph;
+  node = below_expand(g, node);
+  if (larger_axes(shape_of(c, node)) != std::vector<std::size_t>{axis}) return false;
+  for (; g[node].op == Op::Reshape || g[node].op == Op::Cast || g[node].op == Op::Expand;
+       node = g[node].src[0])
+    if (larger_axes(shape_of(c, g[node].src[0])).size() != 1) return false;
+  return g[node].op == Op::Iota;
+}
+
+std::optional<GatherNode> match_gather(Context& c, Id node) {
+  const Graph& g = c.graph;
+  const List axes = reduced_axes(g, node);
+  Id sum = g[node].src[0];
+  if (g.arg_list(node)[0] != static_cast<std::int64_t>(Op::Add) || axes.size() != 1)
+    return std::nullopt;
+  const List full = shape_of(c, sum);
+  if (g[sum].op != Op::Where || !has_elements(full)) return std::nullopt;
+  const Id hit = below_expand(g, g[sum].src[0]), zero = below_expand(g, g[sum].src[2]);
+  if (g[hit].op != Op::CmpEq || !is_const(g, zero) || g[zero].arg != 0) return std::nullopt;
+  const auto axis = static_cast<std::size_t>(axes[0]);
+  GatherNode found{.values = below_expand(g, g[sum].src[1]), .axis = axes[0], .rows = full[axis]};
+  const Id p = g[hit].src[0], q = g[hit].src[1];
+  found.indices = below_expand(g, counts_along(c, p, axis) ? q : p);
+  if (!counts_along(c, p, axis) && !counts_along(c, q, axis)) return std::nullopt;
+  const List values = shape_of(c, found.values), indices = shape_of(c, found.indices);
+  if (values.size() != full.size() || indices.size() != full.size()) return std::nullopt;
+  if (values[axis] != full[axis] || indices[axis] != 1 || !is_integer(g[found.indices].dtype))
+    return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+Id below_expand(const Graph& g, Id node) {
+  while (g[node].op == Op::Expand) node = g[node].src[0];
+  return node;
+}
+
+Operator match_operator(Context& c, Id node) {
+  if (c.graph[node].op != Op::Reduce) return {};
+  if (auto found = match_conv(c, node)) return *found;
+  if (auto found = match_matmul(c, node)) return *found;
+  if (auto found = match_pool(c, node)) return *found;
+  if (auto found = match_gather(c, node)) return *found;
+  return {};
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,46 @@
+// Recognises sums, windows and reads by index that ONNX has as one operator.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "autodiff/convolution.h"
+
+namespace plugrad::onnx {
+
+using autodiff::List;
+
+/// Sum over axes of a * b. Each axis of the operands has the size of the product or 1.
+struct MatMulNode {
+  Id a = kNoId, b = kNoId;
+  List batch{}, rows{}, columns{}, inner{};  // axes of both, of a, of b, and those that are summed
+};
+
+struct ConvNode {
+  autodiff::Convolution convolution;
+};
+
+/// The largest element, or the sum of elements, of each window of the last axes.
+struct PoolNode {
+  Id image = kNoId;
+  autodiff::Windows windows;
+  bool is_max = false;
+};
+
+/// values[…, indices, …] along `axis`; 0 for indices out of range. Operands are of the reduction's
+/// rank, with size 1 on axes that they do not vary on.
+struct GatherNode {
+  Id values = kNoId, indices = kNoId;
+  std::int64_t axis = 0, rows = 0;
+};
+
+using Operator = std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode>;
+
+/// The operator that computes the node; monostate where none is proved to.
+Operator match_operator(autodiff::Context& context, Id node);
+
+/// The node below Expand, which repeats its axes of size 1.
+Id below_expand(const Graph& graph, Id node);
+
+}  // namespace plugrad::onnx

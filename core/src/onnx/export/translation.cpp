@@ -1,0 +1,242 @@
+#include "onnx/export/translation.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "base/binding.h"
+#include "base/check.h"
+
+namespace plugrad::onnx {
+namespace {
+
+/// Whether the operands broadcast to the shape as ONNX does.
+bool broadcasts_to(const std::vector<List>& operands, const List& shape) {
+  List result(shape.size(), 1);
+  for (const List& operand : operands) {
+    if (operand.size() > shape.size()) return false;
+    for (std::size_t i = 0; i < operand.size(); ++i) {
+      std::int64_t& size = result[shape.size() - operand.size() + i];
+      if (operand[i] != 1) size = operand[i];
+    }
+  }
+  return result == shape;
+}
+
+bool is_alias(Op op) {
+  return op == Op::Contiguous || op == Op::Detach || op == Op::Copy || op == Op::Function;
+}
+
+bool is_same_size_integers(DType a, DType b) {
+  return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
+}
+
+/// What ONNX lacks for the node; empty if nothing.
+std::string_view unsupported(const Graph& g, Id id) {
+  switch (g[id].op) {
+    case Op::UserKernel:
+      return "a kernel of the program, or a loop with one recorded step";
+    case Op::Bounded:
+      return "a variable size";
+    case Op::Buffer:
+      return "a tensor without a value";
+    case Op::Bitcast:
+      return is_same_size_integers(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Translation::Translation(engine::Session& session, GraphWriter& to, const NamedNodes& given)
+    : session_(session),
+      graph_(session.graph()),
+      to_(to),
+      given_(given),
+      context_{session.graph(), session.shapes(), session.devices()} {}
+
+std::vector<Id> Translation::operands(Id id) {
+  Operator& found = operators_[id] = match_operator(context_, id);
+  if (const auto* m = std::get_if<MatMulNode>(&found)) return {m->a, m->b};
+  if (const auto* m = std::get_if<PoolNode>(&found)) return {m->image};
+  if (const auto* m = std::get_if<GatherNode>(&found)) return {m->values, m->indices};
+  if (const auto* m = std::get_if<ConvNode>(&found)) {
+    std::vector<Id> of = {m->convolution.image, m->convolution.weight};
+    if (m->convolution.present != kNoId) of.push_back(m->convolution.present);
+    return of;
+  }
+  const auto sources = graph_.sources(id);
+  std::vector<Id> of(sources.begin(), sources.end());
+  if (graph_[id].op == Op::Function) of.resize(1);
+  const OpKind kind = op_info(graph_[id].op).kind;
+  if (kind != OpKind::Alu || of.size() < 2) return of;
+  std::vector<Id> below;
+  std::vector<List> shapes;
+  for (const Id s : of) {
+    below.push_back(given_.contains(s) ? s : below_expand(graph_, s));
+    shapes.push_back(shape(below.back()));
+  }
+  return broadcasts_to(shapes, shape(id)) ? below : of;
+}
+
+void Translation::plan(const std::vector<Id>& roots) {
+  std::set<Id, std::greater<>> open(roots.begin(), roots.end());
+  while (!open.empty()) {
+    const Id id = *open.begin();
+    open.erase(open.begin());
+    needed_.push_back(id);
+    if (given_.contains(id)) continue;
+    std::vector<Id> of = operands(id);
+    open.insert(of.begin(), of.end());
+    operands_[id] = std::move(of);
+  }
+  std::ranges::reverse(needed_);
+}
+
+void Translation::refuse_unsupported(const std::vector<Id>& nodes) {
+  std::set<std::string> found;
+  for (const Id id : nodes) {
+    const std::string_view what = given_.contains(id) ? "" : unsupported(graph_, id);
+    if (what.empty()) continue;
+    const std::string place = describe_place(session_.place(id));
+    found.insert(std::string(what) + (place.empty() ? "" : ", recorded at " + place));
+  }
+  if (found.empty()) return;
+  std::string text;
+  for (const std::string& line : found) text += "\n  " + line;
+  fail(ErrorKind::Unsupported, "[onnx] ONNX cannot express parts of the function:{}", text);
+}
+
+void Translation::translate(const std::vector<Id>& roots) {
+  plan(roots);
+  refuse_unsupported(needed_);
+  for (const Id id : needed_) {
+    const auto at = given_.find(id);
+    names_[id] = at != given_.end() ? at->second() : translated(id);
+  }
+}
+
+std::string Translation::root(Id id) {
+  return in(id, strong(dtype(id)));
+}
+
+std::string Translation::translated(Id id) {
+  const Op op = graph_[id].op;
+  if (op == Op::Const) return constant(id);
+  if (is_alias(op)) return name(operands_.at(id)[0]);
+  if (op == Op::Reduce)
+    return std::visit(
+        [&](const auto& found) {
+          if constexpr (std::is_same_v<decltype(found), const std::monostate&>)
+            return reduction(id);
+          else
+            return of(id, found);
+        },
+        operators_.at(id));
+  if (is_movement(op)) return movement(id);
+  if (op == Op::Iota)
+    return cast(to_.node("Range", {number(DType::I64, 0),
+                                   to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg)),
+                                   number(DType::I64, 1)}),
+                DType::I64, dtype(id));
+  return elementwise(id);
+}
+
+std::string Translation::constant(Id id) {
+  const DType own = dtype(id);
+  const bool is_small = is_float(own) && size_of(own) < 4 && own != DType::WeakFloat;
+  const DType held = is_small ? DType::F32 : own;
+  return cast(to_.number(held, const_float(graph_, id), is_float(own) ? 0 : const_int(graph_, id)),
+              held, own);
+}
+
+std::string Translation::cast(const std::string& value, DType from, DType to) {
+  if (data_type_of(from) == data_type_of(to)) return value;
+  return to_.node("Cast", {value}, {{"to", static_cast<std::int64_t>(data_type_of(to))}});
+}
+
+std::string Translation::in(Id id, DType dtype) {
+  std::string& known = casts_[{id, dtype}];
+  return known.empty() ? known = cast(name(id), this->dtype(id), dtype) : known;
+}
+
+std::string Translation::number(DType dtype, double value) {
+  return to_.number(dtype, value, is_float(dtype) ? 0 : static_cast<std::int64_t>(value));
+}
+
+std::string Translation::reshape(const std::string& value, const List& shape) {
+  return to_.node("Reshape", {value, to_.integers(shape)}, {{"allowzero", 1}});
+}
+
+std::string Translation::movement(Id id) {
+  const Id source = operands_.at(id)[0];
+  const auto given = graph_.arg_list(id);
+  const List list(given.begin(), given.end());
+  const std::string& x = name(source);
+  const std::size_t rank = shape(source).size();
+  List begin, end, axes, steps;
+  switch (graph_[id].op) {
+    case Op::Reshape:
+      return reshape(x, list);
+    case Op::Permute:
+      return to_.node("Transpose", {x}, {{"perm", list}});
+    case Op::Expand:
+      return to_.node("Expand", {x, to_.integers(list)});
+    case Op::Pad: {
+      for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i]);
+      for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i + 1]);
+      // ONNX Runtime has no Pad of 16-bit types.
+      const DType own = dtype(id);
+      const DType wide = size_of(own) != 2 && !(is_float(own) && size_of(own) == 1) ? own
+                         : is_float(own)                                            ? DType::F32
+                                                                                    : DType::I32;
+      return cast(to_.node("Pad", {in(source, wide), to_.integers(begin)}), wide, own);
+    }
+    case Op::Shrink:
+      for (std::size_t i = 0; i < rank; ++i) {
+        if (list[2 * i] == 0 && list[2 * i + 1] == shape(source)[i]) continue;
+        axes.push_back(static_cast<std::int64_t>(i));
+        begin.push_back(list[2 * i]);
+        end.push_back(list[2 * i + 1]);
+      }
+      if (axes.empty()) return x;
+      return to_.node("Slice", {x, to_.integers(begin), to_.integers(end), to_.integers(axes)});
+    default:
+      for (std::size_t i = 0; i < rank; ++i)
+        if (list[i] != 0) axes.push_back(static_cast<std::int64_t>(i));
+      if (axes.empty()) return x;
+      begin.assign(axes.size(), -1);
+      end.assign(axes.size(), std::numeric_limits<std::int64_t>::min());
+      steps.assign(axes.size(), -1);
+      return to_.node("Slice", {x, to_.integers(begin), to_.integers(end), to_.integers(axes),
+                                to_.integers(steps)});
+  }
+}
+
+std::string Translation::reduction(Id id) {
+  const auto list = graph_.arg_list(id);
+  const auto op = static_cast<Op>(list[0]);
+  const std::string axes = to_.integers({list.begin() + 1, list.end()});
+  const Id source = operands_.at(id)[0];
+  const DType own = dtype(id);
+  DType wide = own;
+  if (is_float(own) && size_of(own) < 4 && own != DType::WeakFloat) wide = DType::F32;
+  if (!is_float(own) && own != DType::Index && size_of(own) < 4) wide = DType::I32;
+  if (own == DType::U32 || own == DType::U64) wide = DType::I64;
+  // The order of u64 is that of i64 with the highest bit inverted.
+  const bool flips = own == DType::U64 && op == Op::Max;
+  const std::string highest =
+      flips ? to_.number(DType::I64, 0, std::numeric_limits<std::int64_t>::min()) : "";
+  std::string x = in(source, wide);
+  if (flips) x = to_.node("BitwiseXor", {x, highest});
+  const std::string_view name_of_op = op == Op::Add   ? "ReduceSum"
+                                      : op == Op::Mul ? "ReduceProd"
+                                                      : "ReduceMax";
+  std::string y = to_.node(name_of_op, {x, axes}, {{"keepdims", 1}});
+  if (flips) y = to_.node("BitwiseXor", {y, highest});
+  return cast(y, wide, own);
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,77 @@
+// Turns nodes of tensor graphs into nodes of an ONNX graph.
+//   sum over k of expand(x) * expand(w)   ->   MatMul(x, w)
+//   where(x < 0, 0, x)                    ->   Where(Less(x, 0), 0, x)
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/session.h"
+#include "onnx/export/graph_writer.h"
+#include "onnx/export/recognised.h"
+
+namespace plugrad::onnx {
+
+/// Nodes whose values are not computed: inputs and parameters. Each returns its name in the file.
+using NamedNodes = std::unordered_map<Id, std::function<std::string()>>;
+
+class Translation {
+ public:
+  Translation(engine::Session& session, GraphWriter& to, const NamedNodes& given);
+  /// Translates what the roots need. Errors: Unsupported, with every node that ONNX cannot express.
+  void translate(const std::vector<Id>& roots);
+  /// The name of a translated root, in its strong dtype.
+  std::string root(Id id);
+
+ private:
+  // Which nodes are needed, and how each is computed.
+  void plan(const std::vector<Id>& roots);
+  std::vector<Id> operands(Id id);
+  void refuse_unsupported(const std::vector<Id>& nodes);
+
+  std::string translated(Id id);
+  std::string movement(Id id);
+  std::string reduction(Id id);
+  std::string elementwise(Id id);
+  std::string unary(Id id);
+  std::string division(Id id);
+  std::string shift(Id id);
+  std::string constant(Id id);
+
+  std::string of(Id id, const MatMulNode& node);
+  std::string of(Id id, const ConvNode& node);
+  std::string of(Id id, const PoolNode& node);
+  std::string of(Id id, const GatherNode& node);
+  /// `value` with the axes in this order, as a stack of matrices.
+  std::string matrix(Id value, const List& batch, const List& first, const List& second);
+
+  const std::string& name(Id id) { return names_.at(id); }
+  DType dtype(Id id) { return graph_[id].dtype; }
+  List shape(Id id) { return autodiff::shape_of(context_, id); }
+  std::string cast(const std::string& value, DType from, DType to);
+  /// The node in another dtype; each once.
+  std::string in(Id id, DType dtype);
+  std::string number(DType dtype, double value);
+  std::string reshape(const std::string& value, const List& shape);
+  std::string where(const std::string& condition, const std::string& yes, const std::string& no,
+                    DType dtype);
+  std::string where(const std::string& condition, const std::string& yes, const std::string& no) {
+    return to_.node("Where", {condition, yes, no});
+  }
+
+  engine::Session& session_;
+  Graph& graph_;
+  GraphWriter& to_;
+  const NamedNodes& given_;
+  autodiff::Context context_;
+  std::vector<Id> needed_;  // ascending
+  std::unordered_map<Id, Operator> operators_;
+  std::unordered_map<Id, std::vector<Id>> operands_;
+  std::unordered_map<Id, std::string> names_;
+  std::map<std::pair<Id, DType>, std::string> casts_;
+};
+
+}  // namespace plugrad::onnx

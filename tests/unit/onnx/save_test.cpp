@@ -1,0 +1,167 @@
+// Functions written as ONNX files: what they compute when they are loaded again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "plugrad/onnx.h"
+#include "plugrad/plugrad.h"
+#include "unit/base/temporary_directory.h"
+
+namespace plugrad::onnx {
+namespace {
+
+class OnnxSave : public testing::Test {
+ protected:
+  using Tensors = std::vector<Tensor>;
+  /// Writes the function, loads it, and expects that both compute the same.
+  void round_trip(const TensorFunction& function, const Tensors& inputs, double tolerance = 1e-5,
+                  const SaveOptions& options = {}) {
+    const std::string path = directory_ / "m.onnx";
+    save(function, inputs, path, options);
+    const Tensors wanted = function(inputs), got = Model::load(path)(inputs);
+    ASSERT_EQ(wanted.size(), got.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(wanted[i].shape(), got[i].shape());
+      ASSERT_EQ(wanted[i].dtype(), got[i].dtype());
+      const auto a = wanted[i].cast(DType::F64).to_vector<double>();
+      const auto b = got[i].cast(DType::F64).to_vector<double>();
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t k = 0; k < a.size(); ++k) {
+        const bool is_equal = a[k] == b[k] ? std::signbit(a[k]) == std::signbit(b[k])
+                                           : std::isnan(a[k]) && std::isnan(b[k]);
+        if (is_equal) continue;
+        ASSERT_NEAR(a[k], b[k], tolerance * (1 + std::abs(a[k]))) << i << " " << k;
+      }
+    }
+  }
+  std::string error_of(const TensorFunction& function, const Tensors& inputs) {
+    try {
+      save(function, inputs, directory_ / "m.onnx");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  TemporaryDirectory directory_;
+};
+
+Tensor numbers(const Shape& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(std::sin(0.37F * static_cast<float>(i)));
+  return Tensor::from(values, shape);
+}
+
+TEST_F(OnnxSave, a_linear_layer_keeps_the_names_of_its_parameters) {
+  const nn::Linear layer(5, 3);
+  round_trip([&](const auto& x) { return std::vector{relu(layer(x[0]))}; }, {numbers({2, 5})}, 1e-5,
+             {.input_names = {"x"}, .output_names = {"y"}, .parameters = nn::state_dict(layer)});
+  const std::string path = directory_ / "m.onnx";
+  EXPECT_EQ(to_string(Model::load(path).inputs().at(0)), "x: float (2, 5)");
+  EXPECT_EQ(to_string(Model::load(path).outputs().at(0)), "y: float (2, 3)");
+}
+
+TEST_F(OnnxSave, convolutions_and_pools) {
+  const Tensor w = numbers({6, 2, 3, 3}), b = numbers({6}), back = numbers({4, 3, 3, 3});
+  round_trip(
+      [&](const auto& x) {
+        const Tensor y = x[0].conv2d(
+            w, b, {.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 2});
+        return std::vector{y, y.max_pool2d(2), y.avg_pool2d({2, 3}, {.stride = 1, .padding = 1}),
+                           y.max_pool2d(3, {.stride = 2, .padding = 1, .ceil_mode = true}),
+                           conv_transpose2d(x[0], back, {}, {.stride = 2, .padding = 1})};
+      },
+      {numbers({2, 4, 9, 8})});
+}
+
+TEST_F(OnnxSave, products_of_batches_and_reads_by_index) {
+  const Tensor table = numbers({7, 4});
+  round_trip(
+      [&](const auto& x) {
+        const Tensor rows = table.index_select(0, x[1].flatten());
+        return std::vector{matmul(x[0], x[0].transpose()),
+                           einsum("bij,bkj->kbi", {x[0], x[0]}),
+                           rows,
+                           table.gather(0, x[1].reshape({3, 2})),
+                           x[0].softmax(-1),
+                           x[0].layernorm()};
+      },
+      {numbers({2, 3, 4}), Tensor::from<int64_t>({0, 6, 2, -1, 3, 3}, {2, 3})});
+}
+
+TEST_F(OnnxSave, integers_divide_and_shift_at_their_limits) {
+  constexpr int32_t least = std::numeric_limits<int32_t>::min();
+  const Tensor x = Tensor::from<int32_t>({least, least, -7, 7, 7, -7, 0, 5});
+  const Tensor y = Tensor::from<int32_t>({-1, 0, 2, -2, 0, -3, 5, 31});
+  const TensorFunction function = [](const auto& in) {
+    const Tensor &a = in[0], &b = in[1];
+    return std::vector{a.floor_div(b), a % b, a << 3, a >> 2, a & b,
+                       a.maximum(b),   a < b, -a,     a * b};
+  };
+  round_trip(function, {x, y}, 0);
+  for (const DType dtype : {DType::I8, DType::U8, DType::U16, DType::U32, DType::I64, DType::U64})
+    round_trip(function, {x.cast(dtype), y.cast(dtype)}, 0);
+}
+
+TEST_F(OnnxSave, floats_keep_nan_infinity_and_the_sign_of_zero) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const Tensor x = Tensor::from<double>({nan, inf, -inf, 0.0, -0.0, -0.5, 2.5, 1e-8});
+  for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64})
+    round_trip(
+        [](const auto& in) {
+          const Tensor& v = in[0];
+          return std::vector{v.trunc(), 1.0 / v,         v.maximum(0.0), v.exp(),
+                             v.sqrt(),  1.0 / v.trunc(), v.sum(),        v == v};
+        },
+        {x.cast(dtype)},
+        dtype == DType::BF16  ? 1e-2
+        : dtype == DType::F16 ? 1e-3
+                              : 1e-6);
+}
+
+TEST_F(OnnxSave, movement_of_empty_and_whole_tensors) {
+  round_trip(
+      [](const auto& x) {
+        return std::vector{x[0].flip({1}),
+                           x[0].pad({{1, 2}, {0, 1}}, 3.0),
+                           x[0].roll({1}, {1}),
+                           x[0].shrink({{1, 1}, {0, 3}}),
+                           x[0].sum(),
+                           x[0].max({1}),
+                           x[0].shrink({{1, 1}, {0, 3}}).sum({0}),
+                           Tensor::arange(3) + x[0],
+                           x[0].reshape({3, 2}).permute({1, 0}),
+                           x[0].cumsum(1)};
+      },
+      {numbers({2, 3})});
+}
+
+TEST_F(OnnxSave, larger_initialisers_are_beside_the_file_on_request) {
+  const Tensor w = numbers({64, 64});
+  SaveOptions options;
+  options.external_data = true;
+  round_trip([&](const auto& x) { return std::vector{matmul(x[0], w)}; }, {numbers({2, 64})}, 1e-5,
+             options);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "m.onnx.data"), 64 * 64 * sizeof(float));
+}
+
+TEST_F(OnnxSave, refuses_random_numbers_and_assignments_and_undoes_them) {
+  Tensor count = Tensor::from<float>({1, 2});
+  const std::string error = error_of(
+      [&](const auto& x) {
+        count.assign(count + 1.0);
+        return std::vector{x[0] + Tensor::rand({2}) + count};
+      },
+      {numbers({2})});
+  EXPECT_THAT(error, testing::HasSubstr("random numbers"));
+  EXPECT_THAT(error, testing::HasSubstr("assignments to 1 tensors"));
+  EXPECT_THAT(count.to_vector<float>(), testing::ElementsAre(1, 2));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "m.onnx"));
+}
+
+}  // namespace
+}  // namespace plugrad::onnx
