@@ -252,6 +252,26 @@ TEST_F(Onnx, external_data_stays_in_the_folder_of_the_model) {
   EXPECT_THAT(run("missing.bin"), HasSubstr("missing.bin"));
   std::filesystem::create_symlink("/etc/hostname", std::filesystem::path(directory_ / "link.bin"));
   EXPECT_THAT(run("link.bin"), HasSubstr("outside the model's folder"));
+
+  namespace fs = std::filesystem;  // the layout of Hugging Face's cache
+  const fs::path cache(directory_ / "models--a"), revision = cache / "snapshots/1";
+  fs::create_directories(revision);
+  fs::create_directories(cache / "blobs");
+  fs::copy(directory_ / "w.bin", cache / "blobs/2");
+  fs::create_symlink("../../blobs/2", revision / "w.bin");
+  fs::create_symlink("/etc/hostname", revision / "host.bin");
+  const auto run_there = [&](const std::string& location) -> std::string {
+    file(with_data_in(location), "models--a/snapshots/1/m.onnx");
+    try {
+      const Model model = Model::load((revision / "m.onnx").string());
+      return std::to_string(model({Tensor::ones({2})})[0].to_vector<float>()[1]);
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(run_there("w.bin"), std::to_string(3.0F));
+  EXPECT_THAT(run_there("../../blobs/2"), HasSubstr("outside the model's folder"));
+  EXPECT_THAT(run_there("host.bin"), HasSubstr("outside the model's folder"));
 }
 
 TEST_F(Onnx, a_function_that_calls_itself_is_refused) {

@@ -60,6 +60,16 @@ std::vector<std::byte> bytes_of_numbers(const TensorMessage& tensor, size_t elem
   return bytes;
 }
 
+// Hugging Face's cache of a model has the files of a revision in snapshots/REVISION, as links to files
+// of the folder blobs beside snapshots, which holds nothing but files of that model.
+bool is_in_same_cache(const std::filesystem::path& folder, const std::filesystem::path& location,
+                      const std::filesystem::path& target) {
+  if (location.is_absolute() || *location.lexically_normal().begin() == "..") return false;
+  for (auto at = folder; at.has_relative_path(); at = at.parent_path())
+    if (at.filename() == "snapshots") return target.parent_path() == at.parent_path() / "blobs";
+  return false;
+}
+
 }  // namespace
 
 tensor::HostValues values_in_memory(std::span<const std::byte> bytes, Shape shape, DType dtype) {
@@ -161,7 +171,8 @@ std::span<const std::byte> ModelFiles::external(const TensorMessage& tensor,
     const fs::path path = fs::weakly_canonical(folder / location, error);
     const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
     require(
-        !location.empty() && end == folder.end() && rest != path.end(),
+        !location.empty() && ((end == folder.end() && rest != path.end()) ||
+                              is_in_same_cache(folder, location, path)),
         "[onnx] tensor \"{}\" is in \"{}\", which is outside the model's folder {}; copy it there",
         tensor.name, location, folder_);
     known = files_.emplace(location, std::make_shared<MappedFile>(path.string(), "onnx")).first;
