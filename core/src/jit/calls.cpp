@@ -95,6 +95,8 @@ class NestedCall {
 };
 thread_local int NestedCall::depth_ = 0;
 
+thread_local int inline_scopes = 0;
+
 // Cuts results from their inputs, as a recorded call does: JIT=0 must not change the program's
 // meaning.
 void release_tapes(engine::Session& session, const JitOutput& output) {
@@ -106,6 +108,13 @@ void release_tapes(engine::Session& session, const JitOutput& output) {
 }
 
 }  // namespace
+
+InlineScope::InlineScope() {
+  ++inline_scopes;
+}
+InlineScope::~InlineScope() {
+  --inline_scopes;
+}
 
 // A call with an argument that the function also captures has a key of its own.
 void JitCalls::add_captured(std::vector<uint64_t>& words,
@@ -157,7 +166,8 @@ void JitCalls::warn_of_many() {
 JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
   const NestedCall nested;
-  if (JitTrace::active()) return function();  // part of the outer function's recording
+  // A part of what is recorded.
+  if (JitTrace::active() || inline_scopes > 0) return function();
   engine::Session& session = engine::Session::current();
   // Two threads could deadlock on the session and these locks. A caller that holds the session's
   // lock, e.g. in a backward function, therefore does not wait.

@@ -12,6 +12,16 @@
 
 namespace plugrad::jit_detail {
 
+/// While one lives, jitted functions that this thread calls run as they are: parts of what it
+/// records.
+class InlineScope {
+ public:
+  InlineScope();
+  ~InlineScope();
+  InlineScope(const InlineScope&) = delete;
+  InlineScope& operator=(const InlineScope&) = delete;
+};
+
 /// Thread-safe; calls run one after another.
 class JitCalls {
  public:

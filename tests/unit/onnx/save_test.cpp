@@ -163,5 +163,16 @@ TEST_F(OnnxSave, refuses_random_numbers_and_assignments_and_undoes_them) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "m.onnx"));
 }
 
+TEST_F(OnnxSave, a_model_from_a_file_and_a_jitted_function_become_parts) {
+  const Tensor w = numbers({4, 3});
+  const std::string first = directory_ / "first.onnx";
+  save([&](const auto& x) { return std::vector{relu(matmul(x[0], w))}; }, {numbers({2, 4})}, first);
+  const Model model = Model::load(first);
+  const auto twice = jit([](const Tensor& x) { return x * 2; });
+  const Tensor x = numbers({2, 4});
+  for (int calls = 0; calls < 3; ++calls)  // also after both have recordings
+    round_trip([&](const auto& in) { return std::vector{twice(model(in)[0]) + 1}; }, {x});
+}
+
 }  // namespace
 }  // namespace plugrad::onnx

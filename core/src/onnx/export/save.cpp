@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "engine/session_state.h"
+#include "jit/calls.h"
 #include "onnx/export/translation.h"
 #include "plugrad/onnx.h"
 #include "tensor/handles.h"
@@ -46,6 +47,7 @@ class RecordedCall {
     const engine::RandomState random = note_tensors();
     for (const Tensor& input : inputs) inputs_.push_back(placeholder(input));
     try {
+      const jit_detail::InlineScope scope;
       outputs_ = function(inputs_);
     } catch (...) {
       undo(random);
