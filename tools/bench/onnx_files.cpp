@@ -51,7 +51,7 @@ bool measure_onnx_files(const OnnxChoice& choice, const bench::Report& report) {
     const std::string name = "onnx/" + model.id;
     if (name.find(choice.filter) == name.npos) continue;
     if (choice.is_listed) {
-      report({.name = name});
+      report({.name = name, .unit = ""});
       continue;
     }
     try {

@@ -106,6 +106,9 @@ struct OperatorRow {
   std::string_view domain = "";
 };
 
+/// By domain, "" for that of ONNX itself, and name.
+using OperatorRows = std::map<std::pair<std::string_view, std::string_view>, const OperatorRow*>;
+const OperatorRows& all_operators();
 /// Null if there is no such operator.
 const OperatorRow* find_operator(std::string_view domain, std::string_view name);
 

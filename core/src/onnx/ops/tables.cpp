@@ -5,10 +5,9 @@
 
 namespace plugrad::onnx {
 
-const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
-  using Rows = std::map<std::pair<std::string_view, std::string_view>, const OperatorRow*>;
-  static const Rows kRows = [] {
-    Rows rows;
+const OperatorRows& all_operators() {
+  static const OperatorRows kRows = [] {
+    OperatorRows rows;
     for (const auto& table : {elementwise_operators(),
                               activation_operators(),
                               movement_operators(),
@@ -41,8 +40,12 @@ const OperatorRow* find_operator(std::string_view domain, std::string_view name)
       for (const OperatorRow& row : table) rows.emplace(std::pair(row.domain, row.name), &row);
     return rows;
   }();
-  const auto at = kRows.find({domain, name});
-  return at == kRows.end() ? nullptr : at->second;
+  return kRows;
+}
+
+const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
+  const auto at = all_operators().find({domain, name});
+  return at == all_operators().end() ? nullptr : at->second;
 }
 
 }  // namespace plugrad::onnx
