@@ -22,8 +22,8 @@ def export(function: Callable[..., Any], inputs: Sequence[Tensor], path: str | o
            parameters: Mapping[str, Tensor] | None = None, external_data: bool = False) -> None:
     """Writes a function of tensors, such as a module, as an ONNX file (opset 21, IR version 10).
 
-    The function is called once, with tensors of the shapes and dtypes of `inputs`, whose elements do not matter, and
-    returns a tensor or a sequence of tensors. Other tensors that it reads become initialisers; `parameters` names
+    The function is called once, in evaluation mode, with tensors of the shapes and dtypes of `inputs`, whose elements do
+    not matter, and returns a tensor or a sequence of tensors. Other tensors that it reads become initialisers; `parameters` names
     them, by default those of a module. With `external_data`, and beyond 2 GB, large initialisers are in `path`.data.
     Errors: ValueError for a file that cannot be written, NotImplementedError, with all of it, for what ONNX does not
     have.

@@ -1,5 +1,5 @@
 """onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
-model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), and the commands run and inspect."""
+model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), the commands run and inspect, and files that plugrad writes."""
 import json
 import subprocess
 import sys
@@ -74,6 +74,7 @@ def run_commands(environment: fresh.Environment) -> None:
     assert checked["onnx_runtime"] == "1.32.0" and checked["outputs"][0]["shape"] == [3, 214] and checked["outputs"][0]["agrees"]
     open_size = last_line(environment.run("plugrad", "run", model, "--size", "bytes.0=2", "--json"))
     assert open_size["outputs"][0]["shape"] == [2, 214]
+    environment.run("python", "-W", "ignore", str(FOLDER / "exports.py"), model)
     assert "did you mean bytes.0?" in environment.run("plugrad", "run", model, "--size", "byte.0=3", status=2)
     assert "the model has bytes; did you mean bytes?" in environment.run("plugrad", "run", model, "--input", "byte=x.npy", status=2)
 

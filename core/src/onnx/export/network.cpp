@@ -111,8 +111,8 @@ std::string Translation::of(Id id, const PoolNode& node) {
 }
 
 std::string Translation::of(Id id, const GatherNode& node) {
-  const List values = shape(node.values), indices = shape(node.indices), all = shape(id);
-  const std::string i = in(node.indices, DType::I64);
+  const List values = shape(node.values), &indices = node.index_sizes, all = shape(id);
+  const std::string i = reshape(in(node.indices, DType::I64), indices);
   const std::string zero = number(DType::I64, 0);
   const std::string inside =
       to_.node("And", {to_.node("GreaterOrEqual", {i, zero}),

@@ -90,25 +90,59 @@ bool counts_along(Context& c, Id node, std::size_t axis) {
   return g[node].op == Op::Iota;
 }
 
+/// The comparison behind a condition: below repetition and below a reshape that only inserts axes of
+/// size 1; `axes` are its axes for the larger ones of `outer`, the condition's shape without
+/// repetition.
+struct Comparison {
+  Id node = kNoId;
+  List outer{};
+  std::vector<std::size_t> outer_axes{}, axes{};
+};
+
+std::optional<Comparison> match_comparison(Context& c, Id condition) {
+  const Graph& g = c.graph;
+  Comparison found{.node = below_expand(g, condition)};
+  found.outer = shape_of(c, found.node);
+  found.outer_axes = larger_axes(found.outer);
+  while (g[found.node].op == Op::Reshape) found.node = g[found.node].src[0];
+  const List inner = shape_of(c, found.node);
+  found.axes = larger_axes(inner);
+  if (g[found.node].op != Op::CmpEq || found.axes.size() != found.outer_axes.size())
+    return std::nullopt;
+  for (std::size_t i = 0; i < found.axes.size(); ++i)
+    if (inner[found.axes[i]] != found.outer[found.outer_axes[i]]) return std::nullopt;
+  return found;
+}
+
 std::optional<GatherNode> match_gather(Context& c, Id node) {
   const Graph& g = c.graph;
   const List axes = reduced_axes(g, node);
-  Id sum = g[node].src[0];
+  const Id sum = g[node].src[0];
   if (g.arg_list(node)[0] != static_cast<std::int64_t>(Op::Add) || axes.size() != 1)
     return std::nullopt;
   const List full = shape_of(c, sum);
   if (g[sum].op != Op::Where || !has_elements(full)) return std::nullopt;
-  const Id hit = below_expand(g, g[sum].src[0]), zero = below_expand(g, g[sum].src[2]);
-  if (g[hit].op != Op::CmpEq || !is_const(g, zero) || g[zero].arg != 0) return std::nullopt;
+  const Id zero = below_expand(g, g[sum].src[2]);
+  const auto hit = match_comparison(c, g[sum].src[0]);
+  if (!hit || !is_const(g, zero) || g[zero].arg != 0) return std::nullopt;
   const auto axis = static_cast<std::size_t>(axes[0]);
-  GatherNode found{.values = below_expand(g, g[sum].src[1]), .axis = axes[0], .rows = full[axis]};
-  const Id p = g[hit].src[0], q = g[hit].src[1];
-  found.indices = below_expand(g, counts_along(c, p, axis) ? q : p);
-  if (!counts_along(c, p, axis) && !counts_along(c, q, axis)) return std::nullopt;
+  const auto at = std::ranges::find(hit->outer_axes, axis) - hit->outer_axes.begin();
+  if (at == std::ssize(hit->outer_axes) || hit->outer.size() != full.size()) return std::nullopt;
+  const std::size_t counted = hit->axes[static_cast<std::size_t>(at)];
+  const Id p = g[hit->node].src[0], q = g[hit->node].src[1];
+  const bool is_first = counts_along(c, p, counted);
+  if (!is_first && !counts_along(c, q, counted)) return std::nullopt;
+  GatherNode found{.values = below_expand(g, g[sum].src[1]),
+                   .indices = below_expand(g, is_first ? q : p),
+                   .index_sizes = List(full.size(), 1),
+                   .axis = axes[0],
+                   .rows = full[axis]};
   const List values = shape_of(c, found.values), indices = shape_of(c, found.indices);
-  if (values.size() != full.size() || indices.size() != full.size()) return std::nullopt;
-  if (values[axis] != full[axis] || indices[axis] != 1 || !is_integer(g[found.indices].dtype))
+  if (values.size() != full.size() || indices.size() <= counted || indices[counted] != 1)
     return std::nullopt;
+  if (values[axis] != full[axis] || !is_integer(g[found.indices].dtype)) return std::nullopt;
+  for (std::size_t i = 0; i < hit->axes.size(); ++i)
+    found.index_sizes[hit->outer_axes[i]] = indices[hit->axes[i]];
   return found;
 }
 

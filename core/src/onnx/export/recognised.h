@@ -28,10 +28,11 @@ struct PoolNode {
   bool is_max = false;
 };
 
-/// values[…, indices, …] along `axis`; 0 for indices out of range. Operands are of the reduction's
-/// rank, with size 1 on axes that they do not vary on.
+/// values[…, indices, …] along `axis`; 0 for indices out of range. Values, and indices as
+/// `index_sizes`, are of the reduction's rank, with size 1 on axes that they do not vary on.
 struct GatherNode {
   Id values = kNoId, indices = kNoId;
+  List index_sizes{};
   std::int64_t axis = 0, rows = 0;
 };
 

@@ -1,11 +1,15 @@
 // Records a function of tensors and writes it as an ONNX file.
 #include <algorithm>
+#include <map>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "engine/session_state.h"
+#include "ir/facts.h"
 #include "jit/calls.h"
 #include "onnx/export/translation.h"
+#include "plugrad/nn/training.h"
+#include "plugrad/no_grad.h"
 #include "plugrad/onnx.h"
 #include "tensor/handles.h"
 
@@ -48,6 +52,8 @@ class RecordedCall {
     for (const Tensor& input : inputs) inputs_.push_back(placeholder(input));
     try {
       const jit_detail::InlineScope scope;
+      const nn::TrainingScope evaluation(false);
+      const NoGradScope no_gradients;
       outputs_ = function(inputs_);
     } catch (...) {
       undo(random);
@@ -60,8 +66,7 @@ class RecordedCall {
     if (assigned > 0)
       text += fmt::format("\n  assignments to {} tensors that exist outside of it", assigned);
     if (!text.empty())
-      fail(ErrorKind::Unsupported,
-           "[onnx] ONNX cannot express parts of the function:{}\nturn training mode off", text);
+      fail(ErrorKind::Unsupported, "[onnx] ONNX cannot express parts of the function:{}", text);
     for (const Tensor& output : outputs_)
       require(output.defined(), "[onnx] the function returns an undefined tensor");
   }
@@ -149,6 +154,35 @@ class GivenNodes {
   NamedNodes nodes_;
 };
 
+/// The roots without nodes that show the same elements as their first source, such as Detach, so
+/// that the operators of ONNX are found whether gradients were recorded or not.
+std::vector<Id> without_aliases(Session& session, const std::vector<Id>& roots,
+                                const NamedNodes& given) {
+  Graph& graph = session.graph();
+  Reachable reachable;
+  std::vector<Id> nodes = reachable.from(graph, roots, [&](Id id) { return given.contains(id); });
+  std::ranges::sort(nodes);  // sources first
+  std::map<Id, Id> now;
+  for (const Id id : nodes) {
+    const Op op = graph[id].op;
+    const bool is_alias =
+        op == Op::Detach || op == Op::Contiguous || op == Op::Copy || op == Op::Function;
+    now[id] = id;
+    if (given.contains(id)) continue;
+    std::vector<Id> sources;
+    for (const Id source : graph.sources(id)) sources.push_back(now.at(source));
+    if (is_alias) {
+      now[id] = sources[0];
+    } else if (!std::ranges::equal(sources, graph.sources(id))) {
+      now[id] = graph.with_sources(id, sources);
+      session.note_place(now[id], session.place(id));
+    }
+  }
+  std::vector<Id> result;
+  for (const Id root : roots) result.push_back(now.at(root));
+  return result;
+}
+
 }  // namespace
 
 void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
@@ -178,6 +212,7 @@ void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
   Reachable reachable;
   for (const Id id : reachable.from(session.graph(), roots))
     if (session.graph()[id].op == Op::Buffer) given.add(id, "constant");
+  roots = without_aliases(session, roots, given.nodes());
   Translation translation(session, to, given.nodes());
   translation.translate(roots);
   for (std::size_t i = 0; i < roots.size(); ++i) {

@@ -24,10 +24,6 @@ bool broadcasts_to(const std::vector<List>& operands, const List& shape) {
   return result == shape;
 }
 
-bool is_alias(Op op) {
-  return op == Op::Contiguous || op == Op::Detach || op == Op::Copy || op == Op::Function;
-}
-
 bool is_same_size_integers(DType a, DType b) {
   return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
 }
@@ -69,7 +65,6 @@ std::vector<Id> Translation::operands(Id id) {
   }
   const auto sources = graph_.sources(id);
   std::vector<Id> of(sources.begin(), sources.end());
-  if (graph_[id].op == Op::Function) of.resize(1);
   const OpKind kind = op_info(graph_[id].op).kind;
   if (kind != OpKind::Alu || of.size() < 2) return of;
   std::vector<Id> below;
@@ -125,7 +120,6 @@ std::string Translation::root(Id id) {
 std::string Translation::translated(Id id) {
   const Op op = graph_[id].op;
   if (op == Op::Const) return constant(id);
-  if (is_alias(op)) return name(operands_.at(id)[0]);
   if (op == Op::Reduce)
     return std::visit(
         [&](const auto& found) {
