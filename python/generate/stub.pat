@@ -21,6 +21,7 @@ plugrad\._plugrad\._optim\.__prefix__:
     from typing_extensions import Self
 
 plugrad\._plugrad\._onnx\.__prefix__:
+    from collections.abc import Callable, Sequence
     import os
     from typing import Any
     from plugrad.typing import TensorLike

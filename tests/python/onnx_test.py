@@ -1,5 +1,6 @@
 """onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
-model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), the commands run and inspect, and files that plugrad writes."""
+model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), the commands run and inspect,
+and files that plugrad writes."""
 import json
 import subprocess
 import sys

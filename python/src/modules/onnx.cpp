@@ -191,7 +191,12 @@ void bind_save(nb::module_& made) {
         onnx::save(call, inputs, path.string(), options);
       },
       "function"_a, "inputs"_a, "path"_a, "input_names"_a, "output_names"_a, "parameters"_a,
-      "external_data"_a);
+      "external_data"_a,
+      nb::sig("def _save(function: Callable[..., Any], inputs: Sequence[plugrad._plugrad.Tensor], "
+              "path: str | os.PathLike[str], input_names: Sequence[str], "
+              "output_names: Sequence[str], "
+              "parameters: Sequence[tuple[str, plugrad._plugrad.Tensor]], external_data: bool) -> "
+              "None"));
 }
 
 }  // namespace
@@ -203,7 +208,7 @@ void bind_onnx(nb::module_& module) {
       .def_ro("type", &onnx::ValueInfo::type)
       .def_prop_ro(
           "dtype", [](const onnx::ValueInfo& self) { return self.dtype; },
-          nb::sig("def dtype(self, /) -> dtype | None"),
+          nb::sig("def dtype(self, /) -> plugrad._plugrad.dtype | None"),
           "That of tensors of numbers; None for other values.")
       .def_prop_ro("shape", shape_of,
                    nb::sig("def shape(self, /) -> tuple[int | str | None, ...] | None"),
