@@ -86,7 +86,8 @@ if __name__ == "__main__":
     if runtime == "inputs":
         import real_models
 
-        made = real_models.inputs_of(session_of(Path(sys.argv[2])), Path(sys.argv[2]), 0, np.random.default_rng(7))
+        path = Path(sys.argv[2])
+        made = real_models.inputs_of(session_of(path), path.name, 0, np.random.default_rng(7))
         np.savez(os.environ["INPUTS"], **made)
     elif runtime in ("onnxruntime", "plugrad"):
         print(json.dumps(first_result(runtime, Path(sys.argv[2]))))
