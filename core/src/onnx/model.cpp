@@ -24,7 +24,7 @@ std::string table_of(const std::vector<ValueInfo>& values) {
 
 using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
 
-// What a call gives, without optional inputs that are left out.
+// The inputs of a call, without optional ones that are left out.
 struct Given {
   std::vector<size_t> inputs;  // their numbers
   std::vector<Tensor> tensors;

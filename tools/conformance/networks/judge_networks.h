@@ -6,7 +6,7 @@
 
 namespace plugrad::tools {
 
-/// What the networks' part of the command line says.
+/// The options of the command line for networks.
 struct NetworkOptions {
   NetworkTarget target;  ///< without model and folder
   std::string models;    ///< of --models, or empty: `replay` is a recorded launch

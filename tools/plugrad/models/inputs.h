@@ -13,7 +13,7 @@ namespace plugrad::tools {
 
 using Names = std::map<std::string, std::string>;
 
-/// What --size may name: sizes by name, and axes as "image.2".
+/// The names that --size accepts: those of sizes, and axes such as "image.2".
 std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs);
 
 /// The declared shape. Sizes that the model leaves open are those of --size, else 1 for the first

@@ -1,4 +1,4 @@
-// What a call of a model computes, and where.
+// The amount of work in a call of a model, and the device that does it.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ bool is_same_size_integers(DType a, DType b) {
   return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
 }
 
-/// What ONNX lacks for the node; empty if nothing.
+/// The name of an operation that ONNX does not have; empty if it has the node's.
 std::string_view unsupported(const Graph& g, Id id) {
   switch (g[id].op) {
     case Op::UserKernel:

@@ -1,4 +1,4 @@
-// What the schemas of operators allow, for checks of files.
+// The attributes and the numbers of inputs and outputs of each operator, for checks of files.
 #pragma once
 
 #include <limits>
