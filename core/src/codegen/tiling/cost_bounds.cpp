@@ -3,6 +3,7 @@
 #include "codegen/analysis/predication.h"
 #include "codegen/tiling/cost_model.h"
 #include "ir/facts.h"
+#include "symbolic/linear.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -129,6 +130,38 @@ double CostModel::masking(const Tile& tile) const {
 bool CostModel::has_bounds(size_t axis, const Tile& tile) const {
   return std::ranges::any_of(bounds_,
                              [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
+}
+
+// Finds the output axes that hints of stores bound (ir/kernel_ast.h).
+void CostModel::find_variable_sizes() {
+  const Graph& g = kernel_.graph;
+  varies_.assign(kernel_.axes.size(), false);
+  for (Id hint : nodes_of(g, kernel_.sink, Op::Bounded)) {
+    const auto position = linear_of(g, g[hint].src[0]), count = linear_of(g, g[hint].src[1]);
+    if (!position || !count || count->terms.empty()) continue;
+    for (size_t a = 0; a < kernel_.axes.size(); ++a) {
+      const int64_t step = position->factor_of(kernel_.axes[a]);
+      if (step != 0 && step % count->terms[0].factor == 0) varies_[a] = true;
+    }
+  }
+}
+
+// How many times more elements tiles compute than the sizes have, on average over all sizes: a tile
+// that is partly beyond a size runs whole.
+double CostModel::beyond_sizes(const Tile& tile) const {
+  double factor = 1;
+  for (size_t a = 0; a < varies_.size(); ++a) {
+    if (!varies_[a] || tile.is_part(a)) continue;
+    int64_t size = sizes_[a], amount = tile.amounts[a];
+    for (auto part = std::ranges::find(tile.outer, a); part != tile.outer.end();) {
+      const auto inner = static_cast<size_t>(part - tile.outer.begin());
+      size *= sizes_[inner];
+      amount *= tile.amounts[inner];
+      part = std::ranges::find(tile.outer, inner);
+    }
+    factor *= static_cast<double>(size + amount) / static_cast<double>(size + 1);
+  }
+  return factor;
 }
 
 }  // namespace plugrad::codegen

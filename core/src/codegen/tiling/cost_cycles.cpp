@@ -146,7 +146,9 @@ TileCycles CostModel::cycles(const Tile& tile, double limit) const {
   if (works_in_groups(*kernel_.caps) || cycles.all >= limit) return cycles;
   cycles.traffic = traffic(tile) * now.share;
   add_up(cycles);
-  return cycles;
+  TileCycles all;
+  all.add(cycles, beyond_sizes(tile));
+  return all;
 }
 
 double CostModel::cost(const Tile& tile, double limit) const {

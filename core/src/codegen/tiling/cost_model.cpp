@@ -63,7 +63,10 @@ CostModel::CostModel(Kernel& kernel)
     has_reduce_ |= n.op == Op::Reduce;
   }
   const bool fuses = kernel.options.contract && kernel.caps->contract_supported != 0;
-  if (!works_in_groups(*kernel.caps)) find_conditional_terms();
+  if (!works_in_groups(*kernel.caps)) {
+    find_conditional_terms();
+    find_variable_sizes();
+  }
   if (fuses && !works_in_groups(*kernel.caps)) find_fused_products();
   element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;

@@ -162,6 +162,8 @@ class CostModel {
   Work work(const Tile& tile) const;
   double sums_at_once(const Work& work) const;
   TileCycles cycles_without_traffic(const Work& work) const;
+  void find_variable_sizes();
+  double beyond_sizes(const Tile& tile) const;
   bool is_packed(const Operation& operation, const Tile& tile) const {
     return pack_cost(operation, tile) < std::numeric_limits<double>::infinity();
   }
@@ -207,6 +209,7 @@ class CostModel {
   std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
   std::vector<bool> repeats_;   // by axis: whether vectors may overlap
+  std::vector<bool> varies_;    // by axis: whether its loop ends at a variable size
   int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;
   bool is_packing_rows_ = false;
