@@ -62,6 +62,10 @@ struct Data {
   std::string type;
 };
 
+/// The least and largest values of sizes that a model leaves open, by their names, or as "input.0"
+/// by input and axis.
+using SizeBounds = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+
 /// A network from an ONNX file. Copies share it. Calls from several threads take turns.
 class PLUGRAD_API Model {
  public:
@@ -69,9 +73,14 @@ class PLUGRAD_API Model {
   /// while the model is used. Runs on `device` (default: the default device). Errors: User for a
   /// file that is no ONNX model, Unsupported for operators that plugrad does not have, all of them
   /// in one message.
-  static Model load(const std::string& path, std::string_view device = {});
+  ///
+  /// One recording serves all sizes within `bounds`. Errors of a call: User for other sizes,
+  /// Unsupported, with the node, if the model needs a recording for each.
+  static Model load(const std::string& path, std::string_view device = {},
+                    const SizeBounds& bounds = {});
   /// The same from a file's bytes, which are copied. Such a model has no external data.
-  static Model from_bytes(std::span<const std::byte> file, std::string_view device = {});
+  static Model from_bytes(std::span<const std::byte> file, std::string_view device = {},
+                          const SizeBounds& bounds = {});
 
   const std::vector<ValueInfo>& inputs() const;  ///< those that a call must give
   /// Inputs with a value in the file, which a call may replace: behind inputs(), or by name.
@@ -82,7 +91,7 @@ class PLUGRAD_API Model {
   std::map<std::string, std::string> metadata() const;
 
   /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
-  /// ones. Tensors on another device are copied; optional inputs may be undefined. Errors: User if
+  /// ones; after a few shapes one recording serves many (docs/onnx.md). Tensors on another device are copied; optional inputs may be undefined. Errors: User if
   /// number, dtypes or shapes differ from inputs() and optional_inputs().
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
   /// The same: `model({image, mask})`.

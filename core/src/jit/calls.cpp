@@ -116,6 +116,10 @@ InlineScope::~InlineScope() {
   --inline_scopes;
 }
 
+bool is_part_of_recording() {
+  return JitTrace::active() || inline_scopes > 0;
+}
+
 // A call with an argument that the function also captures has a key of its own.
 void JitCalls::add_captured(std::vector<uint64_t>& words,
                             std::span<const engine::StatePtr> arguments) const {
@@ -167,7 +171,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
                          const Function& function) {
   const NestedCall nested;
   // A part of what is recorded.
-  if (JitTrace::active() || inline_scopes > 0) return function();
+  if (is_part_of_recording()) return function();
   engine::Session& session = engine::Session::current();
   // Two threads could deadlock on the session and these locks. A caller that holds the session's
   // lock, e.g. in a backward function, therefore does not wait.

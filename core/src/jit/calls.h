@@ -23,6 +23,9 @@ class InlineScope {
 };
 
 /// Thread-safe; calls run one after another.
+/// Whether calls of jitted functions are a part of what this thread records now.
+bool is_part_of_recording();
+
 class JitCalls {
  public:
   using Function = std::function<JitOutput()>;

@@ -5,13 +5,17 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "jit/calls.h"
 #include "onnx/file/graph_check.h"
 #include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
+#include "onnx/import/open_sizes.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
 #include "plugrad/onnx.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -48,7 +52,7 @@ bool is_numbers(const ValueMessage& value) {
 struct Model::State {
   /// `owner` keeps the file's bytes. `folder` is empty for a model in memory.
   State(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string folder,
-        std::string name, std::string_view device_name)
+        std::string name, std::string_view device_name, const SizeBounds& bounds)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
         file_name(std::move(name)),
         message(read_model(bytes)),
@@ -60,6 +64,7 @@ struct Model::State {
     require_operators(message);
     require_sound(message);
     for (const ValueMessage* input : defaulted_inputs(message)) declared.push_back(input);
+    open_sizes.emplace(declared, bounds);
     const DeviceScope known_device(device);
     files.read_constants(message.graph);
     has_only_numbers =
@@ -97,7 +102,8 @@ struct Model::State {
   static Known known_of(const std::vector<Tensor>& given) {
     Known known;
     for (const Tensor& x : given) {
-      const bool may_decide = !is_float(x.dtype()) && x.numel() <= kMostDeciding;
+      const bool may_decide =
+          !is_float(x.dtype()) && x.numel() <= kMostDeciding && !tensor::has_variable_size(x);
       known.push_back(may_decide
                           ? std::optional(values_in_memory(x.to_bytes(), x.shape(), x.dtype()))
                           : std::nullopt);
@@ -107,8 +113,15 @@ struct Model::State {
 
   std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
     std::map<std::string_view, Value> values;
-    for (size_t i = 0; i < given.size(); ++i) values.emplace(declared[i]->name, given[i]);
-    GraphRun run(message, files, is_jitted, file_name);
+    tensor::SizeArithmetic sizes;
+    bool has_variable_sizes = false;
+    for (size_t i = 0; i < given.size(); ++i) {
+      values.emplace(declared[i]->name, given[i]);
+      if (!given[i].is_tensor() || !tensor::has_variable_size(given[i].tensor())) continue;
+      sizes.add(given[i].tensor());
+      has_variable_sizes = true;
+    }
+    GraphRun run(message, files, is_jitted, file_name, has_variable_sizes ? &sizes : nullptr);
     return run.outputs_of_model(values);
   }
 
@@ -171,19 +184,64 @@ struct Model::State {
       numbers.inputs.push_back(i);
       numbers.tensors.push_back(there[i].tensor());
     }
+    if (!jit_detail::is_part_of_recording())
+      if (auto varied = open_sizes->varied(numbers.inputs, numbers.tensors))
+        if (auto results = call_for_all_sizes({numbers.inputs, *std::move(varied)}))
+          return values_of(*std::move(results));
     while (reads != Reads::Everything) try {
-        std::vector<Value> results;
-        for (Tensor& result :
-             replay(numbers, reads == Reads::Nothing ? Known() : known_of(numbers.tensors))) {
-          const DataType type = message.graph.outputs[results.size()].type.element;
-          results.push_back(Value(std::move(result)).as(type));
-        }
-        return results;
+        return values_of(replay(numbers, known_for(reads, numbers)));
       } catch (const NeedsHostValues&) {
         reads = reads == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
         recordings.clear();
+      } catch (const NeedsExactSizes& needs) {
+        fail(ErrorKind::Unsupported, "[onnx] an input has a variable size, but {}", needs.reason);
       }
     return record(there, false);
+  }
+
+  std::vector<Value> values_of(std::vector<Tensor> results) const {
+    std::vector<Value> values;
+    for (Tensor& result : results) {
+      const DataType type = message.graph.outputs[values.size()].type.element;
+      values.push_back(Value(std::move(result)).as(type));
+    }
+    return values;
+  }
+
+  enum class Reads : uint8_t { Nothing, SmallInputs, Everything };
+
+  static Known known_for(Reads reads, const Given& given) {
+    return reads == Reads::Nothing ? Known() : known_of(given.tensors);
+  }
+
+  // Replays the recording for all sizes, and copies the results at their sizes. Nothing if the
+  // model needs a recording for each size; an error if the caller gave the sizes bounds.
+  std::optional<std::vector<Tensor>> call_for_all_sizes(const Given& given) {
+    std::string reason = "a shape or a branch depends on elements";
+    for (Reads with = reads; with != Reads::Everything;) try {
+        std::vector<Tensor> results = replay(given, known_for(with, given));
+        for (Tensor& result : results)
+          if (tensor::has_variable_size(result))
+            result = Tensor::from_bytes(result.to_bytes(), result.bound_shape(), result.dtype());
+        reads = with;
+        return results;
+      } catch (const NeedsHostValues&) {
+        with = with == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
+      } catch (const NeedsExactSizes& needs) {
+        reason = needs.reason;
+        break;
+      } catch (const Error& error) {
+        reason = error.what();
+        break;
+      }
+    open_sizes->give_up();
+    if (open_sizes->has_bounds())
+      fail(ErrorKind::Unsupported,
+           "[onnx] one recording cannot serve all sizes of the bounds; load the model without "
+           "them: {}",
+           reason);
+    if (debugging(1)) debug_write(fmt::format("onnx: recorded for each size: {}\n", reason));
+    return {};
   }
 
   std::string device;
@@ -194,23 +252,25 @@ struct Model::State {
   std::vector<ValueInfo> inputs, optional, outputs;
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
-  enum class Reads : uint8_t { Nothing, SmallInputs, Everything } reads = Reads::Nothing;
+  Reads reads = Reads::Nothing;
+  std::optional<OpenSizes> open_sizes;
   // By the elements that they hold for.
   std::map<std::vector<uint64_t>, std::unique_ptr<jit_detail::Calls>> recordings;
 };
 
-Model Model::load(const std::string& path, std::string_view device) {
+Model Model::load(const std::string& path, std::string_view device, const SizeBounds& bounds) {
   const std::filesystem::path file(path);
   const std::string folder = file.parent_path().string();
   const auto copy =
       std::make_shared<CopiedFile>(path, "onnx");  // it may be written again meanwhile
   return Model(std::make_shared<State>(copy->bytes(), copy, folder.empty() ? "." : folder,
-                                       file.filename().string(), device));
+                                       file.filename().string(), device, bounds));
 }
 
-Model Model::from_bytes(std::span<const std::byte> file, std::string_view device) {
+Model Model::from_bytes(std::span<const std::byte> file, std::string_view device,
+                        const SizeBounds& bounds) {
   const auto copy = std::make_shared<std::vector<std::byte>>(file.begin(), file.end());
-  return Model(std::make_shared<State>(*copy, copy, "", "model", device));
+  return Model(std::make_shared<State>(*copy, copy, "", "model", device, bounds));
 }
 
 const std::vector<ValueInfo>& Model::inputs() const {

@@ -2,6 +2,7 @@
 #include "plugrad/onnx.h"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -255,19 +256,20 @@ void bind_onnx(nb::module_& module) {
       "same way.\nErrors: ValueError if number, kinds, dtypes or shapes differ from `inputs`.");
   made.def(
       "load",
-      [](const nb::object& path, const DeviceLike& device) {
+      [](const nb::object& path, const DeviceLike& device, const onnx::SizeBounds& bounds) {
         if (nb::isinstance<nb::bytes>(path)) {
           const auto bytes = nb::cast<nb::bytes>(path);
           const auto* data = static_cast<const std::byte*>(bytes.data());
           const Released released;
-          return onnx::Model::from_bytes({data, bytes.size()}, device.name);
+          return onnx::Model::from_bytes({data, bytes.size()}, device.name, bounds);
         }
         const auto file = nb::cast<std::filesystem::path>(path);
         const Released released;
-        return onnx::Model::load(file.string(), device.name);
+        return onnx::Model::load(file.string(), device.name, bounds);
       },
-      "path"_a, "device"_a = nb::none(),
-      nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None) -> Model"),
+      "path"_a, "device"_a = nb::none(), nb::kw_only(), "bounds"_a = onnx::SizeBounds(),
+      nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None, *, "
+              "bounds: dict[str, tuple[int, int]] = {}) -> Model"),
       doc("Model::load"));
   bind_save(made);
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <exception>
 #include <random>
@@ -112,6 +113,22 @@ Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
                                            : 64);
   }
   return shape;
+}
+
+onnx::SizeBounds bounds_of(const Names& texts) {
+  onnx::SizeBounds bounds;
+  for (const auto& [name, text] : texts) {
+    int64_t low = 0, high = 0;
+    const char* const end = text.data() + text.size();
+    const auto [dots, error] = std::from_chars(text.data(), end, low);
+    const bool has_dots = error == std::errc() && std::string_view(dots, end).starts_with("..");
+    const auto last = has_dots ? std::from_chars(dots + 2, end, high) : std::from_chars_result{};
+    if (!has_dots || last.ec != std::errc() || last.ptr != end)
+      throw UsageError(
+          fmt::format("--bounds {}={} are no bounds, which look like 1..512", name, text));
+    bounds[name] = {low, high};
+  }
+  return bounds;
 }
 
 void require_names(const char* option, const Names& given, const std::vector<std::string>& known) {

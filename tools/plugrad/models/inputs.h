@@ -21,6 +21,9 @@ std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs);
 /// kernels stay small enough for REFERENCE. Errors: UsageError for a size that is no number.
 Shape shape_of(const onnx::ValueInfo& input, const Names& sizes);
 
+/// The bounds of sizes from texts such as "1..512". Errors: UsageError for other texts.
+onnx::SizeBounds bounds_of(const Names& texts);
+
 /// Inputs on the default device, made without a kernel: for each input the file NAME.npy or the
 /// number that `given` has, else random floats from 0 to 1 and integers 0 or 1, the same for a seed
 /// on every device. Errors: UsageError; User for inputs that are no tensors.

@@ -22,9 +22,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kUsage[] =
-    "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… [--output "
-    "NAME=FILE.npy]… "
-    "[--device D] [--repeat N] [--check] [--profile] [--json]";
+    "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… "
+    "[--bounds NAME=LOW..HIGH]… [--output NAME=FILE.npy]… [--device D] [--repeat N] [--check] "
+    "[--profile] [--json]";
 
 double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
                        std::vector<Tensor>& outputs) {
@@ -69,9 +69,11 @@ Syntax run_syntax() {
       "size", boost::program_options::value<Arguments>()->composing(),
       "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without it 1 for the first axis "
       "of "
-      "an input and 64 for the others")("output",
-                                        boost::program_options::value<Arguments>()->composing(),
-                                        "NAME=FILE.npy, where to write an output")(
+      "an input and 64 for the others")(
+      "bounds", boost::program_options::value<Arguments>()->composing(),
+      "NAME=LOW..HIGH or INPUT.AXIS=LOW..HIGH, the values of such a size that one recording "
+      "serves")("output", boost::program_options::value<Arguments>()->composing(),
+                "NAME=FILE.npy, where to write an output")(
       "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
       "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
       "profile", "then print where the time went, as `plugrad profile run` does")(
@@ -98,7 +100,7 @@ int run_run(const Arguments& arguments) {
   const int64_t repeat = parsed.has("repeat") ? parsed.get<int64_t>("repeat") : 0;
   if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));
   if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
-  const onnx::Model model = onnx::Model::load(files[0]);
+  const onnx::Model model = onnx::Model::load(files[0], {}, bounds_of(pairs("bounds")));
   const Names given = pairs("input"), wanted = pairs("output"), sizes = pairs("size");
   require_names("input", given, names_of(model.inputs()));
   require_names("output", wanted, names_of(model.outputs()));

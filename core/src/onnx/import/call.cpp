@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 
@@ -41,7 +42,10 @@ const Value& Call::value(size_t input) const {
 Tensor Call::operator[](size_t input) const {
   const Value& given = value(input);
   if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
-  return folds_ ? given.host_tensor() : given.tensor();
+  const bool may_be_sizes =  // whose elements stay on the host, for SizeArithmetic
+      recording_.sizes && given.known() && !is_float(given.known()->dtype) &&
+      std::ssize(given.known()->bits) <= kMostSizes;
+  return folds_ || may_be_sizes ? given.host_tensor() : given.tensor();
 }
 
 const Strings& Call::strings(size_t input) const {
@@ -60,6 +64,45 @@ tensor::HostValues Call::host(size_t input) const {
   const Value& given = value(input);
   if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
   return host_values_of(given, recording_.is_jitted);
+}
+
+bool Call::varies(const Tensor& x, std::int64_t axis) const {
+  return recording_.sizes && tensor::has_variable_size(x, axis < 0 ? axis + x.ndim() : axis);
+}
+
+void Call::needs_exact_sizes(std::string_view why) const {
+  throw NeedsExactSizes{fmt::format("{} {}", name(), why)};
+}
+
+void Call::require_fixed(const Tensor& x, std::optional<std::int64_t> axis) const {
+  if (!recording_.sizes) return;
+  for (std::int64_t i = 0; i < x.ndim(); ++i)
+    if ((!axis || *axis == i) && varies(x, i))
+      needs_exact_sizes(fmt::format("takes no variable size of axis {}", i));
+}
+
+std::vector<tensor::SizeValue> Call::sizes(size_t input) const {
+  std::vector<tensor::SizeValue> sizes;
+  if (recording_.sizes && !value(input).known() && value(input).is_tensor()) {
+    auto elements = recording_.sizes->elements((*this)[input]);
+    if (!elements) needs_exact_sizes("takes sizes that are computed of elements");
+    return *elements;
+  }
+  for (const std::int64_t size : integers(input)) sizes.push_back({size, size, kNoId});
+  return sizes;
+}
+
+Tensor Call::with_size(const Tensor& x, std::int64_t axis, const tensor::SizeValue& size) const {
+  if (!recording_.sizes) return x;
+  if (size.least < 0) needs_exact_sizes("may get a negative size");
+  const auto sized = recording_.sizes->with_size(x, axis, size);
+  if (!sized)
+    needs_exact_sizes(fmt::format("gives axis {} a size that only some sizes have", axis));
+  return *sized;
+}
+
+Tensor Call::size_of_axis(const Tensor& x, std::int64_t axis) const {
+  return varies(x, axis) ? tensor::axis_size(x, axis).count.cast(DType::I64) : Tensor(x.size(axis));
 }
 
 std::int64_t Call::integer_input(size_t input) const {

@@ -12,11 +12,19 @@
 #include "onnx/file/messages.h"
 #include "onnx/import/constants.h"
 #include "onnx/import/value.h"
+#include "tensor/size_arithmetic.h"
 
 namespace plugrad::onnx {
 
 /// Thrown where a model needs elements on the host that a jitted call does not have there.
 struct NeedsHostValues {};
+
+/// Thrown where one recording cannot serve all sizes of an axis.
+struct NeedsExactSizes {
+  std::string reason;
+};
+
+inline constexpr std::int64_t kMostSizes = 64;  // elements of a tensor that may have sizes
 
 /// The elements of a tensor: known, or read from the device. Errors: NeedsHostValues in a jitted call.
 tensor::HostValues host_values_of(const Value& tensor, bool is_jitted);
@@ -25,6 +33,8 @@ tensor::HostValues host_values_of(const Value& tensor, bool is_jitted);
 struct Recording {
   ModelFiles* files = nullptr;
   bool is_jitted = false;  // elements of tensors cannot be read
+  /// Those of the inputs' axes; null if no axis has a variable size.
+  tensor::SizeArithmetic* sizes = nullptr;
   /// Runs a node's subgraph, which sees the names around the node.
   std::function<std::vector<Value>(const GraphMessage&, const std::vector<Value>&)> run;
   /// The value of a name of the node's graph, computed by earlier nodes from these values of names.
@@ -67,6 +77,18 @@ class Call {
   std::vector<std::int64_t> integers(size_t input) const { return integers_of(host(input)); }
   std::int64_t integer_input(size_t input) const;
   std::vector<double> numbers_input(size_t input) const;
+
+  // Axes of variable sizes (plugrad/jit.h), whose maximum size Tensor::size() gives.
+  bool varies(const Tensor& x, std::int64_t axis) const;
+  /// Errors: NeedsExactSizes if the axis (without one, any axis) has a variable size.
+  void require_fixed(const Tensor& x, std::optional<std::int64_t> axis = {}) const;
+  [[noreturn]] void needs_exact_sizes(std::string_view why) const;
+  /// The elements of an input that shapes depend on, as integers() has them, or variable sizes.
+  std::vector<tensor::SizeValue> sizes(size_t input) const;
+  /// x with this size of the axis. Errors: NeedsExactSizes if it has another one.
+  Tensor with_size(const Tensor& x, std::int64_t axis, const tensor::SizeValue& size) const;
+  /// The size of an axis of x: a number, or an i64 tensor of shape ().
+  Tensor size_of_axis(const Tensor& x, std::int64_t axis) const;
 
   // Attributes. Errors: User for one of another type.
   const AttributeMessage* attribute(std::string_view name) const;

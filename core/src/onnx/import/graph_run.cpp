@@ -8,7 +8,9 @@
 
 #include "base/check.h"
 #include "onnx/import/strings_as_ids.h"
+#include "onnx/import/variable_sizes.h"
 #include "plugrad/source_scope.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -92,8 +94,8 @@ struct GraphRun::Opsets {
 };
 
 GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
-                   std::string_view file_name)
-    : model_(model), files_(files), is_jitted_(is_jitted), file_name_(file_name) {}
+                   std::string_view file_name, tensor::SizeArithmetic* sizes)
+    : model_(model), files_(files), is_jitted_(is_jitted), file_name_(file_name), sizes_(sizes) {}
 
 std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, Value>& inputs) {
   Scope given;
@@ -155,6 +157,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return call_function(*function, node, std::move(inputs));
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
+  if (sizes_) require_variable_sizes(node, inputs);
   const size_t moved = moved_results(node);
   const StringIds ids(moved > 0 || compares_elements(node) ? inputs : std::vector<Value>());
   if (ids.is_needed())
@@ -163,7 +166,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   const bool is_folded = folds(node, *row, inputs);
   ++nodes_;
   if (is_folded) ++folded_nodes_;
-  Recording recording{&files_, is_jitted_, {}, {}};
+  Recording recording{&files_, is_jitted_, sizes_, {}, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);
   };
@@ -181,11 +184,42 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (is_folded) results[i] = folded(std::move(results[i]));
+    if (sizes_) results[i] = settled(std::move(results[i]));
     if (i >= moved) continue;
     if (ids.is_needed()) results[i] = ids.strings_of(results[i], is_jitted_);
     if (type != DataType::Undefined) results[i] = results[i].as(type);
   }
   return results;
+}
+
+void GraphRun::require_variable_sizes(const NodeMessage& node,
+                                      const std::vector<Value>& inputs) const {
+  if (takes_variable_sizes(node.op)) return;
+  for (const Value& input : inputs) {
+    const auto* const elements = input.elements();
+    if (elements ? !elements->empty()
+                 : input.is_tensor() && !input.known() && tensor::has_variable_size(input.tensor()))
+      throw NeedsExactSizes{fmt::format("{} takes no variable sizes", label_of(node))};
+  }
+}
+
+// In a recording with variable sizes: known, if the elements are the same for all sizes; and not
+// of any size that another operand may have.
+Value GraphRun::settled(Value value) const {
+  if (!value.is_tensor() || value.known()) return value;
+  Tensor x = value.tensor();
+  if (!is_float(x.dtype()) && x.numel() <= kMostSizes) {
+    const auto elements = sizes_->elements(x);
+    if (elements && std::ranges::none_of(*elements, &tensor::SizeValue::varies)) {
+      tensor::HostValues numbers{x.shape(), strong(x.dtype()), {}};
+      for (const auto& each : *elements) numbers.bits.push_back(static_cast<uint64_t>(each.least));
+      return Value::known(std::move(numbers)).as(value.emulated());
+    }
+  }
+  for (int64_t axis = 0; axis < x.ndim(); ++axis)
+    if (!tensor::has_variable_size(x, axis))
+      x = sizes_->with_size(x, axis, {x.size(axis), x.size(axis), kNoId}).value_or(x);
+  return Value(x).as(value.emulated());
 }
 
 std::vector<Value> GraphRun::call_function(const FunctionMessage& function, const NodeMessage& node,

@@ -16,11 +16,11 @@ namespace plugrad::onnx {
 /// One call of a model.
 class GraphRun {
  public:
-  /// Traces name nodes as "file_name:5", the fifth of its graph.
+  /// Traces name nodes as "file_name:5", the fifth of its graph. `sizes`: of the inputs' axes.
   GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
-           std::string_view file_name = {});
+           std::string_view file_name = {}, tensor::SizeArithmetic* sizes = nullptr);
 
-  /// The graph's outputs. Errors: User, with the node's name.
+  /// The graph's outputs. Errors: User, with the node's name; NeedsHostValues; NeedsExactSizes.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
 
   /// Nodes of operators that ran, and those of them that the host computed.
@@ -36,6 +36,8 @@ class GraphRun {
   std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
   std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
                                    std::vector<Value> inputs);
+  void require_variable_sizes(const NodeMessage& node, const std::vector<Value>& inputs) const;
+  Value settled(Value value) const;
   Value recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
                    const Scope& scope, const Opsets& opsets);
 
@@ -43,6 +45,7 @@ class GraphRun {
   ModelFiles& files_;
   bool is_jitted_;
   std::string_view file_name_;
+  tensor::SizeArithmetic* sizes_;
   int depth_ = 0;  // of functions and subgraphs
   size_t nodes_ = 0, folded_nodes_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -47,13 +48,20 @@ Values constant(Call& call) {
 }
 
 Values constant_of_shape(Call& call) {
-  const Shape shape = call.integers(0);
+  const auto sizes = call.sizes(0);
+  Shape shape;
+  for (const auto& size : sizes) shape.push_back(size.most);
+  const auto sized = [&](Tensor x) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i].varies()) x = call.with_size(x, static_cast<int64_t>(i), sizes[i]);
+    return x;
+  };
   const auto* given = call.attribute("value");
-  if (!given || given->tensors.empty()) return {Tensor::zeros(shape)};
+  if (!given || given->tensors.empty()) return {sized(Tensor::zeros(shape))};
   const Value value = call.recording().files->constant(given->tensors[0]);
   if (!value.known()) call.wrong("value is not one element");
   // Of the host, which may fold the node.
-  return {Value(value.host_tensor().reshape({}).expand(shape)).as(value.emulated())};
+  return {Value(sized(value.host_tensor().reshape({}).expand(shape))).as(value.emulated())};
 }
 
 Values shape(Call& call) {
@@ -66,17 +74,43 @@ Values shape(Call& call) {
   };
   const int64_t start = bound("start", 0), end = std::max(start, bound("end", rank));
   const Shape part(all.begin() + start, all.begin() + end);
+  if (call.recording().sizes && !given.strings() && tensor::has_variable_size(call[0])) {
+    std::vector<Tensor> sizes;
+    for (int64_t axis = start; axis < end; ++axis)
+      sizes.push_back(call.size_of_axis(call[0], axis).cast(DType::I64).reshape({1}));
+    if (!sizes.empty()) return {cat(sizes)};
+  }
   return {known_integers(part, {end - start})};
 }
 
 Values size(Call& call) {
   const Strings* const strings = call.value(0).strings();
+  if (!strings && call.recording().sizes && tensor::has_variable_size(call[0])) {
+    Tensor count(1);
+    for (int64_t axis = 0; axis < call[0].ndim(); ++axis)
+      count = count * call.size_of_axis(call[0], axis);
+    return {count.cast(DType::I64)};
+  }
   const int64_t count = strings ? static_cast<int64_t>(strings->elements.size()) : call[0].numel();
   return {known_integers({count}, {})};
 }
 
+// From a number up to a variable size in steps of 1.
+Values variable_range(Call& call) {
+  const auto start = call.sizes(0).at(0), step = call.sizes(2).at(0);
+  if (start.varies() || step.varies() || step.most != 1)
+    call.needs_exact_sizes("has a variable start or step");
+  const Tensor count = call[1].reshape({}).cast(DType::I64) - start.most;
+  const auto size = call.recording().sizes->elements(count);
+  if (!size) call.needs_exact_sizes("ends at a size that is computed of elements");
+  const Tensor places = Tensor::arange(std::max<int64_t>(size->at(0).most, 0), DType::I64);
+  return {(call.with_size(places, 0, size->at(0)) + start.most).cast(call[0].dtype())};
+}
+
 Values range(Call& call) {
   const DType dtype = call[0].dtype();
+  if (call.recording().sizes && !is_float(dtype) && !call.value(1).known())
+    return variable_range(call);
   const auto start = call.numbers_input(0), limit = call.numbers_input(1),
              delta = call.numbers_input(2);
   const auto count =

@@ -4,13 +4,15 @@
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
 
 using Values = std::vector<Value>;
 
-Tensor counted_from_start(const Tensor& indices, int64_t size) {
+// `size`: a number, or a tensor of shape ().
+Tensor counted_from_start(const Tensor& indices, const Tensor& size) {
   const Tensor wide = indices.cast(DType::I64);
   return (wide < 0).where(wide + size, wide);
 }
@@ -20,7 +22,8 @@ Values gather(Call& call) {
   int64_t axis = call.integer("axis", 0);
   if (axis < 0) axis += x.ndim();
   // Indices that the host knows become views instead of a kernel.
-  if (const auto* known = call.value(1).known(); known && known->bits.size() == 1) {
+  if (const auto* known = call.value(1).known();
+      known && known->bits.size() == 1 && !call.varies(x, axis)) {
     const auto at = static_cast<int64_t>(known->bits[0]);
     if (at < -x.size(axis) || at >= x.size(axis))
       call.wrong(fmt::format("index {} is out of range for axis {} of {} elements", at, axis,
@@ -31,29 +34,29 @@ Values gather(Call& call) {
     shape.insert(shape.begin() + axis, known->shape.begin(), known->shape.end());
     return {x.slice(axis, {begin, begin + 1}).reshape(shape)};
   }
-  return {x.index_select(axis, counted_from_start(call[1], x.size(axis)))};
+  return {x.index_select(axis, counted_from_start(call[1], call.size_of_axis(x, axis)))};
 }
 
 Values gather_elements(Call& call) {
   const Tensor x = call[0];
   int64_t axis = call.integer("axis", 0);
   if (axis < 0) axis += x.ndim();
-  return {x.gather(axis, counted_from_start(call[1], x.size(axis)))};
+  return {x.gather(axis, counted_from_start(call[1], call.size_of_axis(x, axis)))};
 }
 
-// Places in the flat tensor of `sizes` that the last axis of `indices` names.
-Tensor flat_places(const Tensor& indices, const Shape& sizes) {
+// Places in the flat tensor of the axes of x from `first` on that the last axis of `indices` names.
+Tensor flat_places(Call& call, const Tensor& indices, const Tensor& x, int64_t first) {
   Tensor place = Tensor(0).cast(DType::I64);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const Tensor each = indices.slice(-1, {at, at + 1}).squeeze(-1);
-    place = place * sizes[i] + counted_from_start(each, sizes[i]);
+  for (int64_t i = 0; i < indices.size(-1); ++i) {
+    const Tensor each = indices.slice(-1, {i, i + 1}).squeeze(-1);
+    place = place * x.size(first + i) + counted_from_start(each, call.size_of_axis(x, first + i));
   }
   return place;
 }
 
 Values gather_nd(Call& call) {
-  const Tensor x = call[0], indices = call[1];
+  Tensor x = call[0];
+  const Tensor indices = call[1];
   const int64_t batch = call.integer("batch_dims", 0), depth = indices.size(-1);
   const Shape shape = x.shape(), index_shape = indices.shape();
   const Shape sizes(shape.begin() + batch, shape.begin() + batch + depth);
@@ -62,9 +65,14 @@ Values gather_nd(Call& call) {
   for (int64_t i = 0; i < batch; ++i) batches *= shape[static_cast<size_t>(i)];
   for (const int64_t size : sizes) rows *= size;
   for (const int64_t size : rest) width *= size;
-  Tensor place = flat_places(indices, sizes);
+  for (int64_t i = 0; i < x.ndim(); ++i)
+    if (i < batch || i >= batch + depth) call.require_fixed(x, i);
+  Tensor place = flat_places(call, indices, x, batch);
+  if (call.recording().sizes)
+    x = tensor::whole(x, x.dtype() == DType::Bool ? Tensor(false) : Tensor(0));
   Shape result = place.shape();
   result.insert(result.end(), rest.begin(), rest.end());
+  if (batch == 0) return {x.reshape({rows, width}).index_select(0, place).reshape(result)};
   place = place.reshape({batches, -1}) + (Tensor::arange(batches, DType::I64) * rows).unsqueeze(1);
   return {x.reshape({batches * rows, width}).index_select(0, place.flatten()).reshape(result)};
 }
@@ -83,7 +91,8 @@ Values scatter_elements(Call& call) {
   const Tensor x = call[0];
   int64_t axis = call.integer("axis", 0);
   if (axis < 0) axis += x.ndim();
-  return {x.scatter(axis, counted_from_start(call[1], x.size(axis)), call[2], combine_of(call))};
+  return {x.scatter(axis, counted_from_start(call[1], call.size_of_axis(x, axis)), call[2],
+                    combine_of(call))};
 }
 
 Values scatter_nd(Call& call) {
@@ -94,7 +103,7 @@ Values scatter_nd(Call& call) {
   int64_t rows = 1, width = 1;
   for (const int64_t size : sizes) rows *= size;
   for (auto size = shape.begin() + depth; size != shape.end(); ++size) width *= *size;
-  const Tensor place = flat_places(indices, sizes).flatten();
+  const Tensor place = flat_places(call, indices, x, 0).flatten();
   const Tensor rows_of_updates = updates.reshape({place.numel(), width});
   return {x.reshape({rows, width})
               .scatter(0, place.unsqueeze(1).expand({place.numel(), width}), rows_of_updates,

@@ -32,17 +32,30 @@ Values identity(Call& call) {
   return {call.value(0)};
 }
 
+using Sizes = std::vector<tensor::SizeValue>;
+
+Sizes fixed_sizes(const Integers& numbers) {
+  Sizes sizes;
+  for (const int64_t number : numbers) sizes.push_back({number, number, kNoId});
+  return sizes;
+}
+
 Values reshape(Call& call) {
   const Tensor x = call[0];
-  Shape shape = call.opset() < 5 ? call.integers("shape") : call.integers(1);
+  const Sizes wanted = call.opset() < 5 ? fixed_sizes(call.integers("shape")) : call.sizes(1);
   const bool copies_zero = call.integer("allowzero", 0) == 0;
-  for (size_t i = 0; i < shape.size() && copies_zero; ++i)
-    if (shape[i] == 0) {
-      if (i >= static_cast<size_t>(x.ndim())) call.wrong("a 0 in the shape names no axis");
-      shape[i] = x.size(static_cast<int64_t>(i));
-    }
+  Shape shape;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    shape.push_back(wanted[i].most);
+    if (wanted[i].most != 0 || !copies_zero) continue;
+    if (i >= static_cast<size_t>(x.ndim())) call.wrong("a 0 in the shape names no axis");
+    shape[i] = x.size(static_cast<int64_t>(i));
+  }
   // A size of -1 is not defined by a product of 0 unless the rest is not 0.
-  return {x.reshape(shape)};
+  Tensor y = x.reshape(shape);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].most > 0) y = call.with_size(y, static_cast<int64_t>(i), wanted[i]);
+  return {y};
 }
 
 Values transpose(Call& call) {
@@ -66,6 +79,7 @@ Values flatten(Call& call) {
 
 Values squeeze(Call& call) {
   const auto axes = axes_of(call, 1, 13);
+  if (!axes) call.require_fixed(call[0]);  // a size may be 1
   return {axes ? call[0].squeeze(*axes) : call[0].squeeze()};
 }
 
@@ -93,6 +107,7 @@ Values split(Call& call) {
     sizes = call.integers("split");
   else if (call.has(1))
     sizes = call.integers(1);
+  call.require_fixed(x, axis);
   if (sizes.empty()) {
     const auto count = call.integer("num_outputs", static_cast<int64_t>(call.output_count()));
     const int64_t size = (x.size(axis) + count - 1) / std::max<int64_t>(count, 1);
@@ -104,12 +119,29 @@ Values split(Call& call) {
   return parts;
 }
 
+// Elements from a start below an end, where the axis or the end has a variable size.
+Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, const tensor::SizeValue& start,
+                      const tensor::SizeValue& end, int64_t step) {
+  if (start.varies() || start.least < 0 || end.least < 0 || step != 1)
+    call.needs_exact_sizes("has bounds that count from a variable size, or steps");
+  const auto own = call.recording().sizes->of_axis(x, axis);
+  if (end.varies() && own && own->varies()) {
+    if (start.most != 0 || own->expression != end.expression)
+      call.needs_exact_sizes("ends at another size than that of the axis");
+    return x;
+  }
+  const Tensor part = x.slice(axis, {start.most, end.most});
+  if (!end.varies()) return part;
+  if (start.most != 0 || end.most > x.size(axis)) call.needs_exact_sizes("may end beyond the axis");
+  return call.recording().sizes->limited(part, axis, end);
+}
+
 // The bounds clip as in Python, but a negative step may not leave out its end.
 Values slice(Call& call) {
   Tensor x = call[0];
   const bool has_attributes = call.opset() < 10;
-  const Integers starts = has_attributes ? call.integers("starts") : call.integers(1);
-  const Integers ends = has_attributes ? call.integers("ends") : call.integers(2);
+  const Sizes starts = has_attributes ? fixed_sizes(call.integers("starts")) : call.sizes(1);
+  const Sizes ends = has_attributes ? fixed_sizes(call.integers("ends")) : call.sizes(2);
   Integers axes(starts.size()), steps(starts.size(), 1);
   std::iota(axes.begin(), axes.end(), 0);
   if (has_attributes)
@@ -122,8 +154,13 @@ Values slice(Call& call) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = wrapped(call, axes[i], x.ndim()), size = x.size(axis);
     if (steps[i] == 0) call.wrong("a step is 0");
-    Slice each{starts[i], ends[i], steps[i]};
-    if (steps[i] < 0 && ends[i] < -size) each.stop.reset();
+    if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
+      x = variable_slice(call, x, axis, starts[i], ends[i], steps[i]);
+      continue;
+    }
+    const int64_t start = starts[i].most, end = ends[i].most;
+    Slice each{start, end, steps[i]};
+    if (steps[i] < 0 && end < -size) each.stop.reset();
     x = x.slice(axis, each);
   }
   return {x};
@@ -131,13 +168,17 @@ Values slice(Call& call) {
 
 Values expand(Call& call) {
   const Tensor x = call[0];
-  Shape wanted = call.integers(1), have = x.shape();
+  Sizes wanted = call.sizes(1);
+  Shape have = x.shape();
   const size_t rank = std::max(wanted.size(), have.size());
-  wanted.insert(wanted.begin(), rank - wanted.size(), 1);
+  wanted.insert(wanted.begin(), rank - wanted.size(), {1, 1, kNoId});
   have.insert(have.begin(), rank - have.size(), 1);
+  Shape shape;
+  for (size_t i = 0; i < rank; ++i) shape.push_back(wanted[i].most == 1 ? have[i] : wanted[i].most);
+  Tensor y = x.reshape(have).expand(shape);
   for (size_t i = 0; i < rank; ++i)
-    if (wanted[i] == 1) wanted[i] = have[i];
-  return {x.reshape(have).expand(wanted)};
+    if (wanted[i].most != 1) y = call.with_size(y, static_cast<int64_t>(i), wanted[i]);
+  return {y};
 }
 
 Values tile(Call& call) {

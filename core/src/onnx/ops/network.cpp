@@ -93,6 +93,7 @@ Values conv_transpose_(Call& call) {
       continue;
     }
     const int64_t target = wanted.empty() ? size * strides[i] : wanted[wanted.size() - axes + i];
+    call.require_fixed(x, static_cast<int64_t>(2 + i));
     const int64_t total = whole - target, less = total / 2;
     if (total < 0) {  // the result is longer than the windows reach
       output_padding[i] += -total;
@@ -234,6 +235,7 @@ Values dropout(Call& call) {
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
   if (!trains || ratio == 0) return {call.value(0), x.ones_like(DType::Bool)};
+  call.require_fixed(x);
   const Tensor kept = uniform_numbers(call, x.shape(), DType::F32) >= ratio;
   return {kept.where(x / (1 - ratio), x.zeros_like()), kept};
 }

@@ -22,10 +22,14 @@ int64_t window_count(const Window& w, size_t axis, int64_t size, bool rounds_up)
   return count;
 }
 
-Integers window_counts(const Tensor& x, const Window& w, bool rounds_up) {
+Integers window_counts(Call& call, const Tensor& x, const Window& w) {
+  const bool rounds_up = call.integer("ceil_mode", 0) != 0;
   Integers counts;
-  for (size_t i = 0; i < w.kernel.size(); ++i)
-    counts.push_back(window_count(w, i, x.size(static_cast<int64_t>(2 + i)), rounds_up));
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
+    const auto axis = static_cast<int64_t>(2 + i);
+    call.require_fixed(x, axis);
+    counts.push_back(window_count(w, i, x.size(axis), rounds_up));
+  }
   return counts;
 }
 
@@ -80,7 +84,7 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
     shape[1] = x.size(1);
     return shape;
   }()) * step;
-  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Integers counts = window_counts(call, x, w);
   const Tensor all = windows_of((plane + place).expand(x.shape()), w, counts, 0);
   const Tensor flat = windows.flatten(-static_cast<int64_t>(axes), -1);
   const Tensor first = flat.argmax(-1, true).cast(DType::I64);
@@ -90,7 +94,7 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
 Values max_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Integers counts = window_counts(call, x, w);
   const Tensor windows = windows_of(x, w, counts, lowest_of(x.dtype()));
   Values results{windows.max(last_axes(w.kernel.size()))};
   if (call.wants(1)) results.emplace_back(places_of_maxima(call, x, w, windows));
@@ -102,7 +106,7 @@ Values max_pool(Call& call) {
 Values average_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Integers counts = window_counts(call, x, w);
   const Axes axes = last_axes(w.kernel.size());
   const Tensor total = windows_of(x, w, counts, 0).sum(axes);
   Tensor counted = Tensor::ones(x.shape(), x.dtype());
@@ -120,7 +124,7 @@ Values lp_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
   const auto p = static_cast<double>(call.integer("p", 2));
-  const Integers counts = window_counts(x, w, call.integer("ceil_mode", 0) != 0);
+  const Integers counts = window_counts(call, x, w);
   const Tensor windows = windows_of(x.abs(), w, counts, 0);
   return {windows.pow(p).sum(last_axes(w.kernel.size())).pow(1 / p)};
 }

@@ -25,6 +25,7 @@ Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
     return parameter.reshape(shape);
   }
   const int64_t block = call.integer("block_size", 0);
+  call.require_fixed(x, axis);
   if (block <= 0) call.wrong("block_size is missing for a scale of blocks");
   return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
 }

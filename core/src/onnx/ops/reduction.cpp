@@ -79,6 +79,7 @@ Tensor place_of_extreme(Call& call, bool of_maximum) {
   if (axis < 0) axis += x.ndim();
   const bool keepdim = call.integer("keepdims", 1) != 0;
   const bool is_last = call.integer("select_last_index", 0) != 0;
+  if (is_last) call.require_fixed(x, axis);
   if (is_last) x = x.flip(axis);
   Tensor place = of_maximum ? x.argmax(axis, keepdim) : x.argmin(axis, keepdim);
   if (is_last) place = x.size(axis) - 1 - place;
@@ -100,6 +101,7 @@ Values scanned(Call& call, double first) {
   const bool reversed = call.integer("reverse", 0) != 0;
   if (reversed) x = x.flip(axis);
   if (call.integer("exclusive", 0) != 0) {
+    call.require_fixed(x, axis);
     std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
     pairs[static_cast<size_t>(axis)] = {1, -1};
     x = x.pad(pairs, first);

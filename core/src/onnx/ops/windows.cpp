@@ -23,6 +23,7 @@ Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
     } else if (automatic == "VALID") {
       w.pads.emplace_back(0, 0);
     } else {
+      call.require_fixed(x, static_cast<int64_t>(2 + i));
       const int64_t size = x.size(static_cast<int64_t>(2 + i)), stride = w.strides[i];
       const int64_t wanted = (size + stride - 1) / stride;
       const int64_t total =

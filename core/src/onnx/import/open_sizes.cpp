@@ -1,0 +1,156 @@
+#include "onnx/import/open_sizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "ir/facts.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad::onnx {
+namespace {
+
+constexpr size_t kMostAlone = 4;
+
+// The elements at the start of a larger tensor of zeros. Axes from the last that differs on are
+// copied as one row.
+std::vector<std::byte> in_room(const std::vector<std::byte>& elements, const Shape& shape,
+                               const Shape& room, size_t element_size) {
+  std::vector<std::byte> bytes(static_cast<size_t>(element_count(std::span(room))) * element_size);
+  size_t axis = shape.size();
+  size_t row = element_size, wide_row = element_size;
+  while (axis > 0 && shape[axis - 1] == room[axis - 1]) row *= static_cast<size_t>(shape[--axis]);
+  wide_row = row;
+  if (axis > 0) {
+    --axis;
+    row *= static_cast<size_t>(shape[axis]);
+    wide_row *= static_cast<size_t>(room[axis]);
+  }
+  std::vector<std::int64_t> at(axis);
+  for (size_t from = 0; row > 0 && from < elements.size(); from += row) {
+    size_t to = 0;
+    for (size_t i = 0; i < axis; ++i)
+      to = to * static_cast<size_t>(room[i]) + static_cast<size_t>(at[i]);
+    std::memcpy(bytes.data() + to * wide_row, elements.data() + from, row);
+    for (size_t i = axis; i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds)
+    : has_bounds_(!bounds.empty()) {
+  std::map<std::string, size_t> numbers;
+  for (const ValueMessage* input : declared) {
+    Axes& axes = axes_.emplace_back();
+    if (input->type.kind != TypeMessage::Kind::Tensor || !input->type.shape) continue;
+    for (const auto& dim : *input->type.shape) {
+      const size_t axis = axes.size();
+      axes.emplace_back();
+      if (dim.size && *dim.size >= 0) continue;
+      const std::string name =
+          dim.name.empty() ? fmt::format("{}.{}", input->name, axis) : std::string(dim.name);
+      const auto [at, is_new] = numbers.emplace(name, sizes_.size());
+      if (is_new) sizes_.push_back({name});
+      axes[axis] = at->second;
+    }
+  }
+  for (const auto& [name, bound] : bounds) {
+    const auto at = numbers.find(name);
+    std::vector<std::string> names;
+    for (const Size& size : sizes_) names.push_back(size.name);
+    require(at != numbers.end(), "[onnx] the model has no open size \"{}\"; it has: {}", name,
+            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+    require(bound.first >= 0 && bound.second >= 2,
+            "[onnx] size \"{}\" has the bounds {} and {}; a size is 0 or more, and its largest "
+            "value 2 or more",
+            name, bound.first, bound.second);
+    sizes_[at->second].has_bounds = true;
+    sizes_[at->second].variable.emplace(name, bound.first, bound.second);
+  }
+}
+
+// Nothing if a name has two sizes.
+std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>& inputs,
+                                                      const std::vector<Tensor>& tensors) const {
+  Values values(sizes_.size(), -1);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Axes& axes = axes_[inputs[i]];
+    if (tensor::has_variable_size(tensors[i])) return {};  // the caller's own
+    for (size_t axis = 0; axis < axes.size(); ++axis) {
+      if (!axes[axis]) continue;
+      const std::int64_t size = tensors[i].size(static_cast<int64_t>(axis));
+      std::int64_t& value = values[*axes[axis]];
+      if (value >= 0 && value != size) return {};
+      value = size;
+    }
+  }
+  return values;
+}
+
+bool OpenSizes::is_recorded_alone(const Values& values) {
+  Values open;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!sizes_[i].has_bounds) open.push_back(values[i]);
+  if (alone_.size() < kMostAlone) alone_.insert(open);
+  return alone_.contains(open);
+}
+
+// Gives the sizes that have differed variables with room for these values. False if one is 0,
+// which few operators take.
+bool OpenSizes::vary_seen(const Values& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    Size& size = sizes_[i];
+    if (size.has_bounds || values[i] < 0 || size.least_seen == size.most_seen) continue;
+    if (values[i] == 0) return false;
+    if (size.variable && values[i] <= size.variable->high()) continue;
+    const auto most = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(size.most_seen, 2)));
+    size.variable.emplace(size.name, 1, static_cast<int64_t>(most));
+  }
+  return true;
+}
+
+Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes,
+                                 const std::vector<bool>& vary) const {
+  const Shape shape = x.shape();
+  Shape room = shape;
+  for (size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis] && vary[*axes[axis]]) room[axis] = sizes_[*axes[axis]].variable->high();
+  if (std::ranges::none_of(axes, [&](const auto& size) { return size && vary[*size]; })) return x;
+  Tensor wide = Tensor::from_bytes(in_room(x.to_bytes(), shape, room, size_of(x.dtype())), room,
+                                   x.dtype(), x.device());
+  for (size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis] && vary[*axes[axis]])
+      wide = sizes_[*axes[axis]].variable->limit(wide, static_cast<int64_t>(axis), shape[axis]);
+  return wide;
+}
+
+std::optional<std::vector<Tensor>> OpenSizes::varied(const std::vector<size_t>& inputs,
+                                                     const std::vector<Tensor>& tensors) {
+  if (is_given_up_ || sizes_.empty()) return {};
+  const std::optional<Values> values = values_of(inputs, tensors);
+  if (!values) return {};
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const std::int64_t value = (*values)[i];
+    if (value < 0) continue;
+    Size& size = sizes_[i];
+    require(!size.has_bounds || (value >= size.variable->low() && value <= size.variable->high()),
+            "[onnx] size \"{}\" is {}; the model was loaded for {} to {}", size.name, value,
+            size.variable ? size.variable->low() : 0, size.variable ? size.variable->high() : 0);
+    size.least_seen = std::min(size.least_seen, value);
+    size.most_seen = std::max(size.most_seen, value);
+  }
+  const bool is_alone = is_recorded_alone(*values) || !vary_seen(*values);
+  std::vector<bool> vary;
+  for (size_t i = 0; i < sizes_.size(); ++i)
+    vary.push_back(sizes_[i].variable && (sizes_[i].has_bounds || !is_alone));
+  if (std::ranges::none_of(vary, [](bool each) { return each; })) return {};
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    result.push_back(with_variables(tensors[i], axes_[inputs[i]], vary));
+  return result;
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,57 @@
+// The sizes of axes that a model leaves open: which of them vary in one recording.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/file/messages.h"
+#include "plugrad/jit.h"
+#include "plugrad/onnx.h"
+
+namespace plugrad::onnx {
+
+/// Calls with few combinations of sizes are recorded for each, which gives the fastest kernels.
+/// From then on one recording serves all values of those sizes that differed, up to the next power
+/// of two; sizes with bounds vary from the first call on.
+class OpenSizes {
+ public:
+  /// Errors: User for bounds of a name that is no open size, and bounds that Variable refuses.
+  OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds);
+
+  /// The tensors of these inputs with variable sizes, copied through the host; nothing if the call
+  /// is recorded for its own sizes. Errors: User for a size out of its bounds.
+  std::optional<std::vector<Tensor>> varied(const std::vector<size_t>& inputs,
+                                            const std::vector<Tensor>& tensors);
+  bool has_bounds() const { return has_bounds_; }
+  /// The model cannot be recorded with variable sizes.
+  void give_up() { is_given_up_ = true; }
+
+ private:
+  struct Size {
+    std::string name;
+    bool has_bounds = false;
+    std::optional<Variable> variable{};
+    std::int64_t least_seen = INT64_MAX, most_seen = -1;
+  };
+  // Of each given input, the numbers of its axes' sizes; none: fixed.
+  using Axes = std::vector<std::optional<size_t>>;
+  using Values = std::vector<std::int64_t>;  // of each size; -1: not given
+
+  std::optional<Values> values_of(const std::vector<size_t>& inputs,
+                                  const std::vector<Tensor>& tensors) const;
+  bool is_recorded_alone(const Values& values);
+  bool vary_seen(const Values& values);
+  Tensor with_variables(const Tensor& x, const Axes& axes, const std::vector<bool>& vary) const;
+
+  std::vector<Size> sizes_;
+  std::vector<Axes> axes_;  // by input
+  std::set<Values> alone_;  // the combinations that were recorded alone
+  bool has_bounds_ = false, is_given_up_ = false;
+};
+
+}  // namespace plugrad::onnx
