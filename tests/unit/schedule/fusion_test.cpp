@@ -237,6 +237,17 @@ TEST(Fusion, RowsOfTwoAxesAreStored) {
   EXPECT_EQ(kernel_count(check(t, {y}, {.scratch_bytes = 1 << 20})), 2u);
 }
 
+// Behind the condition of padding along the row, each element would compute the row's maximum.
+TEST(Fusion, RowsThatArePaddedAreStored) {
+  const auto count = [](const Dims& pads) {
+    Tensors t;
+    const Id x = t.buffer({64, 40});
+    return kernels(t, {t.pad(t.sub(x, t.max(x, {1})), pads)});
+  };
+  EXPECT_EQ(count({0, 0, 1, 1}), 2u);
+  EXPECT_EQ(count({0, 0, 0, 0}), 1u) << "no padding";
+}
+
 // The same holds for queries, keys and values computed from tokens.
 TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
   Tensors t;

@@ -161,6 +161,7 @@ Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>&
                  const Step& step, bool has_cells) {
   const bool batch_first = call.integer("layout", 0) != 0;
   const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
+  call.require_fixed(x, 0);
   const std::string_view direction = call.text("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
   const auto activations = activations_of(call, directions, names);

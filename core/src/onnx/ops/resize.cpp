@@ -144,11 +144,23 @@ void keep_ratio(Call& call, const Tensor& x, const std::vector<int64_t>& axes,
                 std::vector<double>& scales, std::vector<int64_t>& sizes) {
   const std::string_view policy = call.text("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch") return;
+  for (const int64_t axis : axes) call.require_fixed(x, axis);
   const double scale = policy == "not_larger" ? std::ranges::min(scales) : std::ranges::max(scales);
   for (size_t i = 0; i < axes.size(); ++i) {
     scales[i] = scale;
     sizes[i] = static_cast<int64_t>(std::floor(scale * static_cast<double>(x.size(axes[i])) + 0.5));
   }
+}
+
+// The sizes as numbers. An axis of a variable size keeps it.
+std::vector<int64_t> sizes_for(Call& call, const Tensor& x, const std::vector<int64_t>& axes,
+                               const std::vector<tensor::SizeValue>& wanted) {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (wanted[i].varies() || call.varies(x, axes[i])) call.with_size(x, axes[i], wanted[i]);
+    sizes.push_back(wanted[i].most);
+  }
+  return sizes;
 }
 
 Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
@@ -159,9 +171,8 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   for (int64_t& axis : axes) axis += axis < 0 ? x.ndim() : 0;
   std::vector<double> scales;
   std::vector<int64_t> sizes;
-  if (sizes_input != 0 && call.has(sizes_input) &&
-      call.integers(sizes_input).size() == axes.size()) {
-    sizes = call.integers(sizes_input);
+  if (sizes_input != 0 && call.has(sizes_input) && call.sizes(sizes_input).size() == axes.size()) {
+    sizes = sizes_for(call, x, axes, call.sizes(sizes_input));
     for (size_t i = 0; i < axes.size(); ++i)
       scales.push_back(static_cast<double>(sizes[i]) / static_cast<double>(x.size(axes[i])));
     keep_ratio(call, x, axes, scales, sizes);
@@ -178,6 +189,7 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t from = x.size(axes[i]);
     if (from == sizes[i] && region.empty() && scales[i] == 1) continue;
+    call.require_fixed(x, axes[i]);
     x = resized(x, axes[i],
                 {from, sizes[i], scales[i], region.empty() ? 0 : region.at(i),
                  region.empty() ? 1 : region.at(axes.size() + i)},

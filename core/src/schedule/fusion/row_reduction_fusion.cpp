@@ -16,7 +16,8 @@ constexpr size_t kMostVisits = 400;
 constexpr int64_t kRowsOfBlock = 16;     // rows; the least count for each thread
 constexpr int64_t kFewRowsWork = 32768;  // elements; few rows of more elements are better split
 
-/// By axis of a node: bits of the axes of the reader's output that its index depends on.
+/// By axis of a node: bits of the axes of the reader's output that its index depends on. A last
+/// entry: those on which it depends whether the value is read at all, because of padding.
 using Runs = std::vector<uint64_t>;
 
 /// The access patterns of the kernel of `reader` for a value that it would compute itself.
@@ -31,6 +32,7 @@ class AccessPatterns {
     if (shape.size() > 60) return {};
     Runs runs;
     for (size_t i = 0; i < shape.size(); ++i) runs.push_back(shape[i] == 1 ? 0 : uint64_t{1} << i);
+    runs.push_back(0);
     visit(reader_, std::move(runs));
     std::vector<Runs> patterns;
     for (size_t next = 0; next < found_.size(); ++next) {
@@ -57,7 +59,7 @@ class AccessPatterns {
     for (Id s : g_.sources(id)) {
       if (s < value) continue;  // sources have smaller ids: it cannot depend on `value`
       if (shape_of(s).empty())
-        visit(s, {});
+        visit(s, {at.back()});
       else
         visit(s, is_movement(g_[id].op)    ? moved(id, at)
                  : g_[id].op == Op::Reduce ? inside(id, at)
@@ -75,15 +77,19 @@ class AccessPatterns {
     if (g_[id].op == Op::Reshape) return reshaped(at, shape_of(id), from);
     Runs out = at;
     if (g_[id].op == Op::Permute)
-      for (size_t i = 0; i < at.size(); ++i) out[static_cast<size_t>(g_.arg_list(id)[i])] = at[i];
-    for (size_t i = 0; i < out.size(); ++i)
+      for (size_t i = 0; i < from.size(); ++i) out[static_cast<size_t>(g_.arg_list(id)[i])] = at[i];
+    if (g_[id].op == Op::Pad)
+      for (size_t i = 0; i < from.size(); ++i)
+        if (from[i] != shape_of(id)[i]) out.back() |= at[i];
+    for (size_t i = 0; i < from.size(); ++i)
       if (from[i] == 1) out[i] = 0;
     return out;
   }
 
   /// Axes that a reshape splits or merges depend on all axes of their group.
   static Runs reshaped(const Runs& at, std::span<const int64_t> to, std::span<const int64_t> from) {
-    Runs out(from.size(), 0);
+    Runs out(from.size() + 1, 0);
+    out.back() = at.back();
     each_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
       uint64_t runs = 0;
       for (; i < i_end; ++i) runs |= at[i];
@@ -116,9 +122,12 @@ int64_t row_length(SchedulerState& state, Id reader, Id value) {
     if (inner && own[i] > 1) ++inner_axes;
   }
   if (inner_axes > 1) return 0;  // codegen buffers rows that one loop covers
-  uint64_t runs = 0;
-  for (const Runs& at : patterns)
-    for (uint64_t axis : at) runs |= axis & ~kInner;
+  uint64_t runs = 0, gates = 0;
+  for (const Runs& at : patterns) {
+    for (size_t i = 0; i < own.size(); ++i) runs |= at[i] & ~kInner;
+    gates |= at.back();
+  }
+  if ((gates & ~runs) != 0) return 0;  // every inner loop would compute it behind a condition
   for (size_t i = 0; runs >> i != 0; ++i) outer *= shape[i];
   return outer == rows ? length : 0;
 }
