@@ -77,6 +77,8 @@ std::vector<Case> cases() {
          const ConvTransposeOptions by_two{.stride = 2, .padding = 1, .output_padding = 1};
          return conv_transpose1d(image(x), w.transpose(0, 1), {}, by_two);
        }},
+      {"transposed convolution of a batch",
+       [=](const Tensor& x) { return conv_transpose1d(x.reshape({-1, 2, 3}), front.slice(0, {0, 2}).unsqueeze(1), {}, {.stride = 2, .groups = 2}); }},
       {"image", [=](const Tensor& x) { return conv2d(x.reshape({1, 1, -1, 6}), image_w, {}, {.padding = {1, 0}}).relu().mean(2); }},
       {"maximum of windows", [=](const Tensor& x) { return max_pool1d(image(x), 3, {.stride = 2, .padding = 1}); }},
       {"maximum of windows up", [=](const Tensor& x) { return max_pool1d(image(x), 3, {.stride = 2, .padding = 1, .ceil_mode = true}); }},

@@ -121,7 +121,8 @@ struct Model::State {
       sizes.add(given[i].tensor());
       has_variable_sizes = true;
     }
-    GraphRun run(message, files, is_jitted, file_name, has_variable_sizes ? &sizes : nullptr);
+    GraphRun run(message, files, is_jitted, file_name, has_variable_sizes ? &sizes : nullptr,
+                 has_variable_sizes && open_sizes->are_inferred());
     return run.outputs_of_model(values);
   }
 

@@ -35,6 +35,8 @@ struct Recording {
   bool is_jitted = false;  // elements of tensors cannot be read
   /// Those of the inputs' axes; null if no axis has a variable size.
   tensor::SizeArithmetic* sizes = nullptr;
+  /// The sizes have bounds that nobody gave: work for the largest size must not replace less work.
+  bool sizes_are_inferred = false;
   /// Runs a node's subgraph, which sees the names around the node.
   std::function<std::vector<Value>(const GraphMessage&, const std::vector<Value>&)> run;
   /// The value of a name of the node's graph, computed by earlier nodes from these values of names.

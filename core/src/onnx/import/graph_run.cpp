@@ -94,8 +94,14 @@ struct GraphRun::Opsets {
 };
 
 GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
-                   std::string_view file_name, tensor::SizeArithmetic* sizes)
-    : model_(model), files_(files), is_jitted_(is_jitted), file_name_(file_name), sizes_(sizes) {}
+                   std::string_view file_name, tensor::SizeArithmetic* sizes,
+                   bool sizes_are_inferred)
+    : model_(model),
+      files_(files),
+      is_jitted_(is_jitted),
+      file_name_(file_name),
+      sizes_(sizes),
+      sizes_are_inferred_(sizes_are_inferred) {}
 
 std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, Value>& inputs) {
   Scope given;
@@ -166,7 +172,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   const bool is_folded = folds(node, *row, inputs);
   ++nodes_;
   if (is_folded) ++folded_nodes_;
-  Recording recording{&files_, is_jitted_, sizes_, {}, {}};
+  Recording recording{&files_, is_jitted_, sizes_, sizes_are_inferred_, {}, {}};
   recording.run = [&](const GraphMessage& graph, const std::vector<Value>& given) {
     return run(graph, given, &scope, opsets);
   };

@@ -16,9 +16,11 @@ namespace plugrad::onnx {
 /// One call of a model.
 class GraphRun {
  public:
-  /// Traces name nodes as "file_name:5", the fifth of its graph. `sizes`: of the inputs' axes.
+  /// Traces name nodes as "file_name:5", the fifth of its graph. `sizes`: of the inputs' axes;
+  /// `sizes_are_inferred`: see Recording.
   GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
-           std::string_view file_name = {}, tensor::SizeArithmetic* sizes = nullptr);
+           std::string_view file_name = {}, tensor::SizeArithmetic* sizes = nullptr,
+           bool sizes_are_inferred = false);
 
   /// The graph's outputs. Errors: User, with the node's name; NeedsHostValues; NeedsExactSizes.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
@@ -46,6 +48,7 @@ class GraphRun {
   bool is_jitted_;
   std::string_view file_name_;
   tensor::SizeArithmetic* sizes_;
+  bool sizes_are_inferred_;
   int depth_ = 0;  // of functions and subgraphs
   size_t nodes_ = 0, folded_nodes_ = 0;
 };

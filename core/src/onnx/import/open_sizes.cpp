@@ -129,6 +129,7 @@ Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes,
 
 std::optional<std::vector<Tensor>> OpenSizes::varied(const std::vector<size_t>& inputs,
                                                      const std::vector<Tensor>& tensors) {
+  are_inferred_ = false;
   if (is_given_up_ || sizes_.empty()) return {};
   const std::optional<Values> values = values_of(inputs, tensors);
   if (!values) return {};
@@ -147,6 +148,7 @@ std::optional<std::vector<Tensor>> OpenSizes::varied(const std::vector<size_t>& 
   for (size_t i = 0; i < sizes_.size(); ++i)
     vary.push_back(sizes_[i].variable && (sizes_[i].has_bounds || !is_alone));
   if (std::ranges::none_of(vary, [](bool each) { return each; })) return {};
+  are_inferred_ = !has_bounds_;
   std::vector<Tensor> result;
   for (size_t i = 0; i < inputs.size(); ++i)
     result.push_back(with_variables(tensors[i], axes_[inputs[i]], vary));

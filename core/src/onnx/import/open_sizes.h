@@ -28,6 +28,8 @@ class OpenSizes {
   std::optional<std::vector<Tensor>> varied(const std::vector<size_t>& inputs,
                                             const std::vector<Tensor>& tensors);
   bool has_bounds() const { return has_bounds_; }
+  /// Whether the last call's sizes vary within bounds that nobody gave.
+  bool are_inferred() const { return are_inferred_; }
   /// The model cannot be recorded with variable sizes.
   void give_up() { is_given_up_ = true; }
 
@@ -51,7 +53,7 @@ class OpenSizes {
   std::vector<Size> sizes_;
   std::vector<Axes> axes_;  // by input
   std::set<Values> alone_;  // the combinations that were recorded alone
-  bool has_bounds_ = false, is_given_up_ = false;
+  bool has_bounds_ = false, is_given_up_ = false, are_inferred_ = false;
 };
 
 }  // namespace plugrad::onnx

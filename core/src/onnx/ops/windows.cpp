@@ -18,6 +18,8 @@ Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
   if (w.strides.size() != axes || w.dilations.size() != axes || pads.size() != 2 * axes)
     call.wrong("strides, dilations or pads do not have a number for each axis of the kernel");
   for (size_t i = 0; i < axes; ++i) {
+    // Convolutions along an axis take the time of its largest size.
+    if (call.recording().sizes_are_inferred) call.require_fixed(x, static_cast<int64_t>(2 + i));
     if (automatic == "NOTSET") {
       w.pads.emplace_back(pads[i], pads[axes + i]);
     } else if (automatic == "VALID") {

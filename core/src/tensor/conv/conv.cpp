@@ -41,8 +41,7 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
   require(x.ndim() >= 3 && weight.ndim() == x.ndim(),
           "[{}] image {} and weight {} must have the same number of axes, three at least", function,
           to_string(x.shape()), to_string(weight.shape()));
-  for (int64_t axis = transposed ? 0 : 1; axis < 2; ++axis)
-    tensor::require_fixed(function, x, axis);
+  tensor::require_fixed(function, x, 1);
   tensor::require_fixed(function, weight);
   const int64_t in = x.size(1);
   if (transposed)
