@@ -213,6 +213,13 @@ std::optional<Tensor> SizeArithmetic::with_size(const Tensor& x, int64_t axis,
   return limited(x, axis, size);  // an axis that takes the size of other operands gets its own
 }
 
+bool SizeArithmetic::takes_any_size(const Tensor& x, int64_t axis) {
+  Recorder r("size");
+  const Id node = r.use(x);
+  return r.extent(node, axis).kind == Extent::Kind::Free &&
+         r.shape(node)[static_cast<size_t>(axis)] != 1;
+}
+
 Tensor SizeArithmetic::limited(const Tensor& x, int64_t axis, const SizeValue& size) {
   Recorder r("size");
   const Id node = r.use(x);

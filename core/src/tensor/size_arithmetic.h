@@ -35,6 +35,8 @@ class SizeArithmetic {
   /// x, whose axis is as long as the size may be, with this size. An axis has one size: an x whose
   /// axis has another one, or is always whole while the size varies, gives nothing.
   std::optional<Tensor> with_size(const Tensor& x, int64_t axis, const SizeValue& size);
+  /// Whether the axis takes the size of other operands, as that of a constant does.
+  static bool takes_any_size(const Tensor& x, int64_t axis);
   /// The elements of an axis of x below the size, which varies up to that of the axis.
   Tensor limited(const Tensor& x, int64_t axis, const SizeValue& size);
 

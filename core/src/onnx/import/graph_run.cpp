@@ -163,7 +163,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return call_function(*function, node, std::move(inputs));
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
-  if (sizes_) require_variable_sizes(node, inputs);
+  const bool is_of_variable_sizes = sizes_ && has_variable_sizes(node, inputs);
   const size_t moved = moved_results(node);
   const StringIds ids(moved > 0 || compares_elements(node) ? inputs : std::vector<Value>());
   if (ids.is_needed())
@@ -190,7 +190,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (is_folded) results[i] = folded(std::move(results[i]));
-    if (sizes_) results[i] = settled(std::move(results[i]));
+    if (sizes_) results[i] = settled(std::move(results[i]), is_of_variable_sizes, call);
     if (i >= moved) continue;
     if (ids.is_needed()) results[i] = ids.strings_of(results[i], is_jitted_);
     if (type != DataType::Undefined) results[i] = results[i].as(type);
@@ -198,33 +198,39 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   return results;
 }
 
-void GraphRun::require_variable_sizes(const NodeMessage& node,
-                                      const std::vector<Value>& inputs) const {
-  if (takes_variable_sizes(node.op)) return;
-  for (const Value& input : inputs) {
+// Whether an input has a variable size. Errors: NeedsExactSizes if the operator does not take it.
+bool GraphRun::has_variable_sizes(const NodeMessage& node, const std::vector<Value>& inputs) const {
+  const bool found = std::ranges::any_of(inputs, [](const Value& input) {
     const auto* const elements = input.elements();
-    if (elements ? !elements->empty()
-                 : input.is_tensor() && !input.known() && tensor::has_variable_size(input.tensor()))
-      throw NeedsExactSizes{fmt::format("{} takes no variable sizes", label_of(node))};
-  }
+    return elements
+               ? !elements->empty()
+               : input.is_tensor() && !input.known() && tensor::has_variable_size(input.tensor());
+  });
+  if (found && !takes_variable_sizes(node.op))
+    throw NeedsExactSizes{fmt::format("{} takes no variable sizes", label_of(node))};
+  return found;
 }
 
 // In a recording with variable sizes: known, if the elements are the same for all sizes; and not
-// of any size that another operand may have.
-Value GraphRun::settled(Value value) const {
+// of any size that another operand may have. Errors: NeedsExactSizes if its size is not clear.
+Value GraphRun::settled(Value value, bool is_of_variable_sizes, const Call& call) const {
   if (!value.is_tensor() || value.known()) return value;
   Tensor x = value.tensor();
+  bool are_sizes = false;
   if (!is_float(x.dtype()) && x.numel() <= kMostSizes) {
     const auto elements = sizes_->elements(x);
+    are_sizes = elements.has_value();
     if (elements && std::ranges::none_of(*elements, &tensor::SizeValue::varies)) {
       tensor::HostValues numbers{x.shape(), strong(x.dtype()), {}};
       for (const auto& each : *elements) numbers.bits.push_back(static_cast<uint64_t>(each.least));
       return Value::known(std::move(numbers)).as(value.emulated());
     }
   }
-  for (int64_t axis = 0; axis < x.ndim(); ++axis)
-    if (!tensor::has_variable_size(x, axis))
-      x = sizes_->with_size(x, axis, {x.size(axis), x.size(axis), kNoId}).value_or(x);
+  for (int64_t axis = 0; axis < x.ndim(); ++axis) {
+    if (!tensor::SizeArithmetic::takes_any_size(x, axis)) continue;
+    if (is_of_variable_sizes && !are_sizes) call.needs_exact_sizes("loses a variable size");
+    x = call.with_size(x, axis, {x.size(axis), x.size(axis), kNoId});
+  }
   return Value(x).as(value.emulated());
 }
 

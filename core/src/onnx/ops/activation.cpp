@@ -1,5 +1,6 @@
 // Activation functions.
 #include "onnx/ops/tables.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -81,7 +82,7 @@ Values hardmax(Call& call) {
   along[static_cast<size_t>(axis)] = flat.size(axis);
   const Tensor first = flat.argmax(axis, true);
   const Tensor places = Tensor::arange(flat.size(axis), first.dtype()).reshape(along);
-  return {(places == first).cast(x.dtype()).reshape(x.shape())};
+  return {tensor::limited_as((places == first).cast(x.dtype()).reshape(x.shape()), x)};
 }
 
 constexpr OperatorRow kRows[] = {

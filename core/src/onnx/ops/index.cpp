@@ -57,6 +57,7 @@ Tensor flat_places(Call& call, const Tensor& indices, const Tensor& x, int64_t f
 Values gather_nd(Call& call) {
   Tensor x = call[0];
   const Tensor indices = call[1];
+  call.require_fixed(indices, indices.ndim() - 1);
   const int64_t batch = call.integer("batch_dims", 0), depth = indices.size(-1);
   const Shape shape = x.shape(), index_shape = indices.shape();
   const Shape sizes(shape.begin() + batch, shape.begin() + batch + depth);
