@@ -25,6 +25,8 @@ Tensor whole_numbers(const Tensor& x) {
 std::vector<Case> cases() {
   const Tensor w = numbers({3, 6, 3}, 5), image_w = numbers({2, 1, 3, 2}, 6), front = numbers({2, 6}, 7);
   const auto image = [](const Tensor& x) { return x.transpose().unsqueeze(0); };  // (1, 6, n)
+  const ConvTransposeOptions in_groups{.stride = 2, .groups = 2},
+      by_two{.stride = 2, .padding = 1, .output_padding = 1};
   return {
       {"sort", [=](const Tensor& x) { return x.sort(0).first; }},
       {"sort down", [=](const Tensor& x) { return x.sort(0, true).first; }},
@@ -73,12 +75,8 @@ std::vector<Case> cases() {
       {"convolution with strides",
        [=](const Tensor& x) { return conv1d(image(x), w, numbers({3}), {.stride = 3, .padding = 2, .dilation = 2}); }},
       {"transposed convolution",
-       [=](const Tensor& x) {
-         const ConvTransposeOptions by_two{.stride = 2, .padding = 1, .output_padding = 1};
-         return conv_transpose1d(image(x), w.transpose(0, 1), {}, by_two);
-       }},
-      {"transposed convolution of a batch",
-       [=](const Tensor& x) { return conv_transpose1d(x.reshape({-1, 2, 3}), front.slice(0, {0, 2}).unsqueeze(1), {}, {.stride = 2, .groups = 2}); }},
+       [=](const Tensor& x) { return conv_transpose1d(image(x), w.transpose(0, 1), {}, by_two); }},
+      {"transposed batch", [=](const Tensor& x) { return conv_transpose1d(x.reshape({-1, 2, 3}), front.unsqueeze(1), {}, in_groups); }},
       {"image", [=](const Tensor& x) { return conv2d(x.reshape({1, 1, -1, 6}), image_w, {}, {.padding = {1, 0}}).relu().mean(2); }},
       {"maximum of windows", [=](const Tensor& x) { return max_pool1d(image(x), 3, {.stride = 2, .padding = 1}); }},
       {"maximum of windows up", [=](const Tensor& x) { return max_pool1d(image(x), 3, {.stride = 2, .padding = 1, .ceil_mode = true}); }},

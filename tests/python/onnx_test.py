@@ -87,6 +87,8 @@ def main(folder: str, speech: str) -> None:
     print(environment.run("python", "-W", "ignore", *cases, "--device", "CPU")[-4000:])
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
+    open_sizes = environment.run("python", "-W", "ignore", *cases, "--device", "REFERENCE", "--open", "--limit", "600")
+    print(open_sizes[-4000:])
     print(environment.run("python", "-W", "ignore", str(FOLDER / "backend_models.py"), "--device", "CPU")[-4000:])
     environment.run("python", str(FOLDER / "calls.py"))
     run_examples(environment, speech)

@@ -91,8 +91,9 @@ class PLUGRAD_API Model {
   std::map<std::string, std::string> metadata() const;
 
   /// Runs the model: recorded at the first call with these dtypes and shapes, replayed at the next
-  /// ones; after a few shapes one recording serves many (docs/onnx.md). Tensors on another device are copied; optional inputs may be undefined. Errors: User if
-  /// number, dtypes or shapes differ from inputs() and optional_inputs().
+  /// ones; after a few shapes one recording serves many (docs/onnx.md). Tensors on another device
+  /// are copied; optional inputs may be undefined. Errors: User if number, dtypes or shapes differ
+  /// from inputs() and optional_inputs().
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
   /// The same: `model({image, mask})`.
   std::vector<Tensor> operator()(std::initializer_list<Tensor> inputs) const {

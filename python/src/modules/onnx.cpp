@@ -200,6 +200,26 @@ void bind_save(nb::module_& made) {
               "None"));
 }
 
+void bind_load(nb::module_& made) {
+  made.def(
+      "load",
+      [](const nb::object& path, const DeviceLike& device, const onnx::SizeBounds& bounds) {
+        if (nb::isinstance<nb::bytes>(path)) {
+          const auto bytes = nb::cast<nb::bytes>(path);
+          const auto* data = static_cast<const std::byte*>(bytes.data());
+          const Released released;
+          return onnx::Model::from_bytes({data, bytes.size()}, device.name, bounds);
+        }
+        const auto file = nb::cast<std::filesystem::path>(path);
+        const Released released;
+        return onnx::Model::load(file.string(), device.name, bounds);
+      },
+      "path"_a, "device"_a = nb::none(), nb::kw_only(), "bounds"_a = onnx::SizeBounds(),
+      nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None, *, "
+              "bounds: dict[str, tuple[int, int]] = {}) -> Model"),
+      doc("Model::load"));
+}
+
 }  // namespace
 
 void bind_onnx(nb::module_& module) {
@@ -254,23 +274,7 @@ void bind_onnx(nb::module_& module) {
       "order.\nSequences are lists, an empty optional is None, strings are NumPy arrays of str or "
       "object, and elements\nof types such as int4 are arrays of ml_dtypes; results come back the "
       "same way.\nErrors: ValueError if number, kinds, dtypes or shapes differ from `inputs`.");
-  made.def(
-      "load",
-      [](const nb::object& path, const DeviceLike& device, const onnx::SizeBounds& bounds) {
-        if (nb::isinstance<nb::bytes>(path)) {
-          const auto bytes = nb::cast<nb::bytes>(path);
-          const auto* data = static_cast<const std::byte*>(bytes.data());
-          const Released released;
-          return onnx::Model::from_bytes({data, bytes.size()}, device.name, bounds);
-        }
-        const auto file = nb::cast<std::filesystem::path>(path);
-        const Released released;
-        return onnx::Model::load(file.string(), device.name, bounds);
-      },
-      "path"_a, "device"_a = nb::none(), nb::kw_only(), "bounds"_a = onnx::SizeBounds(),
-      nb::sig("def load(path: str | os.PathLike[str] | bytes, device: str | None = None, *, "
-              "bounds: dict[str, tuple[int, int]] = {}) -> Model"),
-      doc("Model::load"));
+  bind_load(made);
   bind_save(made);
 }
 

@@ -1,0 +1,165 @@
+// Models whose sizes differ from call to call.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/session.h"
+#include "plugrad/onnx.h"
+#include "plugrad/plugrad.h"
+#include "tensor/size_arithmetic.h"
+#include "unit/onnx/model_bytes.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Model loaded(const Message& graph, const SizeBounds& bounds = {}) {
+  const std::string bytes = model_of_bytes(graph);
+  return Model::from_bytes(std::as_bytes(std::span(bytes)), {}, bounds);
+}
+
+// y = x times the sizes of x, so that the number of rows is among the elements.
+Message times_sizes() {
+  return Message()
+      .message(1, node("Shape", {"x"}, {"shape"}))
+      .message(1, node("Cast", {"shape"}, {"sizes"}).message(5, attribute("to", int64_t{1})))
+      .message(1, node("Mul", {"x", "sizes"}, {"y"}))
+      .text(2, "times_sizes")
+      .message(11, value("x", {-1, 2}))
+      .message(12, value("y", {-1, 2}));
+}
+
+Tensor rows(int64_t count) {
+  return Tensor::arange(2 * count, DType::F32).reshape({count, 2});
+}
+
+void expect_times_sizes(const Model& model, int64_t count) {
+  const Tensor y = model({rows(count)})[0];
+  EXPECT_EQ(y.shape(), (Shape{count, 2}));
+  std::vector<float> wanted;
+  for (int64_t i = 0; i < 2 * count; ++i)
+    wanted.push_back(static_cast<float>(i * (i % 2 == 0 ? count : 2)));
+  EXPECT_EQ(y.to_vector<float>(), wanted) << count << " rows";
+}
+
+std::string error_of(const Model& model, const Tensor& x) {
+  try {
+    model({x});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+uint64_t plans() {
+  const engine::Statistics seen = engine::Session::current().statistics();
+  return seen.plans_made + seen.plan_cache_hits;
+}
+
+// Plans of the model's call, without that of its input.
+uint64_t plans_of_call(const Model& model, int64_t count) {
+  const Tensor x = rows(count).realize();
+  const uint64_t before = plans();
+  model({x})[0].to_bytes();
+  return plans() - before;
+}
+
+TEST(OpenSizes, one_recording_serves_further_sizes) {
+  const Model model = loaded(times_sizes());
+  for (const int64_t count : {3, 5, 1, 9}) {
+    expect_times_sizes(model, count);
+    EXPECT_EQ(plans_of_call(model, count), 0u) << "replayed";
+  }
+  EXPECT_GT(plans_of_call(model, 12), 0u) << "recorded for 1 to 16 rows";
+  for (const int64_t count : {16, 2, 7, 12}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u);
+    expect_times_sizes(model, count);
+  }
+  expect_times_sizes(model, 17);
+  EXPECT_EQ(plans_of_call(model, 32), 0u) << "recorded for 1 to 32 rows";
+  expect_times_sizes(model, 0);
+}
+
+TEST(OpenSizes, bounds_hold_from_the_first_call_on) {
+  const Model model = loaded(times_sizes(), {{"n", {2, 8}}});
+  EXPECT_GT(plans_of_call(model, 3), 0u);
+  for (const int64_t count : {8, 2, 5}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u);
+    expect_times_sizes(model, count);
+  }
+  EXPECT_THAT(error_of(model, rows(9)),
+              HasSubstr("size \"n\" is 9; the model was loaded for 2 to 8"));
+  EXPECT_THAT(error_of(model, rows(1)), HasSubstr("size \"n\" is 1"));
+}
+
+// One row more or less makes another result: the axis goes if it has one element.
+Message squeezed() {
+  return Message()
+      .message(1, node("Squeeze", {"x"}, {"y"}))
+      .text(2, "squeezed")
+      .message(11, value("x", {-1, 2}))
+      .message(12, value("y", Message().message(1, Message().integer(1, 1))));
+}
+
+TEST(OpenSizes, models_that_need_each_size_are_recorded_for_it) {
+  const Model model = loaded(squeezed());
+  for (const int64_t count : {2, 3, 4, 5, 6, 1, 7}) {
+    const Tensor y = model({rows(count)})[0];
+    EXPECT_EQ(y.shape(), count == 1 ? Shape{2} : (Shape{count, 2}));
+    EXPECT_EQ(y.to_vector<float>(), rows(count).to_vector<float>());
+  }
+  EXPECT_THAT(error_of(loaded(squeezed(), {{"n", {1, 8}}}), rows(3)),
+              HasSubstr("one recording cannot serve all sizes of the bounds; load the model "
+                        "without them: Squeeze node \"the Squeeze\""));
+}
+
+TEST(OpenSizes, bounds_that_do_not_fit_the_model_are_named) {
+  const auto error_with = [](const SizeBounds& bounds) -> std::string {
+    try {
+      loaded(times_sizes(), bounds);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error_with({{"rows", {1, 8}}}),
+              HasSubstr("the model has no open size \"rows\"; it has: n"));
+  EXPECT_THAT(error_with({{"n", {-1, 8}}}), HasSubstr("size \"n\" has the bounds -1 and 8"));
+  EXPECT_THAT(error_with({{"n", {5, 3}}}), HasSubstr("the smaller one first"));
+}
+
+// The caller's own variable sizes stay in the results.
+TEST(OpenSizes, inputs_may_have_variable_sizes) {
+  const Model model = loaded(times_sizes());
+  const Variable n("n", 1, 6);
+  for (const int64_t count : {4, 6, 1}) {
+    const Tensor y = model({n.fit(rows(count), 0)})[0];
+    EXPECT_EQ(y.bound_shape(), (Shape{count, 2}));
+    EXPECT_EQ(y.to_vector<float>()[0], 0);
+    EXPECT_EQ(y.sum().item<float>(),
+              static_cast<float>(count * count * (count - 1) + 2 * count * count));
+  }
+}
+
+TEST(SizeArithmetic, expressions_have_bounds) {
+  const Variable n("n", 2, 8);
+  const Tensor x = n.fit(Tensor::zeros({3, 5}), 0);
+  tensor::SizeArithmetic sizes;
+  sizes.add(x);
+  const auto size = sizes.of_axis(x, 0);
+  ASSERT_TRUE(size);
+  EXPECT_THAT((std::vector{size->least, size->most}), ElementsAre(2, 8));
+  // The size twice, as the engine has it and by arithmetic.
+  const auto twice = sizes.of_axis(x.reshape({-1}), 0);
+  ASSERT_TRUE(twice);
+  EXPECT_THAT((std::vector{twice->least, twice->most}), ElementsAre(10, 40));
+  EXPECT_TRUE(sizes.with_size(Tensor::zeros({40}), 0, *twice));
+  EXPECT_FALSE(sizes.with_size(Tensor::zeros({8, 5}).contiguous().realize(), 0, *size))
+      << "eight rows are not as many as x has";
+  EXPECT_FALSE(sizes.elements((Tensor::from<int64_t>({1, 2}) + 1).realize()))
+      << "the elements are in the device's memory";
+}
+
+}  // namespace
+}  // namespace plugrad::onnx
