@@ -86,8 +86,14 @@ class Examples:
 
     def read_text(self) -> None:
         self.environment.run("python", str(FOLDER / "poster.py"), "poster.png")
-        lines = json.loads(self.python("read_text", "poster.png", "--boxes", "boxes.png")[-1])
-        assert [line["text"] for line in lines] == ["Plugins for chips", "one small library,", "40 networks by 17:30"], lines
+        *shown, line = self.python("read_text", "poster.png", "--boxes", "boxes.png")
+        found = [each["text"] for each in json.loads(line)]
+        assert found == ["Plugins for chips", "one small library,", "40 networks by 17:30"], found
+        models = [file_of(self.environment, "rapidocr", f"PP-OCRv6_{task}_small.onnx") for task in ("det", "rec")]
+        assert self.cpp("read_text", *models, "poster.png", "same.png") == shown, shown
+        self.environment.python("import numpy, PIL.Image\n"
+                                "numpy.testing.assert_array_equal(*(PIL.Image.open(f'{name}.png') for name in ('boxes', 'same')))")
+        self.refused("melody.wav: Not a PNG file", "read_text", *models, "melody.wav")
 
     def similarity(self) -> None:
         sentences = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "The price of oil rose sharply."]
