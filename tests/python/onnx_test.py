@@ -1,6 +1,6 @@
 """onnx_test.py WHEELS PROGRAMS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
-model test cases on CPU, the examples that run networks of packages (PROGRAMS is the folder of those in C++), the commands run
-and inspect, and files that plugrad writes."""
+model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
+in C++), the commands run and inspect, and files that plugrad writes."""
 import json
 import subprocess
 import sys
@@ -140,6 +140,7 @@ def main(folder: str, programs: str) -> None:
     for device in ("OPENCL", "REFERENCE"):
         print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
     print(environment.run("python", "-W", "ignore", str(FOLDER / "backend_models.py"), "--device", "CPU")[-4000:])
+    print(environment.run("python", str(FOLDER / "integer_cases.py"), "--count", "3")[-4000:])
     environment.run("python", str(FOLDER / "calls.py"))
     examples = Examples(environment, programs)
     for run in (examples.file_types, examples.speech, examples.notes, examples.read_text, examples.similarity):
