@@ -311,6 +311,7 @@ constexpr OperatorSchema kSchemas[] = {
     {"com.microsoft", "MultiHeadAttention",
         "mask_filter_value num_heads scale unidirectional", 10, 4},
     {"com.microsoft", "Pad", "mode", 3, 1},
+    {"com.microsoft", "QGemm", "alpha transA transB", 9, 1},
     {"com.microsoft", "QLinearAdd", "", 8, 1},
     {"com.microsoft", "QLinearConcat", "axis", kMany, 1},
     {"com.microsoft", "QLinearConv",

@@ -189,6 +189,20 @@ Values q_linear_conv(Call& call) {
   return {requantised(sums, scale, call[7].reshape({}), call[7].dtype())};
 }
 
+// com.microsoft: Gemm of quantised matrices, whose bias has the scale of the product. The result is
+// quantised if its zero point is given.
+Values q_gemm(Call& call) {
+  const auto matrix = [&](size_t input, std::string_view is_transposed) {
+    return call.integer(is_transposed, 0) != 0 ? call[input].transpose() : call[input];
+  };
+  Tensor sums = centred(matrix(0, "transA"), call.optional(2), true)
+                    .matmul(centred(matrix(3, "transB"), call.optional(5), false), DType::I32);
+  if (call.has(6)) sums = sums + call[6];
+  const Tensor scale = column_scale(call[1]) * column_scale(call[4]) * call.number("alpha", 1);
+  if (!call.has(8)) return {sums.cast(DType::F32) * scale};
+  return {requantised(sums, scale / call[7].reshape({}), call[8].reshape({}), call[8].dtype())};
+}
+
 // com.microsoft: an elementwise function of dequantised operands, quantised again.
 Tensor dequantised(Call& call, size_t first) {
   Tensor wide = call[first].cast(DType::I32);
@@ -238,6 +252,7 @@ constexpr OperatorRow kRows[] = {
     {"DynamicQuantizeMatMul", dynamic_quantize_mat_mul, false, kMicrosoft},
     {"MatMulInteger", mat_mul_integer},
     {"MatMulIntegerToFloat", mat_mul_integer_to_float, false, kMicrosoft},
+    {"QGemm", q_gemm, false, kMicrosoft},
     {"QLinearAdd", q_linear_add, false, kMicrosoft},
     {"QLinearConcat", q_linear_concat, false, kMicrosoft},
     {"QLinearConv", q_linear_conv},
