@@ -225,6 +225,18 @@ Values q_linear_sigmoid(Call& call) {
 Values q_linear_leaky_relu(Call& call) {
   return quantised_again(call, dequantised(call, 0).leaky_relu(call.number("alpha", 0.01)), 3);
 }
+// Of an older operator set: the axes from `axis` on are one.
+Values q_linear_softmax(Call& call) {
+  const Tensor x = dequantised(call, 0);
+  if (call.integer("opset", 13) >= 13)
+    return quantised_again(call, x.softmax(call.integer("axis", -1)), 3);
+  const Tensor rows = x.flatten(call.integer("axis", 1), -1);
+  return quantised_again(call, rows.softmax(-1).reshape(x.shape()), 3);
+}
+Values q_linear_average_pool(Call& call) {
+  if (call.integer("channels_last", 0) != 0) call.unsupported("channels_last");
+  return quantised_again(call, average_pooled(call, dequantised(call, 0)), 3);
+}
 Values q_linear_global_average_pool(Call& call) {
   const Tensor x = dequantised(call, 0);
   const bool channels_last = call.integer("channels_last", 0) != 0;
@@ -254,6 +266,7 @@ constexpr OperatorRow kRows[] = {
     {"MatMulIntegerToFloat", mat_mul_integer_to_float, false, kMicrosoft},
     {"QGemm", q_gemm, false, kMicrosoft},
     {"QLinearAdd", q_linear_add, false, kMicrosoft},
+    {"QLinearAveragePool", q_linear_average_pool, false, kMicrosoft},
     {"QLinearConcat", q_linear_concat, false, kMicrosoft},
     {"QLinearConv", q_linear_conv},
     {"QLinearGlobalAveragePool", q_linear_global_average_pool, false, kMicrosoft},
@@ -261,6 +274,7 @@ constexpr OperatorRow kRows[] = {
     {"QLinearMatMul", q_linear_mat_mul},
     {"QLinearMul", q_linear_mul, false, kMicrosoft},
     {"QLinearSigmoid", q_linear_sigmoid, false, kMicrosoft},
+    {"QLinearSoftmax", q_linear_softmax, false, kMicrosoft},
     {"QuantizeLinear", quantize_linear},
     {"QuantizeLinear", quantize_linear, false, kMicrosoft},
 };
