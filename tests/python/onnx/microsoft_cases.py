@@ -144,6 +144,7 @@ def product_cases() -> list[Case]:
     signed, zeros = integers(-128, 128, 8, 6, dtype="int8"), integers(0, 256, 6, dtype="uint8")
     left, one = integers(0, 256, 2, 3, 8, dtype="uint8"), np.array(0.02, "float32")
     bias, middle = normal(6), np.array(128, "uint8")
+    image = integers(0, 256, 2, 3, 7, 6, dtype="uint8")
     groups = np.repeat(np.array([1, 0, 2], "int32"), 16)  # the block of each input
     dynamic, mixed = "DynamicQuantizeMatMul", "MatMulIntegerToFloat"
     return [
@@ -156,6 +157,18 @@ def product_cases() -> list[Case]:
              [a.transpose(2, 0, 1).copy(), b.transpose(2, 0, 1).copy()],
              {"transBatchA": 1, "transBatchB": 1, "transA": 1, "transB": 1}),
         Case("fused vector", "FusedMatMul", [normal(4), b], {"alpha": 2.0}),
+        Case("quantised pool", "QLinearAveragePool", [image, one, middle, np.array(0.0317, "float32"), middle],
+             {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}, tolerance=0),
+        Case("quantised pool with padding", "QLinearAveragePool", [image, one, middle, np.array(0.0317, "float32"), np.array(3, "uint8")],
+             {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1], "count_include_pad": 1}, tolerance=0),
+        Case("quantised softmax", "QLinearSoftmax", [image, one, middle, np.array(1 / 256, "float32"), np.array(0, "uint8")],
+             {"axis": 1, "opset": 13}, tolerance=0),
+        Case("quantised softmax of rows", "QLinearSoftmax", [image, one, middle, np.array(1 / 256, "float32"), np.array(0, "uint8")],
+             {"axis": 2, "opset": 11}, tolerance=0),
+        Case("quantised gemm", "QGemm", [left[0], one, middle, signed, scales, np.zeros(6, "int8"), integers(-999, 999, 6)]),
+        Case("quantised gemm of bytes", "QGemm",
+             [left[0], one, middle, signed.T.copy(), scales, np.zeros(6, "int8"), None, np.array(0.05, "float32"), middle],
+             {"transB": 1, "alpha": 0.7}, tolerance=0),
         bits_case("4 bits", 4, 5, 32, 16),
         bits_case("4 bits zero points", 4, 5, 48, 16, zeros="packed", bias=True),
         bits_case("4 bits float zero points", 4, 8, 64, 32, zeros="float"),

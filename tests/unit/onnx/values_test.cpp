@@ -80,6 +80,24 @@ TEST_F(OnnxValues, data_of_another_kind_is_answered_with_what_the_model_expects)
   EXPECT_THROW(model(std::vector<Tensor>{x, x}), Error);
 }
 
+TEST_F(OnnxValues, outputs_of_another_type_than_the_model_declares_are_refused) {
+  const auto with_output = [&](const Message& type) {
+    return model_of(Message()
+                        .message(1, node("Relu", {"x"}, {"y"}))
+                        .message(11, value("x", {2}))
+                        .message(12, value("y", type)));
+  };
+  const Tensor x = Tensor::zeros({2});
+  EXPECT_EQ(error_of(with_output(tensor_type(kFloat, {2})), {x}), "no error");
+  EXPECT_EQ(error_of(with_output(Message()), {x}), "no error");
+  EXPECT_THAT(error_of(with_output(tensor_type(kInt64, {2})), {x}),
+              HasSubstr("output \"y\" is f32, the model declares:\n  y: int64 (2,)"));
+  EXPECT_THAT(error_of(with_output(tensor_type(kString, {2})), {x}),
+              HasSubstr("is no tensor of strings"));
+  EXPECT_THAT(error_of(with_output(sequence_type(tensor_type(kFloat, {2}))), {x}),
+              HasSubstr("is no sequence"));
+}
+
 TEST_F(OnnxValues, an_optional_may_be_empty) {
   const Model model =
       model_of(Message()

@@ -3,7 +3,6 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "onnx/import/value.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -37,6 +36,24 @@ ValueInfo info_of(const ValueMessage& value) {
     info.shape->push_back(
         {dim.size && *dim.size >= 0 ? dim.size : std::nullopt, std::string(dim.name)});
   return info;
+}
+
+// Why the value is not of the type; empty if it is.
+std::string mismatch(const Value& value, const TypeMessage& type) {
+  if (type.kind == Kind::Optional && type.inner)
+    return value.is_given() ? mismatch(value, *type.inner) : "";
+  if (type.kind == Kind::Sequence) {
+    if (!value.elements()) return "is no sequence";
+    for (const Value& element : *value.elements())
+      if (const std::string what = type.inner ? mismatch(element, *type.inner) : ""; !what.empty())
+        return "has an element that " + what;
+  }
+  if (type.kind != Kind::Tensor || type.element == DataType::Undefined) return "";
+  if (type.element == DataType::String) return value.strings() ? "" : "is no tensor of strings";
+  if (!value.is_tensor()) return "is no tensor of numbers";
+  const DType dtype = value.known() ? value.known()->dtype : value.tensor().dtype();
+  const auto declared = dtype_of(type.element);
+  return !declared || *declared == dtype ? "" : fmt::format("is {}", plugrad::name_of(dtype));
 }
 
 std::vector<const ValueMessage*> inputs_where(const ModelMessage& model, bool is_constant) {
@@ -73,6 +90,12 @@ std::vector<ValueInfo> outputs_of(const ModelMessage& model) {
   std::vector<ValueInfo> outputs;
   for (const ValueMessage& value : model.graph.outputs) outputs.push_back(info_of(value));
   return outputs;
+}
+
+void require_declared(const Value& value, const ValueMessage& output) {
+  const std::string what = mismatch(value, output.type);
+  require(what.empty(), "[onnx] output \"{}\" {}, the model declares:\n  {}", shown(output.name),
+          what, to_string(info_of(output)));
 }
 
 std::string to_string(const ValueInfo& value) {

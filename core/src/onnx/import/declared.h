@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "onnx/file/messages.h"
+#include "onnx/import/value.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::onnx {
@@ -16,5 +17,8 @@ std::vector<const ValueMessage*> defaulted_inputs(const ModelMessage& model);
 std::vector<ValueInfo> infos_of(const std::vector<const ValueMessage*>& inputs);
 std::vector<ValueInfo> inputs_of(const ModelMessage& model);  // those of declared_inputs
 std::vector<ValueInfo> outputs_of(const ModelMessage& model);
+
+/// Errors: User if the value is of another type than the output declares.
+void require_declared(const Value& value, const ValueMessage& output);
 
 }  // namespace plugrad::onnx

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "onnx/import/declared.h"
 #include "onnx/import/strings_as_ids.h"
 #include "onnx/import/variable_sizes.h"
 #include "plugrad/source_scope.h"
@@ -111,7 +112,9 @@ std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, V
     const Value* const value = given.find(input.name);
     in_order.push_back(value ? *value : Value());  // an initializer is the default
   }
-  return run(model_.graph, in_order, nullptr, {model_.opsets});
+  std::vector<Value> outputs = run(model_.graph, in_order, nullptr, {model_.opsets});
+  for (size_t i = 0; i < outputs.size(); ++i) require_declared(outputs[i], model_.graph.outputs[i]);
+  return outputs;
 }
 
 std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Value>& inputs,

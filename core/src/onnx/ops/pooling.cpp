@@ -101,23 +101,8 @@ Values max_pool(Call& call) {
   return results;
 }
 
-// An average leaves out the padding unless count_include_pad says otherwise; the elements beyond it
-// that ceil_mode adds never count.
 Values average_pool(Call& call) {
-  const Tensor x = call[0];
-  const Window w = window_of(call, x, call.integers("kernel_shape"));
-  const Integers counts = window_counts(call, x, w);
-  const Axes axes = last_axes(w.kernel.size());
-  const Tensor total = windows_of(x, w, counts, 0).sum(axes);
-  Tensor counted = Tensor::ones(x.shape(), x.dtype());
-  Window of_count = w;
-  if (call.integer("count_include_pad", 0) != 0) {
-    std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
-    for (size_t i = 0; i < w.pads.size(); ++i) pads[2 + i] = w.pads[i];
-    counted = counted.pad(pads, 1);
-    of_count.pads.assign(w.pads.size(), {0, 0});
-  }
-  return {total / windows_of(counted, of_count, counts, 0).sum(axes)};
+  return {average_pooled(call, call[0])};
 }
 
 Values lp_pool(Call& call) {
@@ -155,6 +140,24 @@ constexpr OperatorRow kRows[] = {
 };
 
 }  // namespace
+
+// An average leaves out the padding unless count_include_pad says otherwise; the elements beyond it
+// that ceil_mode adds never count.
+Tensor average_pooled(Call& call, const Tensor& x) {
+  const Window w = window_of(call, x, call.integers("kernel_shape"));
+  const Integers counts = window_counts(call, x, w);
+  const Axes axes = last_axes(w.kernel.size());
+  const Tensor total = windows_of(x, w, counts, 0).sum(axes);
+  Tensor counted = Tensor::ones(x.shape(), x.dtype());
+  Window of_count = w;
+  if (call.integer("count_include_pad", 0) != 0) {
+    std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
+    for (size_t i = 0; i < w.pads.size(); ++i) pads[2 + i] = w.pads[i];
+    counted = counted.pad(pads, 1);
+    of_count.pads.assign(w.pads.size(), {0, 0});
+  }
+  return total / windows_of(counted, of_count, counts, 0).sum(axes);
+}
 
 std::span<const OperatorRow> pooling_operators() {
   return kRows;

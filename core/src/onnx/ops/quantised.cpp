@@ -19,12 +19,12 @@ Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
   if (parameter.ndim() == 0 || parameter.numel() == 1) return parameter.reshape({});
   int64_t axis = call.integer("axis", 1);
   if (axis < 0) axis += x.ndim();
-  if (parameter.ndim() == 1) {
+  const int64_t block = call.integer("block_size", 0);
+  if (parameter.ndim() == 1 && block == 0) {
     Shape shape(static_cast<size_t>(x.ndim()), 1);
     shape[static_cast<size_t>(axis)] = parameter.numel();
     return parameter.reshape(shape);
   }
-  const int64_t block = call.integer("block_size", 0);
   call.require_fixed(x, axis);
   if (block <= 0) call.wrong("block_size is missing for a scale of blocks");
   return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
@@ -52,6 +52,27 @@ Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const
   return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
 }
 
+// sums * scale with one rounding, halves to even. Integers of 64 bits hold the products with the 24
+// bits of the scale exactly; f32 would take values beside a half for halves.
+Tensor rounded_product(const Tensor& sums, const Tensor& scale) {
+  const Tensor bits = scale.bitcast(DType::I32);
+  const Tensor digits = ((bits & 0x7fffff) | 0x800000).cast(DType::I64);
+  const Tensor exponent = ((bits >> 23) & 255) - 150;  // scale = digits * 2^exponent
+  const Tensor left = exponent.clamp(0, 7), right = (-exponent).clamp(0, 62).cast(DType::I64);
+  const Tensor product = (sums.cast(DType::I64) * (bits < 0).where(-digits, digits)) << left;
+  const Tensor whole = product >> right, twice_rest = (product - (whole << right)) << 1;
+  const Tensor one = Tensor(int64_t{1}).cast(DType::I64) << right;
+  const Tensor goes_up = (twice_rest > one) | ((twice_rest == one) & ((whole & 1) == 1));
+  return whole + goes_up.cast(DType::I64);
+}
+
+// The result of a product of integers, whose unit is the product of the factors' scales.
+Tensor requantised(const Tensor& sums, const Tensor& scale, const Tensor& zero, DType to) {
+  const IntegerRange range = range_of(DataType::Undefined, to);
+  const Tensor steps = rounded_product(sums, scale) + zero.cast(DType::I64);
+  return steps.clamp(static_cast<int64_t>(range.low), static_cast<int64_t>(range.high)).cast(to);
+}
+
 Values quantize_linear(Call& call) {
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
@@ -73,14 +94,15 @@ Values dequantize_linear(Call& call) {
   return {(wide.cast(DType::F32) * scale.cast(DType::F32)).cast(to)};
 }
 
-// The range of x with 0 inside, in 256 steps.
+// The range of x with 0 inside, in 256 steps. That of zeros is 1, as in onnx.reference; the
+// specification divides by 0.
 Values dynamic_quantize_linear(Call& call) {
   const Tensor x = call[0];
   const Tensor high = x.max().maximum(0), low = x.min().minimum(0);
-  const Tensor scale = (high - low) / 255;
-  const Tensor safe = (scale == 0).where(Tensor(1).cast(DType::F32), scale);
-  const Tensor zero = (-low / safe).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
-  return {quantised(x, safe, zero, DType::U8), scale, zero};
+  const Tensor range = high - low;
+  const Tensor scale = (range == 0).where(Tensor(1).cast(DType::F32), range) / 255;
+  const Tensor zero = (-low / scale).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
+  return {quantised(x, scale, zero, DType::U8), scale, zero};
 }
 
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
@@ -127,11 +149,12 @@ Values q_linear_mat_mul(Call& call) {
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
-  const Tensor scale = of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32);
+  const Tensor scale =
+      of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32) / call[6].cast(DType::F32);
   const Target to(call[7].dtype(), call.value(7).emulated());
-  const Tensor y =
-      quantised(product.cast(DType::F32) * scale, call[6].cast(DType::F32), call[7], to);
-  return {Value(y).as(to.type)};
+  if (!is_float(to.dtype)) return {requantised(product, scale, call[7], to.dtype)};
+  const Tensor one = Tensor(1).cast(DType::F32);
+  return {Value(quantised(product * scale, one, call[7], to)).as(to.type)};
 }
 
 Tensor of_output_channels(const Tensor& parameter, int64_t rank, size_t axis) {
@@ -162,9 +185,23 @@ Values conv_integer(Call& call) {
 Values q_linear_conv(Call& call) {
   Tensor sums = integer_conv(call, call[0], call[2], call[3], call[5]);
   if (call.has(8)) sums = sums + of_output_channels(call[8], sums.ndim(), 1);
-  const Tensor scale = call[1].reshape({}) * of_output_channels(call[4], sums.ndim(), 1);
-  return {quantised(sums.cast(DType::F32) * scale, call[6].reshape({}), call[7].reshape({}),
-                    call[7].dtype())};
+  const Tensor scale =
+      call[1].reshape({}) * of_output_channels(call[4], sums.ndim(), 1) / call[6].reshape({});
+  return {requantised(sums, scale, call[7].reshape({}), call[7].dtype())};
+}
+
+// com.microsoft: Gemm of quantised matrices, whose bias has the scale of the product. The result is
+// quantised if its zero point is given.
+Values q_gemm(Call& call) {
+  const auto matrix = [&](size_t input, std::string_view is_transposed) {
+    return call.integer(is_transposed, 0) != 0 ? call[input].transpose() : call[input];
+  };
+  Tensor sums = centred(matrix(0, "transA"), call.optional(2), true)
+                    .matmul(centred(matrix(3, "transB"), call.optional(5), false), DType::I32);
+  if (call.has(6)) sums = sums + call[6];
+  const Tensor scale = column_scale(call[1]) * column_scale(call[4]) * call.number("alpha", 1);
+  if (!call.has(8)) return {sums.cast(DType::F32) * scale};
+  return {requantised(sums, scale / call[7].reshape({}), call[8].reshape({}), call[8].dtype())};
 }
 
 // com.microsoft: an elementwise function of dequantised operands, quantised again.
@@ -173,21 +210,33 @@ Tensor dequantised(Call& call, size_t first) {
   if (call.has(first + 2)) wide = wide - call[first + 2].cast(DType::I32).reshape({});
   return wide.cast(DType::F32) * call[first + 1].reshape({});
 }
-Values requantised(Call& call, const Tensor& x, size_t scale) {
+Values quantised_again(Call& call, const Tensor& x, size_t scale) {
   const DType to = call.has(scale + 1) ? call[scale + 1].dtype() : call[0].dtype();
   return {quantised(x, call[scale].reshape({}), call.optional(scale + 1), to)};
 }
 Values q_linear_add(Call& call) {
-  return requantised(call, dequantised(call, 0) + dequantised(call, 3), 6);
+  return quantised_again(call, dequantised(call, 0) + dequantised(call, 3), 6);
 }
 Values q_linear_mul(Call& call) {
-  return requantised(call, dequantised(call, 0) * dequantised(call, 3), 6);
+  return quantised_again(call, dequantised(call, 0) * dequantised(call, 3), 6);
 }
 Values q_linear_sigmoid(Call& call) {
-  return requantised(call, dequantised(call, 0).sigmoid(), 3);
+  return quantised_again(call, dequantised(call, 0).sigmoid(), 3);
 }
 Values q_linear_leaky_relu(Call& call) {
-  return requantised(call, dequantised(call, 0).leaky_relu(call.number("alpha", 0.01)), 3);
+  return quantised_again(call, dequantised(call, 0).leaky_relu(call.number("alpha", 0.01)), 3);
+}
+// Of an older operator set: the axes from `axis` on are one.
+Values q_linear_softmax(Call& call) {
+  const Tensor x = dequantised(call, 0);
+  if (call.integer("opset", 13) >= 13)
+    return quantised_again(call, x.softmax(call.integer("axis", -1)), 3);
+  const Tensor rows = x.flatten(call.integer("axis", 1), -1);
+  return quantised_again(call, rows.softmax(-1).reshape(x.shape()), 3);
+}
+Values q_linear_average_pool(Call& call) {
+  if (call.integer("channels_last", 0) != 0) call.unsupported("channels_last");
+  return quantised_again(call, average_pooled(call, dequantised(call, 0)), 3);
 }
 Values q_linear_global_average_pool(Call& call) {
   const Tensor x = dequantised(call, 0);
@@ -195,7 +244,7 @@ Values q_linear_global_average_pool(Call& call) {
   std::vector<int64_t> axes;
   for (int64_t i = channels_last ? 1 : 2; i < x.ndim() - (channels_last ? 1 : 0); ++i)
     axes.push_back(i);
-  return requantised(call, x.mean(axes, true), 3);
+  return quantised_again(call, x.mean(axes, true), 3);
 }
 Values q_linear_concat(Call& call) {
   std::vector<Tensor> parts;
@@ -216,7 +265,9 @@ constexpr OperatorRow kRows[] = {
     {"DynamicQuantizeMatMul", dynamic_quantize_mat_mul, false, kMicrosoft},
     {"MatMulInteger", mat_mul_integer},
     {"MatMulIntegerToFloat", mat_mul_integer_to_float, false, kMicrosoft},
+    {"QGemm", q_gemm, false, kMicrosoft},
     {"QLinearAdd", q_linear_add, false, kMicrosoft},
+    {"QLinearAveragePool", q_linear_average_pool, false, kMicrosoft},
     {"QLinearConcat", q_linear_concat, false, kMicrosoft},
     {"QLinearConv", q_linear_conv},
     {"QLinearGlobalAveragePool", q_linear_global_average_pool, false, kMicrosoft},
@@ -224,6 +275,7 @@ constexpr OperatorRow kRows[] = {
     {"QLinearMatMul", q_linear_mat_mul},
     {"QLinearMul", q_linear_mul, false, kMicrosoft},
     {"QLinearSigmoid", q_linear_sigmoid, false, kMicrosoft},
+    {"QLinearSoftmax", q_linear_softmax, false, kMicrosoft},
     {"QuantizeLinear", quantize_linear},
     {"QuantizeLinear", quantize_linear, false, kMicrosoft},
 };

@@ -20,4 +20,7 @@ Window window_of(Call& call, const Tensor& x, const std::vector<int64_t>& kernel
 /// The attribute kernel_shape, or else the weight's.
 std::vector<int64_t> kernel_of_weight(Call& call, const Tensor& weight);
 
+/// The means of the windows that an AveragePool node has in x.
+Tensor average_pooled(Call& call, const Tensor& x);
+
 }  // namespace plugrad::onnx

@@ -18,8 +18,9 @@ import plugrad as pg
 
 RATE = 22050
 HOP = 256                # samples of a frame
-WINDOW = 2 * RATE - HOP  # samples that the network hears at once, 172 frames
-OVERLAP = 30             # frames that two windows share; half of them are dropped at each end
+WINDOW = 2 * RATE - HOP  # samples that the network hears at once
+EDGE = 15                # frames that are dropped at both ends of a window
+KEPT = WINDOW // HOP - 2 * EDGE
 LOWEST = 21              # MIDI number of the lowest key of a piano
 LIKELY_BEGIN, LIKELY = 0.5, 0.3
 SHORTEST, GAP = 11, 11   # frames of a note, and of silence that ends it
@@ -31,18 +32,16 @@ Note = tuple[float, float, int]
 
 def probabilities(model: pg.onnx.Model, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """That each key sounds, and begins to sound, in each frame: (frames, 88)."""
-    step = WINDOW - OVERLAP * HOP
-    padded = np.pad(samples, (OVERLAP // 2 * HOP, 0))
-    count = -(-len(padded) // step)
-    padded = np.pad(padded, (0, (count - 1) * step + WINDOW - len(padded)))
-    windows = np.stack([padded[i * step:i * step + WINDOW, None] for i in range(count)])
     names = [value.name for value in model.outputs]
-    found = dict(zip(names, model(windows)))
     frames = len(samples) // HOP
+    padded = np.pad(samples, (EDGE * HOP, WINDOW))
+    windows = []
+    for begin in range(0, frames * HOP, KEPT * HOP):
+        results = model(padded[None, begin:begin + WINDOW, None])
+        windows.append({name: result.numpy()[0, EDGE:EDGE + KEPT] for name, result in zip(names, results)})
 
     def joined(name: str) -> np.ndarray:
-        middle = found[name].numpy()[:, OVERLAP // 2:-OVERLAP // 2]
-        return np.concatenate(list(middle))[:frames]
+        return np.concatenate([window[name] for window in windows])[:frames]
 
     return joined("StatefulPartitionedCall:1"), joined("StatefulPartitionedCall:2")
 

@@ -61,9 +61,11 @@ def lines_in(model: pg.onnx.Model, picture: Image.Image) -> list[Box]:
             continue
         grown = GROWTH * high * wide / (2 * (high + wide))
         across, down = picture.width / width, picture.height / height
-        boxes.append((max(0, round((columns.min() - grown) * across)), max(0, round((rows.min() - grown) * down)),
-                      min(picture.width, round((columns.max() + 1 + grown) * across)),
-                      min(picture.height, round((rows.max() + 1 + grown) * down))))
+        left, top = max(0, round((columns.min() - grown) * across)), max(0, round((rows.min() - grown) * down))
+        right = min(picture.width, round((columns.max() + 1 + grown) * across))
+        bottom = min(picture.height, round((rows.max() + 1 + grown) * down))
+        if left < right and top < bottom:
+            boxes.append((left, top, right, bottom))
     return sorted(boxes, key=lambda box: (box[1], box[0]))
 
 
