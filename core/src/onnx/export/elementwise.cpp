@@ -10,10 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-bool is_small_float(DType dtype) {
-  return is_float(dtype) && dtype != DType::WeakFloat && size_of(dtype) < 4;
-}
-
 /// The dtype in which ONNX computes values of the dtype.
 DType wide(DType dtype) {
   if (is_small_float(dtype)) return DType::F32;

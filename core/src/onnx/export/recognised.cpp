@@ -36,6 +36,8 @@ std::optional<MatMulNode> match_matmul(Context& c, Id node) {
       m.inner.push_back(axis);
     } else if (full[i] == 1) {
       continue;
+    } else if (!of_a && !of_b) {
+      return std::nullopt;  // a repeated result
     } else {
       (of_a && of_b ? m.batch : of_a ? m.rows : m.columns).push_back(axis);
     }

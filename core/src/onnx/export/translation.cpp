@@ -76,6 +76,11 @@ std::vector<Id> Translation::operands(Id id) {
   return broadcasts_to(shapes, shape(id)) ? below : of;
 }
 
+// ONNX Runtime expands axes of size 1 to no size of 0.
+bool Translation::is_empty(Id id) {
+  return !given_.contains(id) && element_count(shape(id)) == 0;
+}
+
 void Translation::plan(const std::vector<Id>& roots) {
   std::set<Id, std::greater<>> open(roots.begin(), roots.end());
   while (!open.empty()) {
@@ -83,7 +88,7 @@ void Translation::plan(const std::vector<Id>& roots) {
     open.erase(open.begin());
     needed_.push_back(id);
     if (given_.contains(id)) continue;
-    std::vector<Id> of = operands(id);
+    std::vector<Id> of = is_empty(id) ? std::vector<Id>() : operands(id);
     open.insert(of.begin(), of.end());
     operands_[id] = std::move(of);
   }
@@ -119,6 +124,7 @@ std::string Translation::root(Id id) {
 
 std::string Translation::translated(Id id) {
   const Op op = graph_[id].op;
+  if (is_empty(id)) return to_.initialiser("empty", strong(dtype(id)), shape(id), {});
   if (op == Op::Const) return constant(id);
   if (op == Op::Reduce)
     return std::visit(
@@ -140,10 +146,7 @@ std::string Translation::translated(Id id) {
 
 std::string Translation::constant(Id id) {
   const DType own = dtype(id);
-  const bool is_small = is_float(own) && size_of(own) < 4 && own != DType::WeakFloat;
-  const DType held = is_small ? DType::F32 : own;
-  return cast(to_.number(held, const_float(graph_, id), is_float(own) ? 0 : const_int(graph_, id)),
-              held, own);
+  return number(own, const_float(graph_, id), is_float(own) ? 0 : const_int(graph_, id));
 }
 
 std::string Translation::cast(const std::string& value, DType from, DType to) {
@@ -156,8 +159,13 @@ std::string Translation::in(Id id, DType dtype) {
   return known.empty() ? known = cast(name(id), this->dtype(id), dtype) : known;
 }
 
+std::string Translation::number(DType dtype, double real, std::int64_t whole) {
+  const DType held = is_small_float(dtype) ? DType::F32 : dtype;
+  return cast(to_.number(held, real, whole), held, dtype);
+}
+
 std::string Translation::number(DType dtype, double value) {
-  return to_.number(dtype, value, is_float(dtype) ? 0 : static_cast<std::int64_t>(value));
+  return number(dtype, value, is_float(dtype) ? 0 : static_cast<std::int64_t>(value));
 }
 
 std::string Translation::reshape(const std::string& value, const List& shape) {
@@ -209,16 +217,35 @@ std::string Translation::movement(Id id) {
   }
 }
 
+// ONNX Runtime adds 64-bit integers as doubles, but those of a MatMul exactly.
+std::string Translation::sum_of_integers(Id source, const List& axes) {
+  const List sizes = shape(source);
+  List order, summed;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto axis = static_cast<std::int64_t>(i);
+    (std::ranges::find(axes, axis) == axes.end() ? order : summed).push_back(axis);
+  }
+  order.insert(order.end(), summed.begin(), summed.end());
+  std::string x = in(source, DType::I64);
+  if (!std::ranges::is_sorted(order)) x = to_.node("Transpose", {x}, {{"perm", order}});
+  std::int64_t count = 1;
+  for (const std::int64_t axis : summed) count *= sizes[static_cast<std::size_t>(axis)];
+  const std::string ones = to_.node("Expand", {number(DType::I64, 1), to_.integers({count, 1})});
+  return to_.node("MatMul", {reshape(x, {element_count(sizes) / count, count}), ones});
+}
+
 std::string Translation::reduction(Id id) {
   const auto list = graph_.arg_list(id);
   const auto op = static_cast<Op>(list[0]);
-  const std::string axes = to_.integers({list.begin() + 1, list.end()});
+  const List axes(list.begin() + 1, list.end());
   const Id source = operands_.at(id)[0];
   const DType own = dtype(id);
+  const bool is_long = own == DType::I64 || own == DType::U64;
+  if (op == Op::Add && is_long && element_count(shape(source)) > 0)
+    return cast(reshape(sum_of_integers(source, axes), shape(id)), DType::I64, own);
   DType wide = own;
-  if (is_float(own) && size_of(own) < 4 && own != DType::WeakFloat) wide = DType::F32;
-  if (!is_float(own) && own != DType::Index && size_of(own) < 4) wide = DType::I32;
-  if (own == DType::U32 || own == DType::U64) wide = DType::I64;
+  if (is_small_float(own)) wide = DType::F32;
+  if (!is_float(own) && own != DType::Index) wide = DType::I64;
   // The order of u64 is that of i64 with the highest bit inverted.
   const bool flips = own == DType::U64 && op == Op::Max;
   const std::string highest =
@@ -228,7 +255,7 @@ std::string Translation::reduction(Id id) {
   const std::string_view name_of_op = op == Op::Add   ? "ReduceSum"
                                       : op == Op::Mul ? "ReduceProd"
                                                       : "ReduceMax";
-  std::string y = to_.node(name_of_op, {x, axes}, {{"keepdims", 1}});
+  std::string y = to_.node(name_of_op, {x, to_.integers(axes)}, {{"keepdims", 1}});
   if (flips) y = to_.node("BitwiseXor", {y, highest});
   return cast(y, wide, own);
 }

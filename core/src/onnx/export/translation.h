@@ -18,6 +18,11 @@ namespace plugrad::onnx {
 /// Nodes whose values are not computed: inputs and parameters. Each returns its name in the file.
 using NamedNodes = std::unordered_map<Id, std::function<std::string()>>;
 
+/// Floats of 8 and 16 bits, for which ONNX Runtime has few operators.
+inline bool is_small_float(DType dtype) {
+  return is_float(dtype) && dtype != DType::WeakFloat && size_of(dtype) < 4;
+}
+
 class Translation {
  public:
   Translation(engine::Session& session, GraphWriter& to, const NamedNodes& given);
@@ -29,12 +34,16 @@ class Translation {
  private:
   // Which nodes are needed, and how each is computed.
   void plan(const std::vector<Id>& roots);
+  /// Whether the node has no elements, so that nothing is computed for it.
+  bool is_empty(Id id);
   std::vector<Id> operands(Id id);
   void refuse_unsupported(const std::vector<Id>& nodes);
 
   std::string translated(Id id);
   std::string movement(Id id);
   std::string reduction(Id id);
+  /// The sum over the axes, as a column.
+  std::string sum_of_integers(Id source, const List& axes);
   std::string elementwise(Id id);
   std::string unary(Id id);
   std::string division(Id id);
@@ -55,6 +64,7 @@ class Translation {
   /// The node in another dtype; each once.
   std::string in(Id id, DType dtype);
   std::string number(DType dtype, double value);
+  std::string number(DType dtype, double real, std::int64_t whole);
   std::string reshape(const std::string& value, const List& shape);
   std::string where(const std::string& condition, const std::string& yes, const std::string& no,
                     DType dtype);
