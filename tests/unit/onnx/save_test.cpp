@@ -140,6 +140,56 @@ TEST_F(OnnxSave, movement_of_empty_and_whole_tensors) {
       {numbers({2, 3})});
 }
 
+TEST_F(OnnxSave, loops_with_one_recorded_step) {
+  const nn::LSTM lstm(3, 5, {.layers = 2, .bidirectional = true});
+  round_trip(
+      [&](const auto& x) {
+        const auto [output, state] = lstm(x[0], {}, x[1]);
+        return std::vector{output, state.h, state.c};
+      },
+      {numbers({4, 2, 3}), Tensor::from<int64_t>({4, 2})});
+  const Tensor kept = numbers({3, 3});
+  const auto step = [&](const auto& state, const auto& x) {
+    const Tensor now = matmul(state[0], kept) + x[0].cast(DType::F32);
+    return ScanResult{{now, state[1] + 1}, {now.sum(), now * 2}};
+  };
+  for (const bool reverse : {false, true})
+    round_trip(
+        [&](const auto& x) {
+          const ScanResult all = scan(step, {x[0], Tensor(int64_t{3})}, {x[1]}, reverse);
+          return std::vector{all.state[0], all.state[1], all.outputs[0], all.outputs[1]};
+        },
+        {numbers({2, 3}), numbers({5, 1, 3}).cast(DType::F16)});
+}
+
+TEST_F(OnnxSave, repeated_sums_and_empty_tensors) {
+  round_trip(
+      [](const auto& x) {
+        const Tensor repeated = x[0].expand({4, 2, 3});
+        const Tensor nothing = x[0].shrink({{0, 0}, {0, 3}});
+        return std::vector{(repeated * repeated).sum({2}),
+                           nothing.max({0}),
+                           nothing.sum(),
+                           cat({nothing, x[0]}, 0),
+                           nothing.expand({2, 0, 3}),
+                           x[0].cast(DType::F16).pad({{1, 0}, {0, 2}}, 2.0),
+                           x[0].cast(DType::BF16).reshape({2, 1, 3}).expand({2, 4, 3})};
+      },
+      {numbers({2, 3})});
+}
+
+TEST_F(OnnxSave, half_floats_are_gathered_and_integers_added_exactly) {
+  const Tensor table = numbers({5, 3}).cast(DType::F16);
+  round_trip([&](const auto& x) { return std::vector{table.index_select(0, x[0]), x[0].sum()}; },
+             {Tensor::from<int64_t>({4, 0, 3})}, 0);
+  const TensorFunction sum = [](const auto& x) { return std::vector{x[0].sum({0})}; };
+  const Tensor large = Tensor::from<int64_t>({INT64_MAX, 1, -3, 0, INT64_MAX - 7, 9}, {2, 3});
+  const std::string path = directory_ / "m.onnx";
+  save(sum, {large}, path);
+  EXPECT_THAT(Model::load(path)({large})[0].to_vector<int64_t>(),
+              testing::ElementsAre(INT64_MAX, INT64_MAX - 6, 6));
+}
+
 TEST_F(OnnxSave, larger_initialisers_are_beside_the_file_on_request) {
   const Tensor w = numbers({64, 64});
   SaveOptions options;

@@ -141,7 +141,7 @@ std::string Translation::of(Id id, const GatherNode& node) {
   } else {
     List spread = all;
     spread[axis] = node.rows;
-    const std::string from = to_.node("Expand", {name(node.values), to_.integers(spread)});
+    const std::string from = expand(name(node.values), dtype(node.values), spread);
     found = to_.node("GatherElements", {from, to_.node("Expand", {safe, to_.integers(all)})},
                      {{"axis", node.axis}});
   }

@@ -7,6 +7,9 @@
 
 #include "base/binding.h"
 #include "base/check.h"
+#include "engine/execute/loop_body.h"
+#include "ir/user.h"
+#include "symbolic/reduction.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -24,6 +27,10 @@ bool broadcasts_to(const std::vector<List>& operands, const List& shape) {
   return result == shape;
 }
 
+bool is_loop(const Graph& g, Id id) {
+  return g[id].op == Op::UserKernel && (UserKernelArg(g.arg_list(id)).kernel() & kLoopBit) != 0;
+}
+
 bool is_same_size_integers(DType a, DType b) {
   return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
 }
@@ -32,7 +39,7 @@ bool is_same_size_integers(DType a, DType b) {
 std::string_view unsupported(const Graph& g, Id id) {
   switch (g[id].op) {
     case Op::UserKernel:
-      return "a kernel of the program, or a loop with one recorded step";
+      return "a kernel of the program";
     case Op::Bounded:
       return "a variable size";
     case Op::Buffer:
@@ -42,6 +49,19 @@ std::string_view unsupported(const Graph& g, Id id) {
     default:
       return "";
   }
+}
+
+/// The same of the node and of a loop's step.
+std::set<std::string_view> all_unsupported(const engine::LoopTable& loops, const Graph& g, Id id) {
+  if (!is_loop(g, id)) return {unsupported(g, id)};
+  const engine::LoopBody& body = *loops[UserKernelArg(g.arg_list(id)).kernel() & ~kLoopBit];
+  std::set<std::string_view> found;
+  if (body.is_counted) found.insert("a variable size");
+  if (body.sums > 0) found.insert("the gradient of a loop");
+  Reachable reachable;
+  for (const Id inner : reachable.from(body.graph, body.roots))
+    if (body.graph[inner].op != Op::Buffer) found.merge(all_unsupported(loops, body.graph, inner));
+  return found;
 }
 
 }  // namespace
@@ -98,10 +118,11 @@ void Translation::plan(const std::vector<Id>& roots) {
 void Translation::refuse_unsupported(const std::vector<Id>& nodes) {
   std::set<std::string> found;
   for (const Id id : nodes) {
-    const std::string_view what = given_.contains(id) ? "" : unsupported(graph_, id);
-    if (what.empty()) continue;
+    if (given_.contains(id)) continue;
     const std::string place = describe_place(session_.place(id));
-    found.insert(std::string(what) + (place.empty() ? "" : ", recorded at " + place));
+    for (const std::string_view what : all_unsupported(session_.loops(), graph_, id))
+      if (!what.empty())
+        found.insert(std::string(what) + (place.empty() ? "" : ", recorded at " + place));
   }
   if (found.empty()) return;
   std::string text;
@@ -136,6 +157,7 @@ std::string Translation::translated(Id id) {
         },
         operators_.at(id));
   if (is_movement(op)) return movement(id);
+  if (op == Op::UserKernel) return loop(id);
   if (op == Op::Iota)
     return cast(to_.node("Range", {number(DType::I64, 0),
                                    to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg)),
@@ -172,6 +194,19 @@ std::string Translation::reshape(const std::string& value, const List& shape) {
   return to_.node("Reshape", {value, to_.integers(shape)}, {{"allowzero", 1}});
 }
 
+// ONNX Runtime has no Pad of 16-bit types.
+std::string Translation::pad(const std::string& value, DType dtype, const List& pads) {
+  DType wide = is_small_float(dtype) ? DType::F32 : dtype;
+  if (dtype == DType::I16 || dtype == DType::U16) wide = DType::I32;
+  return cast(to_.node("Pad", {cast(value, dtype, wide), to_.integers(pads)}), wide, dtype);
+}
+
+// ONNX Runtime has no Expand of bf16 and floats of 8 bits.
+std::string Translation::expand(const std::string& value, DType dtype, const List& shape) {
+  const DType held = is_small_float(dtype) && dtype != DType::F16 ? DType::F32 : dtype;
+  return cast(to_.node("Expand", {cast(value, dtype, held), to_.integers(shape)}), held, dtype);
+}
+
 std::string Translation::movement(Id id) {
   const Id source = operands_.at(id)[0];
   const auto given = graph_.arg_list(id);
@@ -185,16 +220,11 @@ std::string Translation::movement(Id id) {
     case Op::Permute:
       return to_.node("Transpose", {x}, {{"perm", list}});
     case Op::Expand:
-      return to_.node("Expand", {x, to_.integers(list)});
+      return expand(x, dtype(id), list);
     case Op::Pad: {
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i]);
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i + 1]);
-      // ONNX Runtime has no Pad of 16-bit types.
-      const DType own = dtype(id);
-      const DType wide = size_of(own) != 2 && !(is_float(own) && size_of(own) == 1) ? own
-                         : is_float(own)                                            ? DType::F32
-                                                                                    : DType::I32;
-      return cast(to_.node("Pad", {in(source, wide), to_.integers(begin)}), wide, own);
+      return pad(x, dtype(id), begin);
     }
     case Op::Shrink:
       for (std::size_t i = 0; i < rank; ++i) {
@@ -241,7 +271,9 @@ std::string Translation::reduction(Id id) {
   const Id source = operands_.at(id)[0];
   const DType own = dtype(id);
   const bool is_long = own == DType::I64 || own == DType::U64;
-  if (op == Op::Add && is_long && element_count(shape(source)) > 0)
+  if (element_count(shape(source)) == 0)
+    return expand(constant(identity_of(graph_, op, own)), own, shape(id));
+  if (op == Op::Add && is_long)
     return cast(reshape(sum_of_integers(source, axes), shape(id)), DType::I64, own);
   DType wide = own;
   if (is_small_float(own)) wide = DType::F32;

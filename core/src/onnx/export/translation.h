@@ -23,6 +23,11 @@ inline bool is_small_float(DType dtype) {
   return is_float(dtype) && dtype != DType::WeakFloat && size_of(dtype) < 4;
 }
 
+/// Whether the node shows the same elements as its first source, such as Detach.
+inline bool is_alias(Op op) {
+  return op == Op::Detach || op == Op::Contiguous || op == Op::Copy || op == Op::Function;
+}
+
 class Translation {
  public:
   Translation(engine::Session& session, GraphWriter& to, const NamedNodes& given);
@@ -49,6 +54,9 @@ class Translation {
   std::string division(Id id);
   std::string shift(Id id);
   std::string constant(Id id);
+  /// An output of a loop with one recorded step, which becomes a Scan.
+  std::string loop(Id id);
+  std::vector<std::string> scan(Id id);
 
   std::string of(Id id, const MatMulNode& node);
   std::string of(Id id, const ConvNode& node);
@@ -65,6 +73,8 @@ class Translation {
   std::string in(Id id, DType dtype);
   std::string number(DType dtype, double value);
   std::string number(DType dtype, double real, std::int64_t whole);
+  std::string pad(const std::string& value, DType dtype, const List& pads);
+  std::string expand(const std::string& value, DType dtype, const List& shape);
   std::string reshape(const std::string& value, const List& shape);
   std::string where(const std::string& condition, const std::string& yes, const std::string& no,
                     DType dtype);
@@ -82,6 +92,7 @@ class Translation {
   std::unordered_map<Id, std::vector<Id>> operands_;
   std::unordered_map<Id, std::string> names_;
   std::map<std::pair<Id, DType>, std::string> casts_;
+  std::map<std::pair<List, std::vector<Id>>, std::vector<std::string>> loops_;  // names of outputs
 };
 
 }  // namespace plugrad::onnx
