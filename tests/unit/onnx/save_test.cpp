@@ -188,6 +188,35 @@ TEST_F(OnnxSave, half_floats_are_gathered_and_integers_added_exactly) {
   save(sum, {large}, path);
   EXPECT_THAT(Model::load(path)({large})[0].to_vector<int64_t>(),
               testing::ElementsAre(INT64_MAX, INT64_MAX - 6, 6));
+  round_trip([](const auto& x) { return std::vector{x[0].prod({1}), x[0].prod()}; }, {large}, 0);
+}
+
+TEST_F(OnnxSave, bits_of_floats_are_computed) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const Tensor x = Tensor::from<double>({0.0, -0.0, 1.0, -1.5, inf, -inf, 65504, 6e-8, -1e-40, 3e38,
+                                         5e-324, 2.2250738585072014e-308, -1e300, 0.1});
+  const std::pair<DType, DType> pairs[] = {{DType::F16, DType::U16},
+                                           {DType::BF16, DType::I16},
+                                           {DType::F32, DType::I32},
+                                           {DType::F32, DType::U32},
+                                           {DType::F64, DType::U64}};
+  for (const auto& [real, whole] : pairs)
+    round_trip([whole](const auto& in) { return std::vector{in[0].bitcast(whole)}; },
+               {x.cast(real)}, 0);
+  for (const auto& [real, whole] : pairs)
+    round_trip([real](const auto& in) { return std::vector{in[0].bitcast(real)}; },
+               {x.cast(real).bitcast(whole)}, 0);
+}
+
+TEST_F(OnnxSave, sorts_of_floats_of_any_length) {
+  const Tensor few = Tensor::from<float>({2, -0.0F, NAN, -INFINITY, 0, INFINITY, -3, 2, 1e-42F});
+  const TensorFunction sorts = [](const auto& x) {
+    const auto [up, order] = x[0].sort(-1);
+    const auto [top, where] = x[0].topk(3, -1);
+    return std::vector{up, order, top, where, x[0].argsort(-1, true)};
+  };
+  round_trip(sorts, {few}, 0);
+  round_trip(sorts, {numbers({300}).cast(DType::F16)}, 0);
 }
 
 TEST_F(OnnxSave, larger_initialisers_are_beside_the_file_on_request) {

@@ -10,14 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-/// The dtype in which ONNX computes values of the dtype.
-DType wide(DType dtype) {
-  if (is_small_float(dtype)) return DType::F32;
-  if (is_float(dtype) || dtype == DType::Index || dtype == DType::U64) return dtype;
-  if (size_of(dtype) < 4) return DType::I32;
-  return dtype == DType::U32 ? DType::I64 : dtype;
-}
-
 std::string_view name_in_onnx(Op op) {
   switch (op) {
     case Op::Add:
@@ -56,6 +48,13 @@ std::string_view name_in_onnx(Op op) {
 
 }  // namespace
 
+DType wide(DType dtype) {
+  if (is_small_float(dtype)) return DType::F32;
+  if (is_float(dtype) || dtype == DType::Index || dtype == DType::U64) return dtype;
+  if (size_of(dtype) < 4) return DType::I32;
+  return dtype == DType::U32 ? DType::I64 : dtype;
+}
+
 std::string Translation::where(const std::string& condition, const std::string& yes,
                                const std::string& no, DType dtype) {
   DType held = wide(dtype);
@@ -69,8 +68,9 @@ std::string Translation::elementwise(Id id) {
   const DType own = dtype(id);
   switch (op) {
     case Op::Cast:
-    case Op::Bitcast:
       return in(of[0], own);
+    case Op::Bitcast:
+      return bitcast(id);
     case Op::Where:
       return where(name(of[0]), name(of[1]), name(of[2]), own);
     case Op::IDiv:

@@ -46,7 +46,7 @@ std::string Translation::matrix(Id value, const List& batch, const List& first,
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (std::ranges::find(order, static_cast<std::int64_t>(i)) == order.end())
       order.push_back(static_cast<std::int64_t>(i));  // of size 1
-  std::string x = name(value);
+  std::string x = in(value, wide(dtype(value)));
   // Axes of size 1 move freely.
   List larger;
   for (const std::int64_t axis : order)
@@ -63,23 +63,26 @@ std::string Translation::of(Id id, const MatMulNode& m) {
   const std::string product = to_.node(
       "MatMul", {matrix(m.a, m.batch, m.rows, m.inner), matrix(m.b, m.batch, m.inner, m.columns)});
   const List axes = joined(joined(m.batch, m.rows), m.columns);
-  if (std::ranges::is_sorted(axes)) return reshape(product, shape(id));
+  const auto shaped = [&](const std::string& y) {
+    return cast(reshape(y, shape(id)), wide(dtype(id)), dtype(id));
+  };
+  if (std::ranges::is_sorted(axes)) return shaped(product);
   const std::string apart = reshape(product, sizes_of(full, axes));
-  return reshape(to_.node("Transpose", {apart}, {{"perm", ascending(axes)}}), shape(id));
+  return shaped(to_.node("Transpose", {apart}, {{"perm", ascending(axes)}}));
 }
 
 std::string Translation::of(Id id, const ConvNode& node) {
   const autodiff::Convolution& v = node.convolution;
-  const DType own = dtype(id);
-  std::string weight = name(v.weight);
-  if (v.present != kNoId) weight = where(name(v.present), weight, number(own, 0), own);
+  const DType own = dtype(id), computed = wide(own);
+  std::string weight = in(v.weight, computed);
+  if (v.present != kNoId) weight = where(name(v.present), weight, number(computed, 0));
   const std::size_t axes = v.stride.size();
-  const std::string y = to_.node("Conv", {name(v.image), weight},
+  const std::string y = to_.node("Conv", {in(v.image, computed), weight},
                                  {{"group", v.groups},
                                   {"strides", v.stride},
                                   {"dilations", v.dilation},
                                   {"pads", onnx_pads(v.padding, axes)}});
-  return reshape(y, shape(id));
+  return cast(reshape(y, shape(id)), computed, own);
 }
 
 std::string Translation::of(Id id, const PoolNode& node) {

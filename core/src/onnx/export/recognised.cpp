@@ -47,21 +47,24 @@ std::optional<MatMulNode> match_matmul(Context& c, Id node) {
   return m;
 }
 
+// ONNX Runtime has no Conv of f64; as a product of windows it is a MatMul.
 std::optional<ConvNode> match_conv(Context& c, Id node) {
   auto found = autodiff::match_convolution(c, node);
-  if (!found || !is_float(c.graph[node].dtype)) return std::nullopt;
+  const DType dtype = c.graph[node].dtype;
+  if (!found || !is_float(dtype) || dtype == DType::F64) return std::nullopt;
   if (!has_elements(shape_of(c, found->image)) || !has_elements(shape_of(c, found->weight)))
     return std::nullopt;
   return ConvNode{*found};
 }
 
+// ONNX Runtime has no AveragePool of f64.
 std::optional<PoolNode> match_pool(Context& c, Id node) {
   const Graph& g = c.graph;
   const auto op = static_cast<Op>(g.arg_list(node)[0]);
   const Id view = g[node].src[0];
   const DType dtype = g[node].dtype;
-  if ((op != Op::Max && op != Op::Add) || (dtype != DType::F32 && dtype != DType::F64))
-    return std::nullopt;
+  if (dtype != DType::F32 && (dtype != DType::F64 || op != Op::Max)) return std::nullopt;
+  if (op != Op::Max && op != Op::Add) return std::nullopt;
   const List full = shape_of(c, view), axes = reduced_axes(g, node);
   const std::size_t n = axes.size(), rank = full.size();
   if (n > 3 || rank < 2 * n || !has_elements(full)) return std::nullopt;

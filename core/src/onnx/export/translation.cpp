@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "engine/execute/loop_body.h"
 #include "ir/user.h"
-#include "symbolic/reduction.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -31,8 +30,10 @@ bool is_loop(const Graph& g, Id id) {
   return g[id].op == Op::UserKernel && (UserKernelArg(g.arg_list(id)).kernel() & kLoopBit) != 0;
 }
 
-bool is_same_size_integers(DType a, DType b) {
-  return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
+/// Whether a bitcast is between dtypes of one size, of which at most one is a float.
+bool is_known_bitcast(DType a, DType b) {
+  if (size_of(a) != size_of(b) || a == DType::Bool || b == DType::Bool) return false;
+  return is_integer(a) ? is_integer(b) || size_of(a) > 1 : is_integer(b) && size_of(a) > 1;
 }
 
 /// The name of an operation that ONNX does not have; empty if it has the node's.
@@ -45,7 +46,7 @@ std::string_view unsupported(const Graph& g, Id id) {
     case Op::Buffer:
       return "a tensor without a value";
     case Op::Bitcast:
-      return is_same_size_integers(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
+      return is_known_bitcast(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
     default:
       return "";
   }
@@ -245,51 +246,6 @@ std::string Translation::movement(Id id) {
       return to_.node("Slice", {x, to_.integers(begin), to_.integers(end), to_.integers(axes),
                                 to_.integers(steps)});
   }
-}
-
-// ONNX Runtime adds 64-bit integers as doubles, but those of a MatMul exactly.
-std::string Translation::sum_of_integers(Id source, const List& axes) {
-  const List sizes = shape(source);
-  List order, summed;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto axis = static_cast<std::int64_t>(i);
-    (std::ranges::find(axes, axis) == axes.end() ? order : summed).push_back(axis);
-  }
-  order.insert(order.end(), summed.begin(), summed.end());
-  std::string x = in(source, DType::I64);
-  if (!std::ranges::is_sorted(order)) x = to_.node("Transpose", {x}, {{"perm", order}});
-  std::int64_t count = 1;
-  for (const std::int64_t axis : summed) count *= sizes[static_cast<std::size_t>(axis)];
-  const std::string ones = to_.node("Expand", {number(DType::I64, 1), to_.integers({count, 1})});
-  return to_.node("MatMul", {reshape(x, {element_count(sizes) / count, count}), ones});
-}
-
-std::string Translation::reduction(Id id) {
-  const auto list = graph_.arg_list(id);
-  const auto op = static_cast<Op>(list[0]);
-  const List axes(list.begin() + 1, list.end());
-  const Id source = operands_.at(id)[0];
-  const DType own = dtype(id);
-  const bool is_long = own == DType::I64 || own == DType::U64;
-  if (element_count(shape(source)) == 0)
-    return expand(constant(identity_of(graph_, op, own)), own, shape(id));
-  if (op == Op::Add && is_long)
-    return cast(reshape(sum_of_integers(source, axes), shape(id)), DType::I64, own);
-  DType wide = own;
-  if (is_small_float(own)) wide = DType::F32;
-  if (!is_float(own) && own != DType::Index) wide = DType::I64;
-  // The order of u64 is that of i64 with the highest bit inverted.
-  const bool flips = own == DType::U64 && op == Op::Max;
-  const std::string highest =
-      flips ? to_.number(DType::I64, 0, std::numeric_limits<std::int64_t>::min()) : "";
-  std::string x = in(source, wide);
-  if (flips) x = to_.node("BitwiseXor", {x, highest});
-  const std::string_view name_of_op = op == Op::Add   ? "ReduceSum"
-                                      : op == Op::Mul ? "ReduceProd"
-                                                      : "ReduceMax";
-  std::string y = to_.node(name_of_op, {x, to_.integers(axes)}, {{"keepdims", 1}});
-  if (flips) y = to_.node("BitwiseXor", {y, highest});
-  return cast(y, wide, own);
 }
 
 }  // namespace plugrad::onnx

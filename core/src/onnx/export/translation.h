@@ -23,6 +23,9 @@ inline bool is_small_float(DType dtype) {
   return is_float(dtype) && dtype != DType::WeakFloat && size_of(dtype) < 4;
 }
 
+/// The dtype in which ONNX Runtime computes values of the dtype.
+DType wide(DType dtype);
+
 /// Whether the node shows the same elements as its first source, such as Detach.
 inline bool is_alias(Op op) {
   return op == Op::Detach || op == Op::Contiguous || op == Op::Copy || op == Op::Function;
@@ -47,13 +50,19 @@ class Translation {
   std::string translated(Id id);
   std::string movement(Id id);
   std::string reduction(Id id);
-  /// The sum over the axes, as a column.
+  /// The sum or product of 64-bit integers over the axes, as a column.
   std::string sum_of_integers(Id source, const List& axes);
+  std::string product_of_integers(Id source, const List& axes);
+  /// A matrix of 64-bit integers whose last axis is those axes.
+  std::string rows(Id source, const List& axes);
   std::string elementwise(Id id);
   std::string unary(Id id);
   std::string division(Id id);
   std::string shift(Id id);
   std::string constant(Id id);
+  std::string bitcast(Id id);
+  std::string bits_of(Id value, DType dtype);
+  std::string value_of(Id bits, DType dtype);
   /// An output of a loop with one recorded step, which becomes a Scan.
   std::string loop(Id id);
   std::vector<std::string> scan(Id id);
