@@ -94,6 +94,12 @@ std::string Translation::elementwise(Id id) {
     const std::string prefix = own == DType::Bool ? "" : "Bitwise";
     return to_.node(prefix + std::string(name_in_onnx(op)), {name(of[0]), name(of[1])});
   }
+  if (op == Op::Sub && is_float(computed) && is_constant_.at(of[1]) &&
+      graph_[of[1]].op != Op::Const) {
+    // ONNX Runtime joins constants that are added with a Conv.
+    const std::string constant = to_.node("Neg", {in(of[1], computed)});
+    return cast(to_.node("Add", {in(of[0], computed), constant}), computed, own);
+  }
   const bool compares = op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe;
   std::string y = to_.node(name_in_onnx(op), {in(of[0], computed), in(of[1], computed)});
   if (op == Op::CmpNe) y = to_.node("Not", {y});

@@ -60,6 +60,7 @@ std::vector<std::string> Translation::scan(Id id) {
   const std::size_t states = body->states, stepped = body->stepped.size();
   std::vector<std::string> outer;
   std::vector<GraphWriter::Value> inputs, outputs, rows;
+  for (const Id source : sources) name(source);  // outside of the body
   to_.begin_body();
   for (std::size_t i = 0; i < states + stepped; ++i) {
     List sizes = shape(sources[i]);
@@ -77,7 +78,7 @@ std::vector<std::string> Translation::scan(Id id) {
           to_.node("Slice", {value, to_.integers({0}), to_.integers({element_count(one)})});
       value = reshape(part, one);
     }
-    given[step.inputs[i]] = [value] { return value; };
+    given[step.inputs[i]] = {[value] { return value; }, true};
   }
   Translation inner(session_, to_, given);
   inner.translate(step.roots);

@@ -1,6 +1,7 @@
 #include "onnx/export/recognised.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace plugrad::onnx {
 namespace {
@@ -57,6 +58,35 @@ std::optional<ConvNode> match_conv(Context& c, Id node) {
   return ConvNode{*found};
 }
 
+/// Whether every element is true.
+bool is_all_true(const Graph& g, Id node) {
+  while (g[node].op == Op::Expand || g[node].op == Op::Reshape) node = g[node].src[0];
+  return is_const(g, node) && g[node].dtype == DType::Bool && g[node].arg != 0;
+}
+
+/// The pool of the image below a border of -infinity: where(pad(true), pad(image), -infinity).
+PoolNode below_border(Context& c, PoolNode pool) {
+  const Graph& g = c.graph;
+  if (g[pool.image].op != Op::Where) return pool;
+  const auto sources = g.sources(pool.image);
+  const Id mask = sources[0], padded = sources[1], fill = below_expand(g, sources[2]);
+  if (g[mask].op != Op::Pad || g[padded].op != Op::Pad || !is_const(g, fill)) return pool;
+  const auto pads = g.arg_list(padded);
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (const_float(g, fill) != -infinity || !std::ranges::equal(pads, g.arg_list(mask)) ||
+      !is_all_true(g, g[mask].src[0]))
+    return pool;
+  const std::size_t before = pads.size() / 2 - pool.windows.axes();
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    // A window has elements of the image.
+    const std::size_t axis = i / 2;
+    if (pads[i] >= (axis < before ? 1 : pool.windows.kernel[axis - before])) return pool;
+  }
+  pool.image = g[padded].src[0];
+  pool.padding.assign(pads.begin() + static_cast<std::ptrdiff_t>(2 * before), pads.end());
+  return pool;
+}
+
 // ONNX Runtime has no AveragePool of f64.
 std::optional<PoolNode> match_pool(Context& c, Id node) {
   const Graph& g = c.graph;
@@ -73,7 +103,27 @@ std::optional<PoolNode> match_pool(Context& c, Id node) {
   const List kernel(full.end() - static_cast<std::int64_t>(n), full.end());
   const auto found = autodiff::match_windows(c, view, kernel);
   if (!found) return std::nullopt;
-  return PoolNode{found->image, found->windows, op == Op::Max};
+  const PoolNode pool{found->image, found->windows, op == Op::Max};
+  return pool.is_max ? below_border(c, pool) : pool;
+}
+
+bool is_zero(const Graph& g, Id node) {
+  node = below_expand(g, node);
+  return is_const(g, node) && g[node].arg == 0;
+}
+
+std::optional<ReluNode> match_relu(const Graph& g, Id node) {
+  if (g[node].op != Op::Where || !is_float(g[node].dtype)) return std::nullopt;
+  const auto sources = g.sources(node);
+  const Id x = sources[2], either = sources[0];
+  const auto compares = [&](Id id, Op op) {
+    return g[id].op == op && g.sources(id)[0] == x && is_zero(g, g.sources(id)[1]);
+  };
+  if (!is_zero(g, sources[1]) || g[either].op != Op::Or) return std::nullopt;
+  const Id first = g.sources(either)[0], second = g.sources(either)[1];
+  const bool is_found = (compares(first, Op::CmpLt) && compares(second, Op::CmpEq)) ||
+                        (compares(first, Op::CmpEq) && compares(second, Op::CmpLt));
+  return is_found ? std::optional(ReluNode{x}) : std::nullopt;
 }
 
 std::vector<std::size_t> larger_axes(const List& shape) {
@@ -159,6 +209,7 @@ Id below_expand(const Graph& g, Id node) {
 }
 
 Operator match_operator(Context& c, Id node) {
+  if (auto found = match_relu(c.graph, node)) return *found;
   if (c.graph[node].op != Op::Reduce) return {};
   if (auto found = match_conv(c, node)) return *found;
   if (auto found = match_matmul(c, node)) return *found;

@@ -26,6 +26,12 @@ struct PoolNode {
   Id image = kNoId;
   autodiff::Windows windows;
   bool is_max = false;
+  List padding{};  // before and after each axis of the windows, by no element; empty for none
+};
+
+/// where(x <= 0, 0, x)
+struct ReluNode {
+  Id x = kNoId;
 };
 
 /// values[…, indices, …] along `axis`; 0 for indices out of range. Values, and indices as
@@ -36,7 +42,7 @@ struct GatherNode {
   std::int64_t axis = 0, rows = 0;
 };
 
-using Operator = std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode>;
+using Operator = std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode, ReluNode>;
 
 /// The operator that computes the node; monostate where none is proved to.
 Operator match_operator(autodiff::Context& context, Id node);

@@ -135,12 +135,12 @@ class GivenNodes {
   GivenNodes(Session& session, GraphWriter& to) : session_(session), to_(to) {}
 
   void add_input(Id id, const std::string& name) {
-    nodes_[id] = [name] { return name; };
+    nodes_[id] = {[name] { return name; }, true};
   }
   void add(Id node, const std::string& name) {
     const Id id = below_views(session_.graph(), node);
     if (session_.devices()[id] == 0 || nodes_.contains(id)) return;
-    nodes_[id] = [this, id, name] {
+    nodes_[id].name = [this, id, name] {
       const auto sizes = session_.shape(id);
       return to_.initialiser(name, strong(session_.graph()[id].dtype),
                              Shape(sizes.begin(), sizes.end()), elements_of(session_, id));

@@ -78,6 +78,7 @@ std::vector<Id> Translation::operands(Id id) {
   Operator& found = operators_[id] = match_operator(context_, id);
   if (const auto* m = std::get_if<MatMulNode>(&found)) return {m->a, m->b};
   if (const auto* m = std::get_if<PoolNode>(&found)) return {m->image};
+  if (const auto* m = std::get_if<ReluNode>(&found)) return {m->x};
   if (const auto* m = std::get_if<GatherNode>(&found)) return {m->values, m->indices};
   if (const auto* m = std::get_if<ConvNode>(&found)) {
     std::vector<Id> of = {m->convolution.image, m->convolution.weight};
@@ -136,7 +137,14 @@ void Translation::translate(const std::vector<Id>& roots) {
   refuse_unsupported(needed_);
   for (const Id id : needed_) {
     const auto at = given_.find(id);
-    names_[id] = at != given_.end() ? at->second() : translated(id);
+    if (at != given_.end()) {
+      is_constant_[id] = !at->second.is_input;
+      elements_[id] = {at->second.name(), shape(id)};
+    } else {
+      is_constant_[id] =
+          std::ranges::all_of(operands_.at(id), [&](Id s) { return is_constant_.at(s); });
+      elements_[id] = translated(id);
+    }
   }
 }
 
@@ -144,27 +152,31 @@ std::string Translation::root(Id id) {
   return in(id, strong(dtype(id)));
 }
 
-std::string Translation::translated(Id id) {
+const std::string& Translation::name(Id id) {
+  std::string& known = names_[id];
+  if (!known.empty()) return known;
+  const Elements& found = elements_.at(id);
+  return known = found.shape == shape(id) ? found.value : reshape(found.value, shape(id));
+}
+
+Translation::Elements Translation::translated(Id id) {
   const Op op = graph_[id].op;
-  if (is_empty(id)) return to_.initialiser("empty", strong(dtype(id)), shape(id), {});
-  if (op == Op::Const) return constant(id);
-  if (op == Op::Reduce)
-    return std::visit(
-        [&](const auto& found) {
-          if constexpr (std::is_same_v<decltype(found), const std::monostate&>)
-            return reduction(id);
-          else
-            return of(id, found);
-        },
-        operators_.at(id));
-  if (is_movement(op)) return movement(id);
-  if (op == Op::UserKernel) return loop(id);
-  if (op == Op::Iota)
-    return cast(to_.node("Range", {number(DType::I64, 0),
-                                   to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg)),
-                                   number(DType::I64, 1)}),
-                DType::I64, dtype(id));
-  return elementwise(id);
+  const auto shaped = [&](std::string value) { return Elements{std::move(value), shape(id)}; };
+  if (is_empty(id)) return shaped(to_.initialiser("empty", strong(dtype(id)), shape(id), {}));
+  if (op == Op::Const) return shaped(constant(id));
+  if (op == Op::Reshape) return elements_.at(operands_.at(id)[0]);
+  if (is_movement(op)) return shaped(movement(id));
+  if (op == Op::UserKernel) return shaped(loop(id));
+  if (op != Op::Iota)
+    return std::visit([&](const auto& found) { return of(id, found); }, operators_.at(id));
+  const std::string count = to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg));
+  const std::string range =
+      to_.node("Range", {number(DType::I64, 0), count, number(DType::I64, 1)});
+  return shaped(cast(range, DType::I64, dtype(id)));
+}
+
+Translation::Elements Translation::of(Id id, std::monostate) {
+  return {graph_[id].op == Op::Reduce ? reduction(id) : elementwise(id), shape(id)};
 }
 
 std::string Translation::constant(Id id) {
@@ -216,8 +228,6 @@ std::string Translation::movement(Id id) {
   const std::size_t rank = shape(source).size();
   List begin, end, axes, steps;
   switch (graph_[id].op) {
-    case Op::Reshape:
-      return reshape(x, list);
     case Op::Permute:
       return to_.node("Transpose", {x}, {{"perm", list}});
     case Op::Expand:

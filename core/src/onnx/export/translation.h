@@ -15,8 +15,12 @@
 
 namespace plugrad::onnx {
 
-/// Nodes whose values are not computed: inputs and parameters. Each returns its name in the file.
-using NamedNodes = std::unordered_map<Id, std::function<std::string()>>;
+/// A node whose value is not computed.
+struct NamedNode {
+  std::function<std::string()> name;  // in the file
+  bool is_input = false;              // else a parameter, the same in each run
+};
+using NamedNodes = std::unordered_map<Id, NamedNode>;
 
 /// Floats of 8 and 16 bits, for which ONNX Runtime has few operators.
 inline bool is_small_float(DType dtype) {
@@ -47,7 +51,12 @@ class Translation {
   std::vector<Id> operands(Id id);
   void refuse_unsupported(const std::vector<Id>& nodes);
 
-  std::string translated(Id id);
+  /// A value with the elements of a node, in any shape.
+  struct Elements {
+    std::string value;
+    List shape;
+  };
+  Elements translated(Id id);
   std::string movement(Id id);
   std::string reduction(Id id);
   /// The sum or product of 64-bit integers over the axes, as a column.
@@ -67,14 +76,17 @@ class Translation {
   std::string loop(Id id);
   std::vector<std::string> scan(Id id);
 
-  std::string of(Id id, const MatMulNode& node);
-  std::string of(Id id, const ConvNode& node);
-  std::string of(Id id, const PoolNode& node);
-  std::string of(Id id, const GatherNode& node);
+  Elements of(Id id, std::monostate none);
+  Elements of(Id id, const MatMulNode& node);
+  Elements of(Id id, const ConvNode& node);
+  Elements of(Id id, const PoolNode& node);
+  Elements of(Id id, const GatherNode& node);
+  Elements of(Id id, const ReluNode& node);
   /// `value` with the axes in this order, as a stack of matrices.
   std::string matrix(Id value, const List& batch, const List& first, const List& second);
 
-  const std::string& name(Id id) { return names_.at(id); }
+  /// The translated node in its shape.
+  const std::string& name(Id id);
   DType dtype(Id id) { return graph_[id].dtype; }
   List shape(Id id) { return autodiff::shape_of(context_, id); }
   std::string cast(const std::string& value, DType from, DType to);
@@ -99,7 +111,9 @@ class Translation {
   std::vector<Id> needed_;  // ascending
   std::unordered_map<Id, Operator> operators_;
   std::unordered_map<Id, std::vector<Id>> operands_;
-  std::unordered_map<Id, std::string> names_;
+  std::unordered_map<Id, Elements> elements_;
+  std::unordered_map<Id, std::string> names_;  // of nodes whose shape was asked for
+  std::unordered_map<Id, bool> is_constant_;
   std::map<std::pair<Id, DType>, std::string> casts_;
   std::map<std::pair<List, std::vector<Id>>, std::vector<std::string>> loops_;  // names of outputs
 };
