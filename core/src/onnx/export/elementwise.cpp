@@ -96,12 +96,14 @@ std::string Translation::elementwise(Id id) {
   }
   if (op == Op::Sub && is_float(computed) && is_constant_.at(of[1]) &&
       graph_[of[1]].op != Op::Const) {
-    // ONNX Runtime joins constants that are added with a Conv.
     const std::string constant = to_.node("Neg", {in(of[1], computed)});
     return cast(to_.node("Add", {in(of[0], computed), constant}), computed, own);
   }
   const bool compares = op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe;
-  std::string y = to_.node(name_in_onnx(op), {in(of[0], computed), in(of[1], computed)});
+  Id first = of[0], second = of[1];
+  // ONNX Runtime joins second operands that are constant with a Conv.
+  if (is_commutative(op) && is_constant_.at(first)) std::swap(first, second);
+  std::string y = to_.node(name_in_onnx(op), {in(first, computed), in(second, computed)});
   if (op == Op::CmpNe) y = to_.node("Not", {y});
   return compares ? y : cast(y, computed, own);
 }

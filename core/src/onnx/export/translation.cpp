@@ -233,6 +233,9 @@ std::string Translation::movement(Id id) {
     case Op::Expand:
       return expand(x, dtype(id), list);
     case Op::Pad: {
+      // ONNX Runtime pads no axis of size 0.
+      if (element_count(shape(source)) == 0)
+        return expand(number(dtype(id), 0), dtype(id), shape(id));
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i]);
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i + 1]);
       return pad(x, dtype(id), begin);
