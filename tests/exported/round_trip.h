@@ -30,9 +30,11 @@ class Folder {
                                  const std::vector<Tensor>& inputs,
                                  const nn::StateDict& parameters = {}) const {
     const std::string path = kept_ ? fmt::format("{}/{}.onnx", kept_, name) : own_ / "one.onnx";
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < inputs.size(); ++i) names.push_back(fmt::format("input.{}", i));
-    onnx::save(function, inputs, path, {.input_names = names, .parameters = parameters});
+    onnx::SaveOptions options;
+    options.parameters = parameters;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      options.input_names.push_back(fmt::format("input.{}", i));
+    onnx::save(function, inputs, path, options);
     return onnx::Model::load(path)(inputs);
   }
 
