@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "plugrad/onnx.h"
@@ -33,6 +34,7 @@ class OnnxSave : public testing::Test {
         const bool is_equal = a[k] == b[k] ? std::signbit(a[k]) == std::signbit(b[k])
                                            : std::isnan(a[k]) && std::isnan(b[k]);
         if (is_equal) continue;
+        ASSERT_TRUE(std::isfinite(a[k])) << i << " " << k << ": " << b[k] << " instead of " << a[k];
         ASSERT_NEAR(a[k], b[k], tolerance * (1 + std::abs(a[k]))) << i << " " << k;
       }
     }
@@ -63,6 +65,9 @@ TEST_F(OnnxSave, a_linear_layer_keeps_the_names_of_its_parameters) {
   const std::string path = directory_ / "m.onnx";
   EXPECT_EQ(to_string(Model::load(path).inputs().at(0)), "x: float (2, 5)");
   EXPECT_EQ(to_string(Model::load(path).outputs().at(0)), "y: float (2, 3)");
+  std::ifstream file(path);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(bytes, testing::AllOf(testing::HasSubstr("weight"), testing::HasSubstr("bias")));
 }
 
 TEST_F(OnnxSave, convolutions_and_pools) {
@@ -71,8 +76,15 @@ TEST_F(OnnxSave, convolutions_and_pools) {
       [&](const auto& x) {
         const Tensor y = x[0].conv2d(
             w, b, {.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 2});
-        return std::vector{y, y.max_pool2d(2), y.avg_pool2d({2, 3}, {.stride = 1, .padding = 1}),
+        return std::vector{y,
+                           y.max_pool2d(2),
+                           y.avg_pool2d({2, 3}, {.stride = 1, .padding = 1}),
                            y.max_pool2d(3, {.stride = 2, .padding = 1, .ceil_mode = true}),
+                           x[0].pad({{0, 0}, {0, 0}, {1, 1}, {1, 1}}, 0.5).max_pool2d(2),
+                           (y <= 0).where(0, y * 2),
+                           relu(y),
+                           y.exp(),
+                           relu(y).log(),
                            conv_transpose2d(x[0], back, {}, {.stride = 2, .padding = 1})};
       },
       {numbers({2, 4, 9, 8})});
@@ -100,7 +112,7 @@ TEST_F(OnnxSave, integers_divide_and_shift_at_their_limits) {
   const TensorFunction function = [](const auto& in) {
     const Tensor &a = in[0], &b = in[1];
     return std::vector{a.floor_div(b), a % b, a << 3, a >> 2, a & b,
-                       a.maximum(b),   a < b, -a,     a * b};
+                       a.maximum(b),   a < b, -a,     a * b,  a.max()};
   };
   round_trip(function, {x, y}, 0);
   for (const DType dtype : {DType::I8, DType::U8, DType::U16, DType::U32, DType::I64, DType::U64})
@@ -220,16 +232,19 @@ TEST_F(OnnxSave, sorts_of_floats_of_any_length) {
 }
 
 TEST_F(OnnxSave, larger_initialisers_are_beside_the_file_on_request) {
-  const Tensor w = numbers({64, 64});
+  const Tensor w = numbers({64, 64}), v = numbers({64, 8}) + 1.0, small = numbers({8});
   SaveOptions options;
   options.external_data = true;
-  round_trip([&](const auto& x) { return std::vector{matmul(x[0], w)}; }, {numbers({2, 64})}, 1e-5,
-             options);
-  EXPECT_EQ(std::filesystem::file_size(directory_ / "m.onnx.data"), 64 * 64 * sizeof(float));
+  round_trip([&](const auto& x) { return std::vector{matmul(matmul(x[0], w), v) + small}; },
+             {numbers({2, 64})}, 1e-5, options);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "m.onnx.data"), 64 * (64 + 8) * sizeof(float));
 }
 
 TEST_F(OnnxSave, refuses_random_numbers_and_assignments_and_undoes_them) {
   Tensor count = Tensor::from<float>({1, 2});
+  Tensor::manual_seed(5);
+  const auto drawn = Tensor::rand({3}).to_vector<float>();
+  Tensor::manual_seed(5);
   const std::string error = error_of(
       [&](const auto& x) {
         count.assign(count + 1.0);
@@ -239,6 +254,7 @@ TEST_F(OnnxSave, refuses_random_numbers_and_assignments_and_undoes_them) {
   EXPECT_THAT(error, testing::HasSubstr("random numbers"));
   EXPECT_THAT(error, testing::HasSubstr("assignments to 1 tensors"));
   EXPECT_THAT(count.to_vector<float>(), testing::ElementsAre(1, 2));
+  EXPECT_EQ(Tensor::rand({3}).to_vector<float>(), drawn);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "m.onnx"));
 }
 

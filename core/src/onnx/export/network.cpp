@@ -126,9 +126,9 @@ Translation::Elements Translation::of(Id id, const PoolNode& node) {
   return {y, as};
 }
 
-Translation::Elements Translation::of(Id id, const ReluNode& node) {
+Translation::Elements Translation::of(Id id, const UnaryNode& node) {
   const DType own = dtype(id), computed = wide(own);
-  return {cast(to_.node("Relu", {in(node.x, computed)}), computed, own), shape(id)};
+  return {cast(to_.node(node.op, {in(node.x, computed)}), computed, own), shape(id)};
 }
 
 Translation::Elements Translation::of(Id id, const GatherNode& node) {

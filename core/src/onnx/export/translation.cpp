@@ -78,7 +78,7 @@ std::vector<Id> Translation::operands(Id id) {
   Operator& found = operators_[id] = match_operator(context_, id);
   if (const auto* m = std::get_if<MatMulNode>(&found)) return {m->a, m->b};
   if (const auto* m = std::get_if<PoolNode>(&found)) return {m->image};
-  if (const auto* m = std::get_if<ReluNode>(&found)) return {m->x};
+  if (const auto* m = std::get_if<UnaryNode>(&found)) return {m->x};
   if (const auto* m = std::get_if<GatherNode>(&found)) return {m->values, m->indices};
   if (const auto* m = std::get_if<ConvNode>(&found)) {
     std::vector<Id> of = {m->convolution.image, m->convolution.weight};

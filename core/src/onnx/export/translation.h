@@ -81,7 +81,7 @@ class Translation {
   Elements of(Id id, const ConvNode& node);
   Elements of(Id id, const PoolNode& node);
   Elements of(Id id, const GatherNode& node);
-  Elements of(Id id, const ReluNode& node);
+  Elements of(Id id, const UnaryNode& node);
   /// `value` with the axes in this order, as a stack of matrices.
   std::string matrix(Id value, const List& batch, const List& first, const List& second);
 
