@@ -72,6 +72,8 @@ TEST_F(OnnxSave, a_linear_layer_keeps_the_names_of_its_parameters) {
 
 TEST_F(OnnxSave, convolutions_and_pools) {
   const Tensor w = numbers({6, 2, 3, 3}), b = numbers({6}), back = numbers({4, 3, 3, 3});
+  const Tensor is_image = Tensor::full({2, 4, 9, 8}, true);
+  const Pads border({{0, 0}, {0, 0}, {1, 1}, {1, 1}});
   round_trip(
       [&](const auto& x) {
         const Tensor y = x[0].conv2d(
@@ -80,8 +82,8 @@ TEST_F(OnnxSave, convolutions_and_pools) {
                            y.max_pool2d(2),
                            y.avg_pool2d({2, 3}, {.stride = 1, .padding = 1}),
                            y.max_pool2d(3, {.stride = 2, .padding = 1, .ceil_mode = true}),
-                           x[0].pad({{0, 0}, {0, 0}, {1, 1}, {1, 1}}, 0.5).max_pool2d(2),
-                           (y <= 0).where(0, y * 2),
+                           is_image.pad(border).where(x[0].pad(border), 0.5).max_pool2d(2),
+                           (y <= 0).where(0, y + 1.0),
                            relu(y),
                            y.exp(),
                            relu(y).log(),

@@ -120,6 +120,7 @@ Translation::Elements Translation::of(Id id, const PoolNode& node) {
     y = to_.node("MaxPool", {x}, attributes);
   } else {
     const auto count = static_cast<double>(element_count(node.windows.kernel));
+    attributes.emplace_back("count_include_pad", 1);
     y = to_.node("Mul", {to_.node("AveragePool", {x}, attributes), number(own, count)});
   }
   for (std::size_t i = 0; i < axes; ++i) as[i + 2] = shape(id)[image.size() - axes + i];

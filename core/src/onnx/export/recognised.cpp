@@ -66,25 +66,32 @@ bool is_all_true(const Graph& g, Id node) {
   return is_const(g, node) && g[node].dtype == DType::Bool && g[node].arg != 0;
 }
 
-/// The pool of the image below a border of -infinity: where(pad(true), pad(image), -infinity).
-PoolNode below_border(Context& c, PoolNode pool) {
-  const Graph& g = c.graph;
-  if (g[pool.image].op != Op::Where) return pool;
+/// The Pad that gives the image a border without effect: where(pad(true), pad(image), -infinity) for
+/// the largest, pad(image) for a sum.
+Id border_of(const Graph& g, const PoolNode& pool) {
+  if (!pool.is_max) return g[pool.image].op == Op::Pad ? pool.image : kNoId;
+  if (g[pool.image].op != Op::Where) return kNoId;
   const auto sources = g.sources(pool.image);
   const Id mask = sources[0], padded = sources[1], fill = below_expand(g, sources[2]);
-  if (g[mask].op != Op::Pad || g[padded].op != Op::Pad || !is_const(g, fill)) return pool;
-  const auto pads = g.arg_list(padded);
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (const_float(g, fill) != -infinity || !std::ranges::equal(pads, g.arg_list(mask)) ||
-      !is_all_true(g, g[mask].src[0]))
-    return pool;
+  if (g[mask].op != Op::Pad || g[padded].op != Op::Pad || !is_const(g, fill)) return kNoId;
+  const bool is_lowest = const_float(g, fill) == -std::numeric_limits<double>::infinity();
+  const bool is_border =
+      std::ranges::equal(g.arg_list(padded), g.arg_list(mask)) && is_all_true(g, g[mask].src[0]);
+  return is_lowest && is_border ? padded : kNoId;
+}
+
+/// The pool of the image below its border.
+PoolNode below_border(Context& c, PoolNode pool) {
+  const Id border = border_of(c.graph, pool);
+  if (border == kNoId || !has_elements(shape_of(c, c.graph[border].src[0]))) return pool;
+  const auto pads = c.graph.arg_list(border);
   const std::size_t before = pads.size() / 2 - pool.windows.axes();
   for (std::size_t i = 0; i < pads.size(); ++i) {
     // A window has elements of the image.
     const std::size_t axis = i / 2;
     if (pads[i] >= (axis < before ? 1 : pool.windows.kernel[axis - before])) return pool;
   }
-  pool.image = g[padded].src[0];
+  pool.image = c.graph[border].src[0];
   pool.padding.assign(pads.begin() + static_cast<std::ptrdiff_t>(2 * before), pads.end());
   return pool;
 }
@@ -105,8 +112,7 @@ std::optional<PoolNode> match_pool(Context& c, Id node) {
   const List kernel(full.end() - static_cast<std::int64_t>(n), full.end());
   const auto found = autodiff::match_windows(c, view, kernel);
   if (!found) return std::nullopt;
-  const PoolNode pool{found->image, found->windows, op == Op::Max};
-  return pool.is_max ? below_border(c, pool) : pool;
+  return below_border(c, PoolNode{found->image, found->windows, op == Op::Max});
 }
 
 bool is_zero(const Graph& g, Id node) {

@@ -154,7 +154,8 @@ class GivenNodes {
   NamedNodes nodes_;
 };
 
-/// The roots without nodes that show the same elements as their first source, so that the operators of ONNX are found whether gradients were recorded or not.
+/// The roots without nodes that show the same elements as their first source, so that the operators
+/// of ONNX are found whether gradients were recorded or not.
 std::vector<Id> without_aliases(Session& session, const std::vector<Id>& roots,
                                 const NamedNodes& given) {
   Graph& graph = session.graph();
