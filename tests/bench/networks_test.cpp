@@ -1,9 +1,14 @@
-// Checks the bench's networks against their papers by the number of weights.
+// Checks the bench's networks against their papers by the number of weights, and that files of them
+// compute the same: that of PLUGRAD_TEST_NETWORK, a name or all.
 #include "bench/networks/networks.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
+
+#include "exported/round_trip.h"
 
 namespace plugrad::bench {
 namespace {
@@ -52,6 +57,26 @@ TEST(BenchNetworks, AreEvaluated_NotTrained) {
   network.call(network.data);
   EXPECT_TRUE(nn::is_training()) << "the scope ends with the call";
   EXPECT_THROW(make_network("alexnet", 1), std::out_of_range);
+}
+
+TEST(BenchNetworks, AreTheSameInOnnxFiles) {
+  const char* given = std::getenv("PLUGRAD_TEST_NETWORK");
+  const std::string one = given ? given : "mobilenet_v2";
+  const exported::Folder folder;
+  for (const std::string& name : one == "all" ? network_names() : std::vector{one}) {
+    Tensor::manual_seed(3);
+    const Network network = make_network(name, 1);
+    const auto call = [&](const auto& data) { return std::vector{network.call(data)}; };
+    const Tensor wanted = network.call(network.data);
+    const Tensor got = folder.round_trip(name, call, network.data, network.state)[0];
+    ASSERT_EQ(got.shape(), wanted.shape());
+    const double difference = exported::relative_difference(got, wanted);
+    std::printf("%s: differs by %g of its largest element\n", name.c_str(), difference);
+    EXPECT_LE(difference, 1e-5);
+    const double permitted = 1e-4 * wanted.abs().max().item<double>();
+    folder.keep(name, network.data, {wanted},
+                {std::vector(static_cast<size_t>(wanted.numel()), permitted)});
+  }
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ TEST(Scan, SaysWhatAStepMustNotDo) {
                 s[0].to_vector<float>();
                 return ScanResult{s, {}};
               }),
-              HasSubstr("outside of the step"));
+              HasSubstr("the step of a scan"));
   EXPECT_THAT(message_of([&] { scan(Plain(), {h}, {}); }), HasSubstr("no inputs"));
   EXPECT_THAT(message_of([&] { scan(Plain(), {h}, {x, wave({4}, 0)}); }),
               HasSubstr("first axes differ"));

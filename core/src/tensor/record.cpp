@@ -54,7 +54,8 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
-  if (!is_grad_enabled() && is_float(dtype(node)) && graph()[node].op != Op::Detach)
+  const Op op = graph()[node].op;
+  if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
     node = graph().unary(Op::Detach, node);
   return tensor_of(session_.make(node, device_ != 0 ? device_ : hint_));
 }

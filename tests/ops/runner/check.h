@@ -18,4 +18,8 @@ void check_differences(const Entry& entry);
 /// compare_with_torch.py: <folder>/<family>.<name>.bin and a line of <folder>/index.jsonl.
 void dump(const Entry& entry, const std::string& folder);
 
+/// Values of the row's ONNX file, loaded again, against those of the function; the file stays in
+/// the folder that PLUGRAD_TEST_ONNX names. Skipped if ONNX has no form for a part.
+void check_exported(const Entry& entry);
+
 }  // namespace plugrad::ops

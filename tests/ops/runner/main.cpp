@@ -1,5 +1,7 @@
 // Runs the op cases: a test a row, named family/row. Settings of a run, from the environment:
 //   PLUGRAD_TEST_OPS_DUMP=folder   writes files for compare_with_torch.py and checks nothing else
+//   PLUGRAD_TEST_ONNX=folder       writes ONNX files for tests/python/onnx/exported_files.py, and
+//                                  checks what they compute when they are loaded again
 //   PLUGRAD_TEST_OPS_WORK=n        skips rows whose graphs have more than n elements, for slow
 //   devices
 #include <gtest/gtest.h>
@@ -26,6 +28,7 @@ class RowTest : public testing::Test {
   void TestBody() override {
     Tensor::manual_seed(7);
     if (const char* folder = std::getenv("PLUGRAD_TEST_OPS_DUMP")) return dump(entry_, folder);
+    if (std::getenv("PLUGRAD_TEST_ONNX")) return check_exported(entry_);
     if (too_large()) GTEST_SKIP() << "more than PLUGRAD_TEST_OPS_WORK";
     try {
       check_against_evaluator(entry_);

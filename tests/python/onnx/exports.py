@@ -6,10 +6,12 @@ With a model's file, a call of the loaded model is written and read again, too.
 """
 from __future__ import annotations
 
+import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import onnx
@@ -19,6 +21,7 @@ import plugrad as pg
 from plugrad import nn
 
 rng = np.random.default_rng(3)
+EXAMPLES = Path(__file__).parents[3] / "docs/examples/python"
 
 
 def floats(*shape: int) -> pg.Tensor:
@@ -81,6 +84,37 @@ def check(name: str, function: Callable[..., object], *inputs: pg.Tensor, uses: 
                 assert is_close(np.asarray(g), w), f"{name}: {runtime} gives {np.asarray(g).ravel()[:4]}, wanted {w.ravel()[:4]}"
 
 
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_examples() -> None:
+    """The networks of the examples in Python; those in C++ are in tests/exported."""
+    gpt, custom = example("gpt"), example("custom_ops")
+    images = floats(2, 1, 28, 28)
+    check("gpt.py", gpt.Gpt(20), pg.Tensor(rng.integers(0, 20, (2, gpt.CONTEXT))), uses="Gather")
+    check("mnist.py", example("mnist").Net(), images, uses="MaxPool")
+    check("mnist_reload.py", example("mnist_reload").network(), images, uses="Relu")
+    check("resnet.py", example("resnet").ResNet(8), floats(2, 3, 16, 16), uses="Conv")
+    check("xor.py", nn.Sequential(nn.Linear(2, 16), pg.relu, nn.Linear(16, 1)), floats(10, 2))
+    check("huber.py", example("huber").huber, floats(7))
+    lstm, kept = nn.LSTM(3, 5), pg.Tensor(0.5)
+
+    def run_lstm(x: pg.Tensor, lengths: pg.Tensor) -> list[pg.Tensor]:
+        output, state = lstm(x, lengths=lengths)
+        return [output, *state]
+
+    check("recurrent.py", run_lstm, floats(4, 2, 3), pg.Tensor([4, 2]), uses="Scan")
+    check("a scan", lambda x: pg.scan(lambda state, x: (state * kept + x, state), pg.Tensor(0.0), x), floats(5), uses="Scan")
+    check("custom_ops.py", lambda x: [custom.my_gelu(x), custom.my_rms_norm(x, x[0]), custom.my_swiglu(x, x.T, x.T),
+                                      custom.round_through(x)], floats(6, 8))
+    check("sorts", lambda x: [*x.sort(), *x.topk(3), x.argsort(descending=True)], floats(3, 20))
+
+
 def main() -> None:
     convnet, transformer = ConvNet(), Transformer()
     with pg.no_grad():
@@ -93,7 +127,13 @@ def main() -> None:
         check("reductions", lambda x: [x.sum(0), x.std(1), x.argmax(1), x.cumsum(1), x.logsumexp(-1)], floats(4, 7))
         check("comparisons", lambda x, y: [(x > y).where(x, y), x.minimum(y), x.clip(-1, 0.5), x == x], floats(5), floats(3, 5))
         check("integers", lambda i: [i // 3, i % 3, i << 2, i ^ 5, i.cast(pg.float32) / 2], pg.Tensor(np.arange(-6, 6)))
+        large = pg.Tensor(rng.integers(-2**62, 2**62, (3, 5)))
+        check("integers beyond 2^53", lambda i: [i.sum(1), i.sum(), i.prod(0), i.max(1)], large)
+        check("indices from the end", lambda x, i: [x.index_select(0, i), x.gather(0, i.reshape(4, 1))], floats(3, 2), pg.Tensor([0, -3, 2, -1]))
+        check("rows by equality", lambda x, i: pg.where(pg.Tensor.arange(3).reshape(1, 3, 1) == i.reshape(4, 1, 1), x, 0).sum(1), floats(3, 2), pg.Tensor([2, 3, 0, -1]), uses="Gather")
+        check("bits", lambda x: [x.bitcast(pg.int32), x.bitcast(pg.int32).bitcast(pg.float32)], pg.Tensor([0.0, -0.0, -1.5, 1e-40, np.inf]))
         check("movements", lambda x: [x.flip(1), x.pad(((1, 2), (0, 3))), x[::2, 1:], pg.cat([x, x], 1)], floats(4, 5))
+        check_examples()
         if len(sys.argv) > 1:
             model = pg.onnx.load(sys.argv[1])
             given = pg.Tensor(rng.integers(0, 257, (2, 2048)).astype(np.int32))

@@ -44,6 +44,12 @@ TEST(OnnxRefused, names_that_nothing_computes_or_that_are_given_twice) {
   Message constants = graph_of(node("Relu", {"x"}, {"y"}));
   constants.message(5, constant("b", {1}, {1})).message(5, constant("b", {1}, {2}));
   EXPECT_THAT(error_of(constants), HasSubstr("two initialisers named \"b\""));
+  const Message indices = Message().integer(1, 1).integer(2, 7).text(9, std::string(8, '\0'));
+  const Message sparse =
+      Message().message(1, constant("b", {1}, {1})).message(2, indices).integer(3, 2);
+  Message other = graph_of(node("Relu", {"x"}, {"y"}));
+  other.message(5, constant("b", {1}, {1})).message(15, sparse);
+  EXPECT_THAT(error_of(other), HasSubstr("two initialisers named \"b\""));
 }
 
 TEST(OnnxRefused, nodes_with_what_their_operators_do_not_have) {
@@ -70,6 +76,30 @@ TEST(OnnxRefused, graphs_of_branches_see_the_names_around_them_only) {
   EXPECT_EQ(error_of(graph), "no error");
   EXPECT_THAT(error_of(graph_of(node("If", {"x"}, {"y"}).message(5, branch("y")))),
               HasSubstr("needs \"y\""));
+}
+
+TEST(OnnxRefused, functions_with_names_that_nothing_computes_or_that_are_given_twice) {
+  const auto error_with = [](const Message& function) {
+    const Message call = node("Own", {"x"}, {"y"}).text(7, "own");
+    const std::string bytes =
+        model_of_bytes(graph_of(call)) + Message().message(25, function).bytes();
+    try {
+      Model::from_bytes(std::as_bytes(std::span(bytes)));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const auto function = [](const std::string& reads, const std::string& gives) {
+    return Message().text(1, "Own").text(4, "a").text(5, gives).text(10, "own").message(
+        7, node("Relu", {reads}, {"b"}));
+  };
+  EXPECT_EQ(error_with(function("a", "b")), "no error");
+  EXPECT_THAT(error_with(function("a", "c")),
+              HasSubstr("no node of function \"Own\" computes its output \"c\""));
+  EXPECT_THAT(error_with(function("x", "b")), HasSubstr("needs \"x\""));
+  EXPECT_THAT(error_with(function("a", "b").text(4, "a")),
+              HasSubstr("function \"Own\" declares its input \"a\" twice"));
 }
 
 TEST(OnnxRefused, a_name_of_a_million_bytes_is_shown_in_part) {

@@ -45,16 +45,18 @@ TEST(OnTheDevice, Functions) {
 
 TEST(Scopes, WithoutGradients) {
   Tensor x = Tensor::from({1.0f, 2.0f}).requires_grad_();
-  Tensor seen;
+  Tensor seen, from_numbers;
   {
     const NoGradScope scope;
     EXPECT_FALSE(is_grad_enabled());
     seen = (x * 3).relu();
+    from_numbers = Tensor::arange(0.5, 2.5);  // its bounds stay numbers
     Tensor leaf = Tensor::from({1.0f});
     EXPECT_TRUE(leaf.requires_grad_().requires_grad());
   }
   EXPECT_TRUE(is_grad_enabled());
   EXPECT_EQ(computed(seen), (std::vector<double>{3, 6}));
+  EXPECT_EQ(computed(from_numbers), (std::vector<double>{0.5, 1.5}));
   (x * x + seen).sum().backward();  // nothing flows through `seen`
   EXPECT_EQ(computed(x.grad()), (std::vector<double>{2, 4}));
 }

@@ -97,9 +97,10 @@ void CanonicalGraph::add_reached(Id id, bool is_input, uint32_t first_word) {
 
 void CanonicalGraph::finish(Id id) {
   const Node& node = (*graph_)[id];
-  require(node.op != Op::Buffer || buffer_number(*graph_, id) < kPlaceholder,
-          "[scan] a value of the state or the inputs of a step is asked for outside of the step: "
-          "return it as an output");
+  require(
+      node.op != Op::Buffer || buffer_number(*graph_, id) < kPlaceholder,
+      "[realize] a value is asked for that the step of a scan, or a function that becomes an ONNX "
+      "file, gets only when it runs: return what is computed from it");
   ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
   walk_of_[id] = walk_;
   visited_.push_back(id);

@@ -10,18 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-bool is_small_float(DType dtype) {
-  return is_float(dtype) && dtype != DType::WeakFloat && size_of(dtype) < 4;
-}
-
-/// The dtype in which ONNX computes values of the dtype.
-DType wide(DType dtype) {
-  if (is_small_float(dtype)) return DType::F32;
-  if (is_float(dtype) || dtype == DType::Index || dtype == DType::U64) return dtype;
-  if (size_of(dtype) < 4) return DType::I32;
-  return dtype == DType::U32 ? DType::I64 : dtype;
-}
-
 std::string_view name_in_onnx(Op op) {
   switch (op) {
     case Op::Add:
@@ -60,6 +48,13 @@ std::string_view name_in_onnx(Op op) {
 
 }  // namespace
 
+DType wide(DType dtype) {
+  if (is_small_float(dtype)) return DType::F32;
+  if (is_float(dtype) || dtype == DType::Index || dtype == DType::U64) return dtype;
+  if (size_of(dtype) < 4) return DType::I32;
+  return dtype == DType::U32 ? DType::I64 : dtype;
+}
+
 std::string Translation::where(const std::string& condition, const std::string& yes,
                                const std::string& no, DType dtype) {
   DType held = wide(dtype);
@@ -73,8 +68,9 @@ std::string Translation::elementwise(Id id) {
   const DType own = dtype(id);
   switch (op) {
     case Op::Cast:
-    case Op::Bitcast:
       return in(of[0], own);
+    case Op::Bitcast:
+      return bitcast(id);
     case Op::Where:
       return where(name(of[0]), name(of[1]), name(of[2]), own);
     case Op::IDiv:
@@ -98,8 +94,16 @@ std::string Translation::elementwise(Id id) {
     const std::string prefix = own == DType::Bool ? "" : "Bitwise";
     return to_.node(prefix + std::string(name_in_onnx(op)), {name(of[0]), name(of[1])});
   }
+  if (op == Op::Sub && is_float(computed) && is_constant_.at(of[1]) &&
+      graph_[of[1]].op != Op::Const) {
+    const std::string constant = to_.node("Neg", {in(of[1], computed)});
+    return cast(to_.node("Add", {in(of[0], computed), constant}), computed, own);
+  }
   const bool compares = op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe;
-  std::string y = to_.node(name_in_onnx(op), {in(of[0], computed), in(of[1], computed)});
+  Id first = of[0], second = of[1];
+  // ONNX Runtime joins second operands that are constant with a Conv.
+  if (is_commutative(op) && is_constant_.at(first)) std::swap(first, second);
+  std::string y = to_.node(name_in_onnx(op), {in(first, computed), in(second, computed)});
   if (op == Op::CmpNe) y = to_.node("Not", {y});
   return compares ? y : cast(y, computed, own);
 }

@@ -83,30 +83,56 @@ std::string GraphWriter::unique(const std::string& name) {
   }
 }
 
-std::string GraphWriter::node(std::string_view op, const std::vector<std::string>& inputs,
-                              const std::vector<NodeAttribute>& attributes) {
-  std::string result = unique(std::string(op));
+void GraphWriter::add(std::string_view op, const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs,
+                      const std::vector<NodeAttribute>& attributes) {
   MessageWriter node;
   for (const std::string& input : inputs) node.text(1, input);
-  node.text(2, result).text(3, result).text(4, op);
+  for (const std::string& output : outputs) node.text(2, output);
+  node.text(3, outputs[0]).text(4, op);
   for (const NodeAttribute& a : attributes) {
     MessageWriter attribute;
     attribute.text(1, a.name);
     // The numbers of AttributeProto.AttributeType.
     if (a.form == NodeAttribute::Form::Integer) attribute.integer(3, a.integer).integer(20, 2);
     if (a.form == NodeAttribute::Form::Text) attribute.text(4, a.text).integer(20, 3);
+    if (a.form == NodeAttribute::Form::Graph) attribute.text(6, a.text).integer(20, 5);
     if (a.form == NodeAttribute::Form::Integers) {
       for (const std::int64_t i : a.integers) attribute.integer(8, i);
       attribute.integer(20, 7);
     }
     node.message(5, attribute);
   }
-  nodes_.message(1, node);
+  nodes_.back().message(1, node);
+}
+
+std::string GraphWriter::node(std::string_view op, const std::vector<std::string>& inputs,
+                              const std::vector<NodeAttribute>& attributes) {
+  std::string result = unique(std::string(op));
+  add(op, inputs, {result}, attributes);
   return result;
 }
 
+std::vector<std::string> GraphWriter::add_with_body(std::string_view op,
+                                                    const std::vector<std::string>& inputs,
+                                                    std::size_t output_count,
+                                                    std::vector<NodeAttribute> attributes,
+                                                    const std::vector<Value>& body_inputs,
+                                                    const std::vector<Value>& body_outputs) {
+  MessageWriter graph = std::move(nodes_.back());
+  nodes_.pop_back();
+  graph.text(2, "body");
+  for (const Value& v : body_inputs) graph.message(11, value_info(v.name, v.dtype, v.shape));
+  for (const Value& v : body_outputs) graph.message(12, value_info(v.name, v.dtype, v.shape));
+  attributes.emplace_back("body", graph);
+  std::vector<std::string> results;
+  for (std::size_t i = 0; i < output_count; ++i) results.push_back(unique(std::string(op)));
+  add(op, inputs, results, attributes);
+  return results;
+}
+
 void GraphWriter::rename(const std::string& value, const std::string& name) {
-  nodes_.message(1, MessageWriter().text(1, value).text(2, name).text(3, name).text(4, "Identity"));
+  add("Identity", {value}, {name}, {});
 }
 
 std::string GraphWriter::integers(const std::vector<std::int64_t>& values) {
@@ -160,7 +186,7 @@ MessageWriter GraphWriter::header_of(const Initialiser& initialiser) {
 }
 
 void GraphWriter::write(const std::string& path, bool external) const {
-  std::uint64_t all = nodes_.bytes().size();
+  std::uint64_t all = nodes_[0].bytes().size();
   for (const Initialiser& i : initialisers_) all += i.bytes.size();
   external = external || all > kMostInFile;
   const std::string data_path = path + ".data";
@@ -189,7 +215,7 @@ void GraphWriter::write(const std::string& path, bool external) const {
     headers.push_back(field);
     graph_bytes += field.bytes().size() + behind;
   }
-  MessageWriter rest = nodes_;
+  MessageWriter rest = nodes_[0];
   rest.text(2, "plugrad");
   rest.append(inputs_);
   rest.append(outputs_);

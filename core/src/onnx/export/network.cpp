@@ -46,7 +46,7 @@ std::string Translation::matrix(Id value, const List& batch, const List& first,
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (std::ranges::find(order, static_cast<std::int64_t>(i)) == order.end())
       order.push_back(static_cast<std::int64_t>(i));  // of size 1
-  std::string x = name(value);
+  std::string x = in(value, wide(dtype(value)));
   // Axes of size 1 move freely.
   List larger;
   for (const std::int64_t axis : order)
@@ -58,31 +58,45 @@ std::string Translation::matrix(Id value, const List& batch, const List& first,
   return reshape(x, as);
 }
 
-std::string Translation::of(Id id, const MatMulNode& m) {
+Translation::Elements Translation::of(Id id, const MatMulNode& m) {
   const List full = shape(graph_[id].src[0]);
   const std::string product = to_.node(
       "MatMul", {matrix(m.a, m.batch, m.rows, m.inner), matrix(m.b, m.batch, m.inner, m.columns)});
   const List axes = joined(joined(m.batch, m.rows), m.columns);
-  if (std::ranges::is_sorted(axes)) return reshape(product, shape(id));
+  const auto done = [&](const std::string& y, List sizes) -> Elements {
+    return {cast(y, wide(dtype(id)), dtype(id)), std::move(sizes)};
+  };
+  if (std::ranges::is_sorted(axes)) {
+    List sizes = sizes_of(full, m.batch);
+    sizes.push_back(element_count(sizes_of(full, m.rows)));
+    sizes.push_back(element_count(sizes_of(full, m.columns)));
+    return done(product, std::move(sizes));
+  }
   const std::string apart = reshape(product, sizes_of(full, axes));
-  return reshape(to_.node("Transpose", {apart}, {{"perm", ascending(axes)}}), shape(id));
+  List sorted = axes;
+  std::ranges::sort(sorted);
+  return done(to_.node("Transpose", {apart}, {{"perm", ascending(axes)}}), sizes_of(full, sorted));
 }
 
-std::string Translation::of(Id id, const ConvNode& node) {
+Translation::Elements Translation::of(Id id, const ConvNode& node) {
   const autodiff::Convolution& v = node.convolution;
-  const DType own = dtype(id);
-  std::string weight = name(v.weight);
-  if (v.present != kNoId) weight = where(name(v.present), weight, number(own, 0), own);
+  const DType own = dtype(id), computed = wide(own);
+  std::string weight = in(v.weight, computed);
+  if (v.present != kNoId) weight = where(name(v.present), weight, number(computed, 0));
   const std::size_t axes = v.stride.size();
-  const std::string y = to_.node("Conv", {name(v.image), weight},
+  const std::string y = to_.node("Conv", {in(v.image, computed), weight},
                                  {{"group", v.groups},
                                   {"strides", v.stride},
                                   {"dilations", v.dilation},
                                   {"pads", onnx_pads(v.padding, axes)}});
-  return reshape(y, shape(id));
+  // The node's axes are (n, groups, co, …, 1, …).
+  const List full = shape(id);
+  List sizes = {full[0], full[1] * full[2]};
+  sizes.insert(sizes.end(), full.begin() + 3, full.begin() + 3 + static_cast<std::ptrdiff_t>(axes));
+  return {cast(y, computed, own), std::move(sizes)};
 }
 
-std::string Translation::of(Id id, const PoolNode& node) {
+Translation::Elements Translation::of(Id id, const PoolNode& node) {
   // The axes before the image become one, in front of a channel.
   const std::size_t axes = node.windows.axes();
   const List image = shape(node.image);
@@ -98,19 +112,27 @@ std::string Translation::of(Id id, const PoolNode& node) {
   const std::string x = has_channels ? name(node.image) : reshape(name(node.image), as);
   std::vector<NodeAttribute> attributes = {{"kernel_shape", node.windows.kernel},
                                            {"strides", node.windows.stride},
-                                           {"dilations", node.windows.dilation}};
+                                           {"dilations", node.windows.dilation},
+                                           {"pads", onnx_pads(node.padding, axes)}};
   const DType own = dtype(id);
   std::string y;
   if (node.is_max) {
     y = to_.node("MaxPool", {x}, attributes);
   } else {
     const auto count = static_cast<double>(element_count(node.windows.kernel));
+    attributes.emplace_back("count_include_pad", 1);
     y = to_.node("Mul", {to_.node("AveragePool", {x}, attributes), number(own, count)});
   }
-  return reshape(y, shape(id));
+  for (std::size_t i = 0; i < axes; ++i) as[i + 2] = shape(id)[image.size() - axes + i];
+  return {y, as};
 }
 
-std::string Translation::of(Id id, const GatherNode& node) {
+Translation::Elements Translation::of(Id id, const UnaryNode& node) {
+  const DType own = dtype(id), computed = wide(own);
+  return {cast(to_.node(node.op, {in(node.x, computed)}), computed, own), shape(id)};
+}
+
+Translation::Elements Translation::of(Id id, const GatherNode& node) {
   const List values = shape(node.values), &indices = node.index_sizes, all = shape(id);
   const std::string i = reshape(in(node.indices, DType::I64), indices);
   const std::string zero = number(DType::I64, 0);
@@ -141,11 +163,11 @@ std::string Translation::of(Id id, const GatherNode& node) {
   } else {
     List spread = all;
     spread[axis] = node.rows;
-    const std::string from = to_.node("Expand", {name(node.values), to_.integers(spread)});
+    const std::string from = expand(name(node.values), dtype(node.values), spread);
     found = to_.node("GatherElements", {from, to_.node("Expand", {safe, to_.integers(all)})},
                      {{"axis", node.axis}});
   }
-  return where(inside, found, number(dtype(id), 0), dtype(id));
+  return {where(inside, found, number(dtype(id), 0), dtype(id)), all};
 }
 
 }  // namespace plugrad::onnx

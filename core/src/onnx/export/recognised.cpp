@@ -1,6 +1,9 @@
 #include "onnx/export/recognised.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
 
 namespace plugrad::onnx {
 namespace {
@@ -36,6 +39,8 @@ std::optional<MatMulNode> match_matmul(Context& c, Id node) {
       m.inner.push_back(axis);
     } else if (full[i] == 1) {
       continue;
+    } else if (!of_a && !of_b) {
+      return std::nullopt;  // a repeated result
     } else {
       (of_a && of_b ? m.batch : of_a ? m.rows : m.columns).push_back(axis);
     }
@@ -45,21 +50,60 @@ std::optional<MatMulNode> match_matmul(Context& c, Id node) {
   return m;
 }
 
+// ONNX Runtime has no Conv of f64; as a product of windows it is a MatMul.
 std::optional<ConvNode> match_conv(Context& c, Id node) {
   auto found = autodiff::match_convolution(c, node);
-  if (!found || !is_float(c.graph[node].dtype)) return std::nullopt;
+  const DType dtype = c.graph[node].dtype;
+  if (!found || !is_float(dtype) || dtype == DType::F64) return std::nullopt;
   if (!has_elements(shape_of(c, found->image)) || !has_elements(shape_of(c, found->weight)))
     return std::nullopt;
   return ConvNode{*found};
 }
 
+/// Whether every element is true.
+bool is_all_true(const Graph& g, Id node) {
+  while (g[node].op == Op::Expand || g[node].op == Op::Reshape) node = g[node].src[0];
+  return is_const(g, node) && g[node].dtype == DType::Bool && g[node].arg != 0;
+}
+
+/// The Pad that gives the image a border without effect: where(pad(true), pad(image), -infinity) for
+/// the largest, pad(image) for a sum.
+Id border_of(const Graph& g, const PoolNode& pool) {
+  if (!pool.is_max) return g[pool.image].op == Op::Pad ? pool.image : kNoId;
+  if (g[pool.image].op != Op::Where) return kNoId;
+  const auto sources = g.sources(pool.image);
+  const Id mask = sources[0], padded = sources[1], fill = below_expand(g, sources[2]);
+  if (g[mask].op != Op::Pad || g[padded].op != Op::Pad || !is_const(g, fill)) return kNoId;
+  const bool is_lowest = const_float(g, fill) == -std::numeric_limits<double>::infinity();
+  const bool is_border =
+      std::ranges::equal(g.arg_list(padded), g.arg_list(mask)) && is_all_true(g, g[mask].src[0]);
+  return is_lowest && is_border ? padded : kNoId;
+}
+
+/// The pool of the image below its border.
+PoolNode below_border(Context& c, PoolNode pool) {
+  const Id border = border_of(c.graph, pool);
+  if (border == kNoId || !has_elements(shape_of(c, c.graph[border].src[0]))) return pool;
+  const auto pads = c.graph.arg_list(border);
+  const std::size_t before = pads.size() / 2 - pool.windows.axes();
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    // A window has elements of the image.
+    const std::size_t axis = i / 2;
+    if (pads[i] >= (axis < before ? 1 : pool.windows.kernel[axis - before])) return pool;
+  }
+  pool.image = c.graph[border].src[0];
+  pool.padding.assign(pads.begin() + static_cast<std::ptrdiff_t>(2 * before), pads.end());
+  return pool;
+}
+
+// ONNX Runtime has no AveragePool of f64.
 std::optional<PoolNode> match_pool(Context& c, Id node) {
   const Graph& g = c.graph;
   const auto op = static_cast<Op>(g.arg_list(node)[0]);
   const Id view = g[node].src[0];
   const DType dtype = g[node].dtype;
-  if ((op != Op::Max && op != Op::Add) || (dtype != DType::F32 && dtype != DType::F64))
-    return std::nullopt;
+  if (dtype != DType::F32 && (dtype != DType::F64 || op != Op::Max)) return std::nullopt;
+  if (op != Op::Max && op != Op::Add) return std::nullopt;
   const List full = shape_of(c, view), axes = reduced_axes(g, node);
   const std::size_t n = axes.size(), rank = full.size();
   if (n > 3 || rank < 2 * n || !has_elements(full)) return std::nullopt;
@@ -68,7 +112,60 @@ std::optional<PoolNode> match_pool(Context& c, Id node) {
   const List kernel(full.end() - static_cast<std::int64_t>(n), full.end());
   const auto found = autodiff::match_windows(c, view, kernel);
   if (!found) return std::nullopt;
-  return PoolNode{found->image, found->windows, op == Op::Max};
+  return below_border(c, PoolNode{found->image, found->windows, op == Op::Max});
+}
+
+bool is_zero(const Graph& g, Id node) {
+  node = below_expand(g, node);
+  return is_const(g, node) && g[node].arg == 0;
+}
+
+// where(x <= 0, 0, x)
+std::optional<UnaryNode> match_relu(const Graph& g, Id node) {
+  if (g[node].op != Op::Where || !is_float(g[node].dtype)) return std::nullopt;
+  const auto sources = g.sources(node);
+  const Id x = sources[2], either = sources[0];
+  const auto compares = [&](Id id, Op op) {
+    return g[id].op == op && g.sources(id)[0] == x && is_zero(g, g.sources(id)[1]);
+  };
+  if (!is_zero(g, sources[1]) || g[either].op != Op::Or) return std::nullopt;
+  const Id first = g.sources(either)[0], second = g.sources(either)[1];
+  const bool is_found = (compares(first, Op::CmpLt) && compares(second, Op::CmpEq)) ||
+                        (compares(first, Op::CmpEq) && compares(second, Op::CmpLt));
+  return is_found ? std::optional(UnaryNode{x, "Relu"}) : std::nullopt;
+}
+
+/// Whether the node is this number, as its dtype holds it.
+bool is_number(const Graph& g, Id node, double value) {
+  node = below_expand(g, node);
+  if (!is_const(g, node)) return false;
+  const double error = std::fabs(const_float(g, node) - value);
+  return g[node].dtype == DType::F32 ? error < 1e-7 : is_float(g[node].dtype) && error < 1e-15;
+}
+
+/// The other factor of a product with this number.
+Id other_factor(const Graph& g, Id node, double value) {
+  if (g[node].op != Op::Mul) return kNoId;
+  const auto factors = g.sources(node);
+  if (is_number(g, factors[1], value)) return factors[0];
+  return is_number(g, factors[0], value) ? factors[1] : kNoId;
+}
+
+// exp2(x * log2(e)), and log2(x) * ln(2)
+std::optional<UnaryNode> match_exponential(const Graph& g, Id node) {
+  if (g[node].op == Op::Exp2) {
+    const Id x = other_factor(g, g[node].src[0], std::numbers::log2e);
+    if (x != kNoId) return UnaryNode{x, "Exp"};
+  }
+  const Id logarithm = other_factor(g, node, std::numbers::ln2);
+  if (logarithm == kNoId || g[logarithm].op != Op::Log2) return std::nullopt;
+  return UnaryNode{g[logarithm].src[0], "Log"};
+}
+
+std::optional<UnaryNode> match_unary(Context& c, Id node) {
+  auto found = match_relu(c.graph, node);
+  if (!found) found = match_exponential(c.graph, node);
+  return found && shape_of(c, found->x) == shape_of(c, node) ? found : std::nullopt;
 }
 
 std::vector<std::size_t> larger_axes(const List& shape) {
@@ -154,6 +251,7 @@ Id below_expand(const Graph& g, Id node) {
 }
 
 Operator match_operator(Context& c, Id node) {
+  if (auto found = match_unary(c, node)) return *found;
   if (c.graph[node].op != Op::Reduce) return {};
   if (auto found = match_conv(c, node)) return *found;
   if (auto found = match_matmul(c, node)) return *found;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct PoolNode {
   Id image = kNoId;
   autodiff::Windows windows;
   bool is_max = false;
+  List padding{};  // before and after each axis of the windows, by no element; empty for none
+};
+
+/// An operator of one value, in the value's shape.
+struct UnaryNode {
+  Id x = kNoId;
+  std::string_view op;  // Relu, Exp or Log
 };
 
 /// values[…, indices, …] along `axis`; 0 for indices out of range. Values, and indices as
@@ -36,7 +44,8 @@ struct GatherNode {
   std::int64_t axis = 0, rows = 0;
 };
 
-using Operator = std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode>;
+using Operator =
+    std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode, UnaryNode>;
 
 /// The operator that computes the node; monostate where none is proved to.
 Operator match_operator(autodiff::Context& context, Id node);

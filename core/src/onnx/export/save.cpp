@@ -135,12 +135,12 @@ class GivenNodes {
   GivenNodes(Session& session, GraphWriter& to) : session_(session), to_(to) {}
 
   void add_input(Id id, const std::string& name) {
-    nodes_[id] = [name] { return name; };
+    nodes_[id] = {[name] { return name; }, true};
   }
   void add(Id node, const std::string& name) {
     const Id id = below_views(session_.graph(), node);
     if (session_.devices()[id] == 0 || nodes_.contains(id)) return;
-    nodes_[id] = [this, id, name] {
+    nodes_[id].name = [this, id, name] {
       const auto sizes = session_.shape(id);
       return to_.initialiser(name, strong(session_.graph()[id].dtype),
                              Shape(sizes.begin(), sizes.end()), elements_of(session_, id));
@@ -154,8 +154,8 @@ class GivenNodes {
   NamedNodes nodes_;
 };
 
-/// The roots without nodes that show the same elements as their first source, such as Detach, so
-/// that the operators of ONNX are found whether gradients were recorded or not.
+/// The roots without nodes that show the same elements as their first source, so that the operators
+/// of ONNX are found whether gradients were recorded or not.
 std::vector<Id> without_aliases(Session& session, const std::vector<Id>& roots,
                                 const NamedNodes& given) {
   Graph& graph = session.graph();
@@ -164,14 +164,11 @@ std::vector<Id> without_aliases(Session& session, const std::vector<Id>& roots,
   std::ranges::sort(nodes);  // sources first
   std::map<Id, Id> now;
   for (const Id id : nodes) {
-    const Op op = graph[id].op;
-    const bool is_alias =
-        op == Op::Detach || op == Op::Contiguous || op == Op::Copy || op == Op::Function;
     now[id] = id;
     if (given.contains(id)) continue;
     std::vector<Id> sources;
     for (const Id source : graph.sources(id)) sources.push_back(now.at(source));
-    if (is_alias) {
+    if (is_alias(graph[id].op)) {
       now[id] = sources[0];
     } else if (!std::ranges::equal(sources, graph.sources(id))) {
       now[id] = graph.with_sources(id, sources);

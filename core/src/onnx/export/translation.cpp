@@ -7,6 +7,8 @@
 
 #include "base/binding.h"
 #include "base/check.h"
+#include "engine/execute/loop_body.h"
+#include "ir/user.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -24,24 +26,43 @@ bool broadcasts_to(const std::vector<List>& operands, const List& shape) {
   return result == shape;
 }
 
-bool is_same_size_integers(DType a, DType b) {
-  return is_integer(a) && is_integer(b) && size_of(a) == size_of(b);
+bool is_loop(const Graph& g, Id id) {
+  return g[id].op == Op::UserKernel && (UserKernelArg(g.arg_list(id)).kernel() & kLoopBit) != 0;
+}
+
+/// Whether a bitcast is between dtypes of one size, of which at most one is a float.
+bool is_known_bitcast(DType a, DType b) {
+  if (size_of(a) != size_of(b) || a == DType::Bool || b == DType::Bool) return false;
+  return is_integer(a) ? is_integer(b) || size_of(a) > 1 : is_integer(b) && size_of(a) > 1;
 }
 
 /// The name of an operation that ONNX does not have; empty if it has the node's.
 std::string_view unsupported(const Graph& g, Id id) {
   switch (g[id].op) {
     case Op::UserKernel:
-      return "a kernel of the program, or a loop with one recorded step";
+      return "a kernel of the program";
     case Op::Bounded:
       return "a variable size";
     case Op::Buffer:
       return "a tensor without a value";
     case Op::Bitcast:
-      return is_same_size_integers(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
+      return is_known_bitcast(g[id].dtype, g[g[id].src[0]].dtype) ? "" : "bitcast";
     default:
       return "";
   }
+}
+
+/// The same of the node and of a loop's step.
+std::set<std::string_view> all_unsupported(const engine::LoopTable& loops, const Graph& g, Id id) {
+  if (!is_loop(g, id)) return {unsupported(g, id)};
+  const engine::LoopBody& body = *loops[UserKernelArg(g.arg_list(id)).kernel() & ~kLoopBit];
+  std::set<std::string_view> found;
+  if (body.is_counted) found.insert("a variable size");
+  if (body.sums > 0) found.insert("the gradient of a loop");
+  Reachable reachable;
+  for (const Id inner : reachable.from(body.graph, body.roots))
+    if (body.graph[inner].op != Op::Buffer) found.merge(all_unsupported(loops, body.graph, inner));
+  return found;
 }
 
 }  // namespace
@@ -57,6 +78,7 @@ std::vector<Id> Translation::operands(Id id) {
   Operator& found = operators_[id] = match_operator(context_, id);
   if (const auto* m = std::get_if<MatMulNode>(&found)) return {m->a, m->b};
   if (const auto* m = std::get_if<PoolNode>(&found)) return {m->image};
+  if (const auto* m = std::get_if<UnaryNode>(&found)) return {m->x};
   if (const auto* m = std::get_if<GatherNode>(&found)) return {m->values, m->indices};
   if (const auto* m = std::get_if<ConvNode>(&found)) {
     std::vector<Id> of = {m->convolution.image, m->convolution.weight};
@@ -76,6 +98,11 @@ std::vector<Id> Translation::operands(Id id) {
   return broadcasts_to(shapes, shape(id)) ? below : of;
 }
 
+// ONNX Runtime expands axes of size 1 to no size of 0.
+bool Translation::is_empty(Id id) {
+  return !given_.contains(id) && element_count(shape(id)) == 0;
+}
+
 void Translation::plan(const std::vector<Id>& roots) {
   std::set<Id, std::greater<>> open(roots.begin(), roots.end());
   while (!open.empty()) {
@@ -83,7 +110,7 @@ void Translation::plan(const std::vector<Id>& roots) {
     open.erase(open.begin());
     needed_.push_back(id);
     if (given_.contains(id)) continue;
-    std::vector<Id> of = operands(id);
+    std::vector<Id> of = is_empty(id) ? std::vector<Id>() : operands(id);
     open.insert(of.begin(), of.end());
     operands_[id] = std::move(of);
   }
@@ -93,10 +120,11 @@ void Translation::plan(const std::vector<Id>& roots) {
 void Translation::refuse_unsupported(const std::vector<Id>& nodes) {
   std::set<std::string> found;
   for (const Id id : nodes) {
-    const std::string_view what = given_.contains(id) ? "" : unsupported(graph_, id);
-    if (what.empty()) continue;
+    if (given_.contains(id)) continue;
     const std::string place = describe_place(session_.place(id));
-    found.insert(std::string(what) + (place.empty() ? "" : ", recorded at " + place));
+    for (const std::string_view what : all_unsupported(session_.loops(), graph_, id))
+      if (!what.empty())
+        found.insert(std::string(what) + (place.empty() ? "" : ", recorded at " + place));
   }
   if (found.empty()) return;
   std::string text;
@@ -109,7 +137,14 @@ void Translation::translate(const std::vector<Id>& roots) {
   refuse_unsupported(needed_);
   for (const Id id : needed_) {
     const auto at = given_.find(id);
-    names_[id] = at != given_.end() ? at->second() : translated(id);
+    if (at != given_.end()) {
+      is_constant_[id] = !at->second.is_input;
+      elements_[id] = {at->second.name(), shape(id)};
+    } else {
+      is_constant_[id] =
+          std::ranges::all_of(operands_.at(id), [&](Id s) { return is_constant_.at(s); });
+      elements_[id] = translated(id);
+    }
   }
 }
 
@@ -117,33 +152,36 @@ std::string Translation::root(Id id) {
   return in(id, strong(dtype(id)));
 }
 
-std::string Translation::translated(Id id) {
+const std::string& Translation::name(Id id) {
+  std::string& known = names_[id];
+  if (!known.empty()) return known;
+  const Elements& found = elements_.at(id);
+  return known = found.shape == shape(id) ? found.value : reshape(found.value, shape(id));
+}
+
+Translation::Elements Translation::translated(Id id) {
   const Op op = graph_[id].op;
-  if (op == Op::Const) return constant(id);
-  if (op == Op::Reduce)
-    return std::visit(
-        [&](const auto& found) {
-          if constexpr (std::is_same_v<decltype(found), const std::monostate&>)
-            return reduction(id);
-          else
-            return of(id, found);
-        },
-        operators_.at(id));
-  if (is_movement(op)) return movement(id);
-  if (op == Op::Iota)
-    return cast(to_.node("Range", {number(DType::I64, 0),
-                                   to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg)),
-                                   number(DType::I64, 1)}),
-                DType::I64, dtype(id));
-  return elementwise(id);
+  const auto shaped = [&](std::string value) { return Elements{std::move(value), shape(id)}; };
+  if (is_empty(id)) return shaped(to_.initialiser("empty", strong(dtype(id)), shape(id), {}));
+  if (op == Op::Const) return shaped(constant(id));
+  if (op == Op::Reshape) return elements_.at(operands_.at(id)[0]);
+  if (is_movement(op)) return shaped(movement(id));
+  if (op == Op::UserKernel) return shaped(loop(id));
+  if (op != Op::Iota)
+    return std::visit([&](const auto& found) { return of(id, found); }, operators_.at(id));
+  const std::string count = to_.number(DType::I64, 0, static_cast<int64_t>(graph_[id].arg));
+  const std::string range =
+      to_.node("Range", {number(DType::I64, 0), count, number(DType::I64, 1)});
+  return shaped(cast(range, DType::I64, dtype(id)));
+}
+
+Translation::Elements Translation::of(Id id, std::monostate) {
+  return {graph_[id].op == Op::Reduce ? reduction(id) : elementwise(id), shape(id)};
 }
 
 std::string Translation::constant(Id id) {
   const DType own = dtype(id);
-  const bool is_small = is_float(own) && size_of(own) < 4 && own != DType::WeakFloat;
-  const DType held = is_small ? DType::F32 : own;
-  return cast(to_.number(held, const_float(graph_, id), is_float(own) ? 0 : const_int(graph_, id)),
-              held, own);
+  return number(own, const_float(graph_, id), is_float(own) ? 0 : const_int(graph_, id));
 }
 
 std::string Translation::cast(const std::string& value, DType from, DType to) {
@@ -156,12 +194,30 @@ std::string Translation::in(Id id, DType dtype) {
   return known.empty() ? known = cast(name(id), this->dtype(id), dtype) : known;
 }
 
+std::string Translation::number(DType dtype, double real, std::int64_t whole) {
+  const DType held = is_small_float(dtype) ? DType::F32 : dtype;
+  return cast(to_.number(held, real, whole), held, dtype);
+}
+
 std::string Translation::number(DType dtype, double value) {
-  return to_.number(dtype, value, is_float(dtype) ? 0 : static_cast<std::int64_t>(value));
+  return number(dtype, value, is_float(dtype) ? 0 : static_cast<std::int64_t>(value));
 }
 
 std::string Translation::reshape(const std::string& value, const List& shape) {
   return to_.node("Reshape", {value, to_.integers(shape)}, {{"allowzero", 1}});
+}
+
+// ONNX Runtime has no Pad of 16-bit types.
+std::string Translation::pad(const std::string& value, DType dtype, const List& pads) {
+  DType wide = is_small_float(dtype) ? DType::F32 : dtype;
+  if (dtype == DType::I16 || dtype == DType::U16) wide = DType::I32;
+  return cast(to_.node("Pad", {cast(value, dtype, wide), to_.integers(pads)}), wide, dtype);
+}
+
+// ONNX Runtime has no Expand of bf16 and floats of 8 bits.
+std::string Translation::expand(const std::string& value, DType dtype, const List& shape) {
+  const DType held = is_small_float(dtype) && dtype != DType::F16 ? DType::F32 : dtype;
+  return cast(to_.node("Expand", {cast(value, dtype, held), to_.integers(shape)}), held, dtype);
 }
 
 std::string Translation::movement(Id id) {
@@ -172,21 +228,17 @@ std::string Translation::movement(Id id) {
   const std::size_t rank = shape(source).size();
   List begin, end, axes, steps;
   switch (graph_[id].op) {
-    case Op::Reshape:
-      return reshape(x, list);
     case Op::Permute:
       return to_.node("Transpose", {x}, {{"perm", list}});
     case Op::Expand:
-      return to_.node("Expand", {x, to_.integers(list)});
+      return expand(x, dtype(id), list);
     case Op::Pad: {
+      // ONNX Runtime pads no axis of size 0.
+      if (element_count(shape(source)) == 0)
+        return expand(number(dtype(id), 0), dtype(id), shape(id));
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i]);
       for (std::size_t i = 0; i < rank; ++i) begin.push_back(list[2 * i + 1]);
-      // ONNX Runtime has no Pad of 16-bit types.
-      const DType own = dtype(id);
-      const DType wide = size_of(own) != 2 && !(is_float(own) && size_of(own) == 1) ? own
-                         : is_float(own)                                            ? DType::F32
-                                                                                    : DType::I32;
-      return cast(to_.node("Pad", {in(source, wide), to_.integers(begin)}), wide, own);
+      return pad(x, dtype(id), begin);
     }
     case Op::Shrink:
       for (std::size_t i = 0; i < rank; ++i) {
@@ -207,30 +259,6 @@ std::string Translation::movement(Id id) {
       return to_.node("Slice", {x, to_.integers(begin), to_.integers(end), to_.integers(axes),
                                 to_.integers(steps)});
   }
-}
-
-std::string Translation::reduction(Id id) {
-  const auto list = graph_.arg_list(id);
-  const auto op = static_cast<Op>(list[0]);
-  const std::string axes = to_.integers({list.begin() + 1, list.end()});
-  const Id source = operands_.at(id)[0];
-  const DType own = dtype(id);
-  DType wide = own;
-  if (is_float(own) && size_of(own) < 4 && own != DType::WeakFloat) wide = DType::F32;
-  if (!is_float(own) && own != DType::Index && size_of(own) < 4) wide = DType::I32;
-  if (own == DType::U32 || own == DType::U64) wide = DType::I64;
-  // The order of u64 is that of i64 with the highest bit inverted.
-  const bool flips = own == DType::U64 && op == Op::Max;
-  const std::string highest =
-      flips ? to_.number(DType::I64, 0, std::numeric_limits<std::int64_t>::min()) : "";
-  std::string x = in(source, wide);
-  if (flips) x = to_.node("BitwiseXor", {x, highest});
-  const std::string_view name_of_op = op == Op::Add   ? "ReduceSum"
-                                      : op == Op::Mul ? "ReduceProd"
-                                                      : "ReduceMax";
-  std::string y = to_.node(name_of_op, {x, axes}, {{"keepdims", 1}});
-  if (flips) y = to_.node("BitwiseXor", {y, highest});
-  return cast(y, wide, own);
 }
 
 }  // namespace plugrad::onnx
