@@ -93,6 +93,23 @@ TEST(OpenSizes, bounds_hold_from_the_first_call_on) {
   EXPECT_THAT(error_of(model, rows(1)), HasSubstr("size \"n\" is 1"));
 }
 
+TEST(OpenSizes, a_name_with_two_sizes_is_an_error_within_bounds) {
+  const Message graph = Message()
+                            .message(1, node("Add", {"x", "b"}, {"y"}))
+                            .text(2, "sum")
+                            .message(11, value("x", {-1}))
+                            .message(11, value("b", {-1}))
+                            .message(12, value("y", {-1}));
+  const Tensor one = Tensor::ones({1}), three = Tensor::ones({3});
+  EXPECT_EQ(loaded(graph)({one, three})[0].shape(), Shape{3}) << "as the operator broadcasts";
+  try {
+    loaded(graph, {{"n", {1, 4}}})({one, three});
+    FAIL() << "the sizes were taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("size \"n\" is 1 in one input and 3 in another"));
+  }
+}
+
 // One row more or less makes another result: the axis goes if it has one element.
 Message squeezed() {
   return Message()

@@ -72,7 +72,7 @@ OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const Siz
   }
 }
 
-// Nothing if a name has two sizes.
+// Nothing if a name has two sizes, which only matters if one recording serves several.
 std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>& inputs,
                                                       const std::vector<Tensor>& tensors) const {
   Values values(sizes_.size(), -1);
@@ -83,7 +83,10 @@ std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>&
       if (!axes[axis]) continue;
       const std::int64_t size = tensors[i].size(static_cast<int64_t>(axis));
       std::int64_t& value = values[*axes[axis]];
-      if (value >= 0 && value != size) return {};
+      const bool differs = value >= 0 && value != size;
+      require(!differs || !has_bounds_, "[onnx] size \"{}\" is {} in one input and {} in another",
+              sizes_[*axes[axis]].name, value, size);
+      if (differs) return {};
       value = size;
     }
   }
