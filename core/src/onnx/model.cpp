@@ -225,6 +225,7 @@ struct Model::State {
           if (tensor::has_variable_size(result))
             result = Tensor::from_bytes(result.to_bytes(), result.bound_shape(), result.dtype());
         reads = with;
+        serves_all_sizes = true;
         return results;
       } catch (const NeedsHostValues&) {
         with = with == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
@@ -232,6 +233,7 @@ struct Model::State {
         reason = needs.reason;
         break;
       } catch (const Error& error) {
+        if (serves_all_sizes && open_sizes->has_bounds()) throw;  // of the device, not the model
         reason = error.what();
         break;
       }
@@ -255,6 +257,7 @@ struct Model::State {
   std::mutex mutex;
   Reads reads = Reads::Nothing;
   std::optional<OpenSizes> open_sizes;
+  bool serves_all_sizes = false;  // a recording with variable sizes has run
   // By the elements that they hold for.
   std::map<std::vector<uint64_t>, std::unique_ptr<jit_detail::Calls>> recordings;
 };
