@@ -53,13 +53,14 @@ Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const
 }
 
 // sums * scale with one rounding, halves to even. Integers of 64 bits hold the products with the 24
-// bits of the scale exactly; f32 would take values beside a half for halves.
+// bits of the scale exactly; f32 would take values beside a half for halves. Scales from 2^23 on are
+// taken as smaller ones, with which all products but 0 exceed 16 bits, too.
 Tensor rounded_product(const Tensor& sums, const Tensor& scale) {
-  const Tensor bits = scale.bitcast(DType::I32);
-  const Tensor digits = ((bits & 0x7fffff) | 0x800000).cast(DType::I64);
+  const Tensor bits = scale.bitcast(DType::I32).cast(DType::I64);
+  const Tensor digits = (bits & 0x7fffff) | 0x800000;
   const Tensor exponent = ((bits >> 23) & 255) - 150;  // scale = digits * 2^exponent
-  const Tensor left = exponent.clamp(0, 7), right = (-exponent).clamp(0, 62).cast(DType::I64);
-  const Tensor product = (sums.cast(DType::I64) * (bits < 0).where(-digits, digits)) << left;
+  const Tensor right = (-exponent).clamp(0, 62);
+  const Tensor product = sums.cast(DType::I64) * (bits < 0).where(-digits, digits);
   const Tensor whole = product >> right, twice_rest = (product - (whole << right)) << 1;
   const Tensor one = Tensor(int64_t{1}).cast(DType::I64) << right;
   const Tensor goes_up = (twice_rest > one) | ((twice_rest == one) & ((whole & 1) == 1));
