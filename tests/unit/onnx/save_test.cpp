@@ -138,6 +138,12 @@ TEST_F(OnnxSave, floats_keep_nan_infinity_and_the_sign_of_zero) {
                               : 1e-6);
 }
 
+TEST_F(OnnxSave, remainders_of_floats_are_exact) {
+  const Tensor x = Tensor::from<float>({1e7F, 65504, -3e9F, 0.7F});
+  const Tensor y = Tensor::from<float>({0.3F, 1e-3F, 7.1F, -0.2F});
+  round_trip([](const auto& in) { return std::vector{in[0].fmod(in[1])}; }, {x, y}, 0);
+}
+
 TEST_F(OnnxSave, movement_of_empty_and_whole_tensors) {
   round_trip(
       [](const auto& x) {
