@@ -123,7 +123,7 @@ struct SaveOptions {
 /// Writes a function of tensors as an ONNX file (opset 21, IR version 10), for the shapes and dtypes
 /// of `inputs`, whose elements do not matter. The function is called once, in evaluation mode. Other
 /// tensors that it reads become initialisers. Errors: User for a file that cannot be written, Unsupported, with all
-/// of it, for what ONNX does not have: kernels of the program, loops with one recorded step,
+/// of it, for what ONNX does not have: kernels of the program, gradients of loops,
 /// variable sizes, random numbers, assignments to tensors outside the function.
 PLUGRAD_API void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
                       const std::string& path, const SaveOptions& options = {});

@@ -151,4 +151,5 @@ def main() -> int:
     return 1 if failures or agree == 0 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

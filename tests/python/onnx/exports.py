@@ -131,6 +131,7 @@ def main() -> None:
         check("integers beyond 2^53", lambda i: [i.sum(1), i.sum(), i.prod(0), i.max(1)], large)
         check("indices from the end", lambda x, i: [x.index_select(0, i), x.gather(0, i.reshape(4, 1))], floats(3, 2), pg.Tensor([0, -3, 2, -1]))
         check("rows by equality", lambda x, i: pg.where(pg.Tensor.arange(3).reshape(1, 3, 1) == i.reshape(4, 1, 1), x, 0).sum(1), floats(3, 2), pg.Tensor([2, 3, 0, -1]), uses="Gather")
+        check("clamps", lambda x: [x.clamp(-0.5, 0.5), x.clamp(0.5, -0.5), x.relu6()], floats(9), uses="Clip")
         check("bits", lambda x: [x.bitcast(pg.int32), x.bitcast(pg.int32).bitcast(pg.float32)], pg.Tensor([0.0, -0.0, -1.5, 1e-40, np.inf]))
         check("movements", lambda x: [x.flip(1), x.pad(((1, 2), (0, 3))), x[::2, 1:], pg.cat([x, x], 1)], floats(4, 5))
         check_examples()

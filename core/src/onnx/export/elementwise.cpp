@@ -87,8 +87,10 @@ std::string Translation::elementwise(Id id) {
   if (of.size() == 1) return unary(id);
   const DType from = dtype(of[0]), computed = wide(from);
   if (op == Op::Fma) {
-    const std::string product = to_.node("Mul", {in(of[0], computed), in(of[1], computed)});
-    return cast(to_.node("Add", {product, in(of[2], computed)}), computed, own);
+    // Products of f32 are exact in f64.
+    const DType exact = computed == DType::F32 ? DType::F64 : computed;
+    const std::string product = to_.node("Mul", {in(of[0], exact), in(of[1], exact)});
+    return cast(to_.node("Add", {product, in(of[2], exact)}), exact, own);
   }
   if (op == Op::And || op == Op::Or || op == Op::Xor) {
     const std::string prefix = own == DType::Bool ? "" : "Bitwise";

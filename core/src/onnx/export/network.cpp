@@ -58,8 +58,14 @@ std::string Translation::matrix(Id value, const List& batch, const List& first,
   return reshape(x, as);
 }
 
-Translation::Elements Translation::of(Id id, const MatMulNode& m) {
+Translation::Elements Translation::of(Id id, const MatMulNode& given) {
   const List full = shape(graph_[id].src[0]);
+  MatMulNode m = given;
+  // The order of factors that leaves the axes in order.
+  if (std::ranges::is_sorted(joined(joined(m.batch, m.columns), m.rows))) {
+    std::swap(m.a, m.b);
+    std::swap(m.rows, m.columns);
+  }
   const std::string product = to_.node(
       "MatMul", {matrix(m.a, m.batch, m.rows, m.inner), matrix(m.b, m.batch, m.inner, m.columns)});
   const List axes = joined(joined(m.batch, m.rows), m.columns);
@@ -129,7 +135,12 @@ Translation::Elements Translation::of(Id id, const PoolNode& node) {
 
 Translation::Elements Translation::of(Id id, const UnaryNode& node) {
   const DType own = dtype(id), computed = wide(own);
-  return {cast(to_.node(node.op, {in(node.x, computed)}), computed, own), shape(id)};
+  std::vector<std::string> inputs = {in(node.x, computed)};
+  if (node.op == "Clip") {
+    inputs.push_back(number(computed, node.least));
+    inputs.push_back(number(computed, node.most));
+  }
+  return {cast(to_.node(node.op, inputs), computed, own), shape(id)};
 }
 
 Translation::Elements Translation::of(Id id, const GatherNode& node) {

@@ -1,9 +1,7 @@
 #include "onnx/export/recognised.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numbers>
 
 namespace plugrad::onnx {
 namespace {
@@ -113,59 +111,6 @@ std::optional<PoolNode> match_pool(Context& c, Id node) {
   const auto found = autodiff::match_windows(c, view, kernel);
   if (!found) return std::nullopt;
   return below_border(c, PoolNode{found->image, found->windows, op == Op::Max});
-}
-
-bool is_zero(const Graph& g, Id node) {
-  node = below_expand(g, node);
-  return is_const(g, node) && g[node].arg == 0;
-}
-
-// where(x <= 0, 0, x)
-std::optional<UnaryNode> match_relu(const Graph& g, Id node) {
-  if (g[node].op != Op::Where || !is_float(g[node].dtype)) return std::nullopt;
-  const auto sources = g.sources(node);
-  const Id x = sources[2], either = sources[0];
-  const auto compares = [&](Id id, Op op) {
-    return g[id].op == op && g.sources(id)[0] == x && is_zero(g, g.sources(id)[1]);
-  };
-  if (!is_zero(g, sources[1]) || g[either].op != Op::Or) return std::nullopt;
-  const Id first = g.sources(either)[0], second = g.sources(either)[1];
-  const bool is_found = (compares(first, Op::CmpLt) && compares(second, Op::CmpEq)) ||
-                        (compares(first, Op::CmpEq) && compares(second, Op::CmpLt));
-  return is_found ? std::optional(UnaryNode{x, "Relu"}) : std::nullopt;
-}
-
-/// Whether the node is this number, as its dtype holds it.
-bool is_number(const Graph& g, Id node, double value) {
-  node = below_expand(g, node);
-  if (!is_const(g, node)) return false;
-  const double error = std::fabs(const_float(g, node) - value);
-  return g[node].dtype == DType::F32 ? error < 1e-7 : is_float(g[node].dtype) && error < 1e-15;
-}
-
-/// The other factor of a product with this number.
-Id other_factor(const Graph& g, Id node, double value) {
-  if (g[node].op != Op::Mul) return kNoId;
-  const auto factors = g.sources(node);
-  if (is_number(g, factors[1], value)) return factors[0];
-  return is_number(g, factors[0], value) ? factors[1] : kNoId;
-}
-
-// exp2(x * log2(e)), and log2(x) * ln(2)
-std::optional<UnaryNode> match_exponential(const Graph& g, Id node) {
-  if (g[node].op == Op::Exp2) {
-    const Id x = other_factor(g, g[node].src[0], std::numbers::log2e);
-    if (x != kNoId) return UnaryNode{x, "Exp"};
-  }
-  const Id logarithm = other_factor(g, node, std::numbers::ln2);
-  if (logarithm == kNoId || g[logarithm].op != Op::Log2) return std::nullopt;
-  return UnaryNode{g[logarithm].src[0], "Log"};
-}
-
-std::optional<UnaryNode> match_unary(Context& c, Id node) {
-  auto found = match_relu(c.graph, node);
-  if (!found) found = match_exponential(c.graph, node);
-  return found && shape_of(c, found->x) == shape_of(c, node) ? found : std::nullopt;
 }
 
 std::vector<std::size_t> larger_axes(const List& shape) {

@@ -33,7 +33,8 @@ struct PoolNode {
 /// An operator of one value, in the value's shape.
 struct UnaryNode {
   Id x = kNoId;
-  std::string_view op;  // Relu, Exp or Log
+  std::string_view op;         // Relu, Clip, Exp or Log
+  double least = 0, most = 0;  // of Clip
 };
 
 /// values[…, indices, …] along `axis`; 0 for indices out of range. Values, and indices as
@@ -49,6 +50,9 @@ using Operator =
 
 /// The operator that computes the node; monostate where none is proved to.
 Operator match_operator(autodiff::Context& context, Id node);
+
+/// An operator of one value that computes the node, if one is proved to.
+std::optional<UnaryNode> match_unary(autodiff::Context& context, Id node);
 
 /// The node below Expand, which repeats its axes of size 1.
 Id below_expand(const Graph& graph, Id node);
