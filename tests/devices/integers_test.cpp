@@ -40,3 +40,21 @@ TEST(Integers, SortDoublesOnEveryDevice) {
               (std::vector<double>{-1e300, -3.25, 0.0, 1e-300, 2.5, 1e300}));
   }
 }
+
+// Amounts that the kernel itself widens, and amounts that shift all bits out.
+TEST(Integers, ShiftOnEveryDevice) {
+  const std::vector<int64_t> values = {-8, int64_t{1} << 40, -(int64_t{1} << 40) + 5, 7, 9, -9};
+  const std::vector<int32_t> amounts = {1, 3, 33, 2, 64, 70};
+  for (const std::string& device : devices_at_hand()) {
+    SCOPED_TRACE(device);
+    const Tensor x = Tensor::from(values, device),
+                 y = Tensor::from(amounts, device).cast(DType::I64);
+    EXPECT_EQ((x >> y).to_vector<int64_t>(),
+              (std::vector<int64_t>{-4, int64_t{1} << 37, -128, 1, 0, -1}));
+    EXPECT_EQ((x << y).to_vector<int64_t>(),
+              (std::vector<int64_t>{-16, int64_t{1} << 43, int64_t{5} << 33, 28, 0, 0}));
+    const Tensor bits = x.bitcast(DType::U64);
+    EXPECT_EQ((bits >> y.cast(DType::U64)).to_vector<uint64_t>(),
+              (std::vector<uint64_t>{(1ull << 63) - 4, 1ull << 37, (1ull << 31) - 128, 1, 0, 0}));
+  }
+}

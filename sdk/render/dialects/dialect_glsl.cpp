@@ -60,30 +60,25 @@ constexpr Helper kModUnsigned = {"mod",
                                  "  const $T one = $T(1), safe = zero ? one : b, rest = a % safe;\n"
                                  "  return zero ? a : rest;\n}\n",
                                  nullptr};
-constexpr Helper kShlSigned = {"shl",
-                               "$T shl_$T($T a, $T b) {\n"
-                               "  const bool below = b < $T(0), above = b > $T($C);\n"
-                               "  const $T none = $T(0), shifted = a << (b & $T($C));\n"
-                               "  return below || above ? none : shifted;\n}\n",
-                               nullptr};
-constexpr Helper kShlUnsigned = {"shl",
-                                 "$T shl_$T($T a, $T b) {\n"
-                                 "  const bool above = b > $T($C);\n"
-                                 "  const $T none = $T(0), shifted = a << (b & $T($C));\n"
-                                 "  return above ? none : shifted;\n}\n",
-                                 nullptr};
+// Amounts beyond the bits have other low bits. Mesa 22.3's compiler takes b < 0 || b > 63 for true
+// if b is an i32 cast to i64.
+constexpr Helper kShl = {"shl",
+                         "$T shl_$T($T a, $T b) {\n"
+                         "  const $T none = $T(0), count = b & $T($C), shifted = a << count;\n"
+                         "  return count == b ? shifted : none;\n}\n",
+                         nullptr};
 constexpr Helper kShrSigned = {"shr",
                                "$T shr_$T($T a, $T b) {\n"
-                               "  const bool below = b < $T(0), above = b > $T($C);\n"
-                               "  const $T most = $T($C), count = below || above ? most : b;\n"
+                               "  const $T most = $T($C), low = b & most;\n"
+                               "  const $T count = low == b ? b : most;\n"
                                "  return a >> count;\n}\n",
                                nullptr};
-constexpr Helper kShrUnsigned = {"shr",
-                                 "$T shr_$T($T a, $T b) {\n"
-                                 "  const bool above = b > $T($C);\n"
-                                 "  const $T none = $T(0), shifted = a >> (b & $T($C));\n"
-                                 "  return above ? none : shifted;\n}\n",
-                                 nullptr};
+constexpr Helper kShrUnsigned = {
+    "shr",
+    "$T shr_$T($T a, $T b) {\n"
+    "  const $T none = $T(0), count = b & $T($C), shifted = a >> count;\n"
+    "  return count == b ? shifted : none;\n}\n",
+    nullptr};
 constexpr Helper kMaxInt = {
     "max", "$T max_$T($T a, $T b) {\n  const bool larger = a > b;\n  return larger ? a : b;\n}\n",
     nullptr};
@@ -222,8 +217,8 @@ constexpr AluRow kAlu[] = {
     infix(PGR_OP_XOR, kBools, "$0 != $1"),
     infix(PGR_OP_XOR, kInts, "$0 ^ $1"),
     infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
-    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
-    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
+    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShl),
+    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShl),
     infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
     call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
     call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
