@@ -55,6 +55,9 @@ class Finder {
   // axis, or as padding, for which the graph put neutral values there. Memory must hold them.
   void find_seen(const std::vector<Id>& nodes) {
     seen_.assign(state_.source.size(), 0);
+    // Such an output may be seen whole, as a gradient is, through a Bounded that is not in the graph.
+    for (Id root : state_.source_roots)
+      if (state_.source[root].op == Op::Where) seen_[root] = masked_axes(root);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const auto sources = state_.source.sources(*id);
       for (size_t i = 0; i < sources.size(); ++i)
@@ -107,7 +110,13 @@ class Finder {
 
   // Those of the `seen` axes whose elements beyond the count a Where replaces.
   uint64_t replaced_by(Id id, uint64_t seen) {
-    if (seen == 0) return 0;
+    const uint64_t axes = seen == 0 ? 0 : masked_axes(id);
+    if (axes != 0 && state_.graph[new_id_[id]].op == Op::Where) state_.masks.push_back(new_id_[id]);
+    return axes;
+  }
+
+  // The axes beyond whose counts a Where has other values.
+  uint64_t masked_axes(Id id) {
     const auto sources = state_.source.sources(id);
     const Id value = copy_of_[sources[1]];
     const std::vector<Extent> extents = extents_[value];
@@ -119,7 +128,6 @@ class Finder {
       if (masked.op == Op::Where && masked.src[0] == copy_of_[sources[0]])
         axes |= uint64_t{1} << axis;
     }
-    if (axes != 0 && state_.graph[new_id_[id]].op == Op::Where) state_.masks.push_back(new_id_[id]);
     return axes;
   }
 
