@@ -81,6 +81,35 @@ TEST(OpenSizes, one_recording_serves_further_sizes) {
   expect_times_sizes(model, 0);
 }
 
+// Of rows and columns, the size with more values is the one that varies.
+TEST(OpenSizes, one_size_varies) {
+  const Message graph =
+      Message()
+          .message(1, node("Relu", {"x"}, {"y"}))
+          .text(2, "relu")
+          .message(11, value("x", Message().message(
+                                      1, Message().integer(1, 1).message(
+                                             2, Message()
+                                                    .message(1, Message().text(2, "rows"))
+                                                    .message(1, Message().text(2, "columns"))))))
+          .message(12, value("y", Message().message(1, Message().integer(1, 1))));
+  const Model model = loaded(graph);
+  const auto plans_for = [&](int64_t count, int64_t columns) {
+    const Tensor x = Tensor::ones({count, columns}).contiguous().realize();
+    const uint64_t before = plans();
+    const Tensor y = model({x})[0];
+    EXPECT_EQ(y.shape(), (Shape{count, columns}));
+    EXPECT_EQ(y.sum().item<float>(), static_cast<float>(count * columns));
+    return plans() - before > 1;  // the sum has one
+  };
+  for (const int64_t columns : {3, 5, 7}) EXPECT_TRUE(plans_for(2, columns));
+  EXPECT_TRUE(plans_for(1, 3)) << "alone";
+  EXPECT_TRUE(plans_for(2, 8)) << "2 rows and up to 8 columns";
+  EXPECT_FALSE(plans_for(2, 4));
+  EXPECT_TRUE(plans_for(3, 4)) << "3 rows";
+  EXPECT_FALSE(plans_for(3, 6));
+}
+
 TEST(OpenSizes, bounds_hold_from_the_first_call_on) {
   const Model model = loaded(times_sizes(), {{"n", {2, 8}}});
   EXPECT_GT(plans_of_call(model, 3), 0u);

@@ -12,6 +12,7 @@ namespace plugrad::onnx {
 namespace {
 
 constexpr size_t kMostAlone = 4;
+constexpr size_t kMostSeen = 4096;  // values of a size
 
 // The elements at the start of a larger tensor of zeros. Axes from the last that differs on are
 // copied as one row.
@@ -94,25 +95,26 @@ std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>&
 }
 
 bool OpenSizes::is_recorded_alone(const Values& values) {
-  Values open;
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!sizes_[i].has_bounds) open.push_back(values[i]);
-  if (alone_.size() < kMostAlone) alone_.insert(open);
-  return alone_.contains(open);
+  if (alone_.size() < kMostAlone) alone_.insert(values);
+  return alone_.contains(values);
 }
 
-// Gives the sizes that have differed variables with room for these values. False if one is 0,
-// which few operators take.
-bool OpenSizes::vary_seen(const Values& values) {
+// The size that has had the most values, with a variable that has room for this one.
+// None if it is 0, which few operators take.
+std::optional<size_t> OpenSizes::varied_most(const Values& values) {
+  std::optional<size_t> most;
   for (size_t i = 0; i < values.size(); ++i) {
-    Size& size = sizes_[i];
-    if (size.has_bounds || values[i] < 0 || size.least_seen == size.most_seen) continue;
-    if (values[i] == 0) return false;
-    if (size.variable && values[i] <= size.variable->high()) continue;
-    const auto most = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(size.most_seen, 2)));
-    size.variable.emplace(size.name, 1, static_cast<int64_t>(most));
+    if (values[i] < 0 || sizes_[i].seen.size() < 2) continue;
+    if (!most || sizes_[i].seen.size() > sizes_[*most].seen.size()) most = i;
   }
-  return true;
+  if (!most || values[*most] == 0) return {};
+  Size& size = sizes_[*most];
+  if (!size.variable || values[*most] > size.variable->high()) {
+    const auto room = std::bit_ceil(
+        static_cast<uint64_t>(std::max({*size.seen.rbegin(), values[*most], int64_t{2}})));
+    size.variable.emplace(size.name, 1, static_cast<int64_t>(room));
+  }
+  return most;
 }
 
 Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes,
@@ -143,15 +145,14 @@ std::optional<std::vector<Tensor>> OpenSizes::varied(const std::vector<size_t>& 
     require(!size.has_bounds || (value >= size.variable->low() && value <= size.variable->high()),
             "[onnx] size \"{}\" is {}; the model was loaded for {} to {}", size.name, value,
             size.variable ? size.variable->low() : 0, size.variable ? size.variable->high() : 0);
-    size.least_seen = std::min(size.least_seen, value);
-    size.most_seen = std::max(size.most_seen, value);
+    if (size.seen.size() < kMostSeen) size.seen.insert(value);
   }
-  const bool is_alone = is_recorded_alone(*values) || !vary_seen(*values);
+  const bool infers = !has_bounds_ && !is_recorded_alone(*values);
+  const auto inferred = infers ? varied_most(*values) : std::nullopt;
   std::vector<bool> vary;
-  for (size_t i = 0; i < sizes_.size(); ++i)
-    vary.push_back(sizes_[i].variable && (sizes_[i].has_bounds || !is_alone));
+  for (size_t i = 0; i < sizes_.size(); ++i) vary.push_back(sizes_[i].has_bounds || inferred == i);
   if (std::ranges::none_of(vary, [](bool each) { return each; })) return {};
-  are_inferred_ = !has_bounds_;
+  are_inferred_ = inferred.has_value();
   std::vector<Tensor> result;
   for (size_t i = 0; i < inputs.size(); ++i)
     result.push_back(with_variables(tensors[i], axes_[inputs[i]], vary));

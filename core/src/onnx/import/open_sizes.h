@@ -16,8 +16,9 @@
 namespace plugrad::onnx {
 
 /// Calls with few combinations of sizes are recorded for each, which gives the fastest kernels.
-/// From then on one recording serves all values of those sizes that differed, up to the next power
-/// of two; sizes with bounds vary from the first call on.
+/// From then on one recording serves all values, up to the next power of two, of the size that had
+/// the most, because kernels that end at two variable sizes may be slow. If
+/// sizes have bounds, these vary from the first call on, and no others.
 class OpenSizes {
  public:
   /// Errors: User for bounds of a name that is no open size, and bounds that Variable refuses.
@@ -38,7 +39,7 @@ class OpenSizes {
     std::string name;
     bool has_bounds = false;
     std::optional<Variable> variable{};
-    std::int64_t least_seen = INT64_MAX, most_seen = -1;
+    std::set<std::int64_t> seen{};
   };
   // Of each given input, the numbers of its axes' sizes; none: fixed.
   using Axes = std::vector<std::optional<size_t>>;
@@ -47,7 +48,7 @@ class OpenSizes {
   std::optional<Values> values_of(const std::vector<size_t>& inputs,
                                   const std::vector<Tensor>& tensors) const;
   bool is_recorded_alone(const Values& values);
-  bool vary_seen(const Values& values);
+  std::optional<size_t> varied_most(const Values& values);
   Tensor with_variables(const Tensor& x, const Axes& axes, const std::vector<bool>& vary) const;
 
   std::vector<Size> sizes_;
