@@ -191,7 +191,8 @@ class DynamicBounds {
     rest.constant = sum.constant - whole.constant * by;
     for (const Term& t : sum.terms)
       (t.factor % by == 0 ? whole : rest).add(t.id, t.factor % by == 0 ? t.factor / by : t.factor);
-    if (rest.terms.empty()) return built(whole);
+    const Interval values = interval_of(rest, bounds_);
+    if (values.lo >= 0 && values.hi < by) return built(whole);
     return g_.binary(Op::Add, built(whole), g_.binary(Op::FloorDiv, built(rest), g_.index(by)));
   }
 
