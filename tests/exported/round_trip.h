@@ -25,7 +25,7 @@ class Folder {
     if (kept_) std::filesystem::create_directories(kept_);
   }
 
-  /// What the file computes from the inputs. `parameters`: names of tensors that the function reads.
+  /// The outputs of the file on the inputs. `parameters`: tensors that the function reads, by name.
   std::vector<Tensor> round_trip(const std::string& name, const onnx::TensorFunction& function,
                                  const std::vector<Tensor>& inputs,
                                  const nn::StateDict& parameters = {}) const {

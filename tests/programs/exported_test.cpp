@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/settings.h"
 #include "exported/round_trip.h"
 #include "plugrad/device.h"
 #include "plugrad/error.h"
 #include "programs/compare.h"
+#include "programs/environment.h"
 #include "programs/perform.h"
 
 namespace plugrad::programs {
@@ -95,11 +94,6 @@ class ExportedProgram {
   std::vector<Tensor> values_;
   std::vector<Step> steps_;
 };
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 TEST(Exported, FilesComputeWhatTheProgramMeans) {
   const uint64_t first = number_from("PLUGRAD_TEST_SEED", kSeed);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "base/settings.h"
@@ -13,6 +12,7 @@
 #include "plugrad/error.h"
 #include "plugrad/jit.h"
 #include "programs/compare.h"
+#include "programs/environment.h"
 #include "programs/perform.h"
 
 namespace plugrad::programs {
@@ -115,11 +115,6 @@ class JittedProgram {
   Tensor outside_;
   size_t first_argument_ = 0;
 };
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 TEST(Jitted, EveryCallComputesWhatTheProgramMeans) {
   const uint64_t first = number_from("PLUGRAD_TEST_SEED", kSeed);

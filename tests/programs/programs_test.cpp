@@ -14,17 +14,13 @@
 
 #include "engine/session.h"
 #include "oracle/reference_options.h"
+#include "programs/environment.h"
 #include "programs/run.h"
 
 namespace plugrad::programs {
 namespace {
 
 constexpr uint64_t kPrograms = 2000, kMostFailures = 5;
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 struct Shard {
   uint64_t first = 0, step = 1;
