@@ -35,7 +35,8 @@ struct Recording {
   bool is_jitted = false;  // elements of tensors cannot be read
   /// Those of the inputs' axes; null if no axis has a variable size.
   tensor::SizeArithmetic* sizes = nullptr;
-  /// The sizes have bounds that nobody gave: work for the largest size must not replace less work.
+  /// The caller gave no bounds: operators that would take the time of the largest size need exact
+  /// sizes.
   bool sizes_are_inferred = false;
   /// Runs a node's subgraph, which sees the names around the node.
   std::function<std::vector<Value>(const GraphMessage&, const std::vector<Value>&)> run;

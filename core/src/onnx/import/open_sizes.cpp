@@ -20,9 +20,9 @@ std::vector<std::byte> in_room(const std::vector<std::byte>& elements, const Sha
                                const Shape& room, size_t element_size) {
   std::vector<std::byte> bytes(static_cast<size_t>(element_count(std::span(room))) * element_size);
   size_t axis = shape.size();
-  size_t row = element_size, wide_row = element_size;
+  size_t row = element_size;
   while (axis > 0 && shape[axis - 1] == room[axis - 1]) row *= static_cast<size_t>(shape[--axis]);
-  wide_row = row;
+  size_t wide_row = row;
   if (axis > 0) {
     --axis;
     row *= static_cast<size_t>(shape[axis]);
@@ -99,8 +99,8 @@ bool OpenSizes::is_recorded_alone(const Values& values) {
   return alone_.contains(values);
 }
 
-// The size that has had the most values, with a variable that has room for this one.
-// None if it is 0, which few operators take.
+// The size that has had the most values, with a variable that has room for this one. None if it is
+// 0, which few operators take, or no variable has that much room.
 std::optional<size_t> OpenSizes::varied_most(const Values& values) {
   std::optional<size_t> most;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -112,6 +112,7 @@ std::optional<size_t> OpenSizes::varied_most(const Values& values) {
   if (!size.variable || values[*most] > size.variable->high()) {
     const auto room = std::bit_ceil(
         static_cast<uint64_t>(std::max({*size.seen.rbegin(), values[*most], int64_t{2}})));
+    if (room > INT32_MAX) return {};
     size.variable.emplace(size.name, 1, static_cast<int64_t>(room));
   }
   return most;

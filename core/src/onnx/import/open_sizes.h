@@ -15,10 +15,9 @@
 
 namespace plugrad::onnx {
 
-/// Calls with few combinations of sizes are recorded for each, which gives the fastest kernels.
-/// From then on one recording serves all values, up to the next power of two, of the size that had
-/// the most, because kernels that end at two variable sizes may be slow. If
-/// sizes have bounds, these vary from the first call on, and no others.
+/// Without bounds, the first few combinations of sizes are recorded alone. Then one recording serves
+/// all values, up to the next power of two, of the size that has had the most; the other sizes are
+/// recorded for each value. Sizes with bounds vary from the first call on, and no others do.
 class OpenSizes {
  public:
   /// Errors: User for bounds of a name that is no open size, and bounds that Variable refuses.
@@ -29,7 +28,7 @@ class OpenSizes {
   std::optional<std::vector<Tensor>> varied(const std::vector<size_t>& inputs,
                                             const std::vector<Tensor>& tensors);
   bool has_bounds() const { return has_bounds_; }
-  /// Whether the last call's sizes vary within bounds that nobody gave.
+  /// Whether a size varies in the last call although the caller gave no bounds.
   bool are_inferred() const { return are_inferred_; }
   /// The model cannot be recorded with variable sizes.
   void give_up() { is_given_up_ = true; }
