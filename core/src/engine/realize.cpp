@@ -8,6 +8,7 @@
 #include "base/trace/trace.h"
 #include "engine/distinct_roots.h"
 #include "engine/plan/options.h"
+#include "engine/plan/plan_cache.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -237,12 +238,29 @@ schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_devi
   return plan;
 }
 
-std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
+// An earlier process may have made the plan.
+schedule::Plan Session::kept_or_made(const Hash128& key,
+                                     const std::function<schedule::Plan()>& make) {
+  std::string on_disk;
+  {
+    const Stopwatch watch(state_->statistics.lookup_ns);
+    on_disk = plan_key_on_disk(key);
+    if (std::optional<schedule::Plan> kept = find_plan(on_disk)) {
+      ++state_->statistics.plans_from_disk;
+      return *std::move(kept);
+    }
+  }
+  schedule::Plan plan = make();
+  keep_plan(on_disk, plan);
+  return plan;
+}
+
+std::shared_ptr<ReadyPlan> Session::make_ready(const Hash128& key, uint32_t default_device,
                                                const schedule::Options& options,
                                                const KernelOptions& kernel_options) {
   Statistics& statistics = state_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
-  ready->plan = plan_of_walk(default_device, options);
+  ready->plan = kept_or_made(key, [&] { return plan_of_walk(default_device, options); });
   if (ready->plan.scheduled)
     ready->trace = {
         0,    ready->plan.scheduled, origins_of(*ready->plan.scheduled, state_->operations), {}, {},
@@ -306,7 +324,7 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
       walk(work.roots, default_device);
     }
   }
-  work.ready = make_ready(default_device, options, kernel_options);
+  work.ready = make_ready(key, default_device, options, kernel_options);
   if (debugging(1))
     debug_write(fmt::format("planned {} steps for {} results\n", work.ready->plan.steps.size(),
                             work.roots.size()));

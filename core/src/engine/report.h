@@ -40,7 +40,8 @@ struct Statistics {
   uint64_t kernels_launched = 0;
   uint64_t copies = 0;  // between devices
   uint64_t plans_run = 0;
-  uint64_t plans_made = 0;  // schedule-cache misses
+  uint64_t plans_made = 0;       // schedule-cache misses
+  uint64_t plans_from_disk = 0;  // of these, those that an earlier process planned
   uint64_t plan_cache_hits = 0;
   uint64_t planned_nodes = 0;     // of the graphs that plans were made of
   uint64_t planning_visits = 0;   // of nodes, by the stages of planning (schedule::Plan::visits)

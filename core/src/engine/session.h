@@ -274,7 +274,9 @@ class Session {
                                    const NodeOrigins& origins) const;
   schedule::Plan plan_of_walk(uint32_t default_device, const schedule::Options& options);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
-  std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
+  schedule::Plan kept_or_made(const Hash128& key, const std::function<schedule::Plan()>& make);
+  std::shared_ptr<ReadyPlan> make_ready(const Hash128& key, uint32_t default_device,
+                                        const schedule::Options& options,
                                         const KernelOptions& kernel_options);
   void add_reports(const schedule::Plan& plan, std::vector<KernelReport>& reports);
   void add_requests(const schedule::Plan& plan, std::vector<KernelRequest>& requests);

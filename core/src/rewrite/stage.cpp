@@ -40,6 +40,10 @@ const char* name_of(Form form) {
   }
 }
 
+bool are_stages_observed() {
+  return tracing_rules() || debugging(4) || settings().verify || !settings().dump.empty();
+}
+
 uint32_t new_run() {
   return tracing_rules() ? trace::new_id() : 0;
 }

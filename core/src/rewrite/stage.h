@@ -56,6 +56,10 @@ struct StageRun {
 /// PLUGRAD_DUMP, prints the IR and the rules that applied.
 void run_stage(const StageRun& stage);
 
+/// Whether stages must run so that DEBUG=4, PLUGRAD_DUMP, PLUGRAD_VERIFY or PLUGRAD_TRACE_RULES can
+/// show or verify them.
+bool are_stages_observed();
+
 /// The number of a new run of a pipeline, if the trace records its stages; else 0.
 uint32_t new_run();
 

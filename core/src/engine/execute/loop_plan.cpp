@@ -26,11 +26,12 @@ std::shared_ptr<ReadyPlan> Session::ready_body(const LoopBody& body, uint32_t de
                                                uint32_t depth,
                                                const KernelOptions& kernel_options) {
   const schedule::Options options = plan_options(state_->devices, std::span(&device, 1));
-  const Hash128 key = key_at_depth(plan_key(body.hash, device, options, kernel_options), depth);
+  const Hash128 of_body = plan_key(body.hash, device, options, kernel_options);
+  const Hash128 key = key_at_depth(of_body, depth);
   if (const auto* known = state_->plans.find(key)) return *known;
   auto ready = std::make_shared<ReadyPlan>();
   const uint64_t begin_ns = monotonic_ns();
-  ready->plan = plan_of_body(body, device);
+  ready->plan = kept_or_made(of_body, [&] { return plan_of_body(body, device); });
   ready->depth = depth;
   const uint64_t planned_ns = monotonic_ns();
   prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);

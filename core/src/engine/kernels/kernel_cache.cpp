@@ -15,6 +15,7 @@
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
 #include "ir/text/printer.h"
+#include "rewrite/stage.h"
 #include "runtime/checks/layers.h"
 #include "tuning/calibration/machines.h"
 #include "tuning/ir_params.h"
@@ -72,11 +73,6 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
   }
 }
 
-// With any of these settings code generation must run, so that its output is visible.
-bool is_observed() {
-  return tracing_rules() || debugging(4) || settings().verify || !settings().dump.empty();
-}
-
 std::string key_on_disk(const KernelRequest& request, const KernelOptions& options,
                         const Tuned& tuned) {
   const std::string settings_text =
@@ -95,7 +91,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   ready->ast = request.ast;
   const std::string key = key_on_disk(request, options, tuned);
   std::optional<Program> known;
-  if (!is_observed()) known = find_program(key);
+  if (!are_stages_observed()) known = find_program(key);
   if (known) {
     ready->code = std::move(known->code);
   } else {

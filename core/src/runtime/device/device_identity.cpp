@@ -1,7 +1,6 @@
 // Computes the part of cache keys that code depends on besides the kernel: the files of core,
 // plugin and renderer, the device's capabilities, its compiler.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "base/hash.h"
 #include "runtime/device/device_state.h"
@@ -10,14 +9,6 @@
 
 namespace plugrad::runtime {
 namespace {
-
-// A library that is rebuilt or reinstalled has another inode or time.
-std::string file_identity(const std::string& path) {
-  struct stat info;
-  if (path.empty() || stat(path.c_str(), &info) != 0) return "-";
-  return fmt::format("{}:{}:{}.{:09}", info.st_ino, info.st_size, info.st_mtim.tv_sec,
-                     info.st_mtim.tv_nsec);
-}
 
 template <class Struct>
 std::string bytes_without_pointers(Struct copy) {
@@ -43,8 +34,8 @@ std::string make_identity(DeviceState& s) {
   compiler.check(s.name, "cache_identity");
   const std::string& plugin = s.plugin->path();
   return fmt::format("{}/{}/core {}/plugin {}/renderer {}/caps {}/{}", s.plugin_name, s.info.arch,
-                     file_identity(own_file()), file_identity(plugin),
-                     file_identity(component_path(plugin, "plugrad_render")), capabilities(s),
+                     library_identity(own_file()), library_identity(plugin),
+                     library_identity(component_path(plugin, "plugrad_render")), capabilities(s),
                      compiler.text());
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/device/host_api.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -201,6 +202,13 @@ std::string own_file() {
 
 std::string own_directory() {
   return fs::path(own_file()).parent_path().string();
+}
+
+std::string library_identity(const std::string& path) {
+  struct stat info;
+  if (path.empty() || stat(path.c_str(), &info) != 0) return "-";
+  return fmt::format("{}:{}:{}.{:09}", info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec);
 }
 
 std::string component_path(const std::string& library_path, std::string_view component) {

@@ -17,6 +17,10 @@ const pgr_host_api* host_api_for(const std::string& library_path);
 std::string own_file();
 std::string own_directory();
 
+/// Inode, size and time of the file: a library that is rebuilt or reinstalled has another identity.
+/// "-" if there is no file.
+std::string library_identity(const std::string& path);
+
 /// The path at which the library at `library_path` finds a component; empty if there is none.
 std::string component_path(const std::string& library_path, std::string_view component);
 

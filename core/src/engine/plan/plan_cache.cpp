@@ -1,0 +1,140 @@
+// Layout of an entry: the fields of Plan in order, without those of traces and statistics; lists have
+// a length prefix.
+#include "engine/plan/plan_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/log.h"
+#include "base/storage/disk_cache.h"
+#include "base/trace/trace.h"
+#include "engine/plan/graph_bytes.h"
+#include "rewrite/stage.h"
+#include "runtime/device/host_api.h"
+
+namespace plugrad::engine {
+namespace {
+
+using schedule::Plan;
+using schedule::Step;
+
+constexpr int kFormat = 1;  // increase when the layout changes
+
+// Visits the fields in file order, for reading and writing alike.
+void each_field_of_step(auto& visit, auto& step) {
+  visit(step.kind);
+  visit(step.device);
+  visit(step.ast);
+  visit(step.buffers);
+  visit(step.scalars);
+}
+
+void each_field_of_ast(auto& visit, auto& ast) {
+  visit(ast.hash[0]);
+  visit(ast.hash[1]);
+  visit(ast.param_count);
+  visit(ast.is_exact);
+}
+
+void each_field_of_plan(auto& visit, auto& plan) {
+  visit(plan.buffers);
+  visit(plan.arenas);
+  visit(plan.asts);
+  visit(plan.steps);
+  visit(plan.input_count);
+  visit(plan.constants);
+  visit(plan.root_buffers);
+  visit(plan.donations);
+}
+
+struct Put {
+  ByteWriter bytes;
+
+  void operator()(const auto& value) { bytes.put(value); }
+  void operator()(const Step& step) { each_field_of_step(*this, step); }
+  void operator()(const std::shared_ptr<const KernelAst>& ast) {
+    put_graph(bytes, ast->graph, ast->sink);
+    each_field_of_ast(*this, *ast);
+  }
+  template <class T>
+  void operator()(const std::vector<T>& list) {
+    bytes.put(static_cast<uint32_t>(list.size()));
+    for (const T& each : list) (*this)(each);
+  }
+};
+
+struct Get {
+  ByteReader bytes;
+
+  void operator()(auto& value) { value = bytes.get<std::remove_reference_t<decltype(value)>>(); }
+  void operator()(Step& step) { each_field_of_step(*this, step); }
+  void operator()(std::shared_ptr<const KernelAst>& to) {
+    auto ast = std::make_shared<KernelAst>();
+    ast->sink = get_graph(bytes, ast->graph);
+    each_field_of_ast(*this, *ast);
+    to = std::move(ast);
+  }
+  template <class T>
+  void operator()(std::vector<T>& list) {
+    for (auto left = bytes.get<uint32_t>(); left > 0 && bytes.is_whole(); --left) {
+      list.emplace_back();
+      (*this)(list.back());
+    }
+  }
+};
+
+bool is_numbered_by_session(const Step& step) {
+  return step.kind == Step::Kind::User || step.kind == Step::Kind::Loop;
+}
+
+// Whether all numbers in the plan are those of something in it.
+bool is_consistent(const Plan& plan) {
+  const auto is_buffer = [&](uint32_t number) { return number < plan.buffers.size(); };
+  const auto is_right = [&](const Step& step) {
+    return !is_numbered_by_session(step) && std::ranges::all_of(step.buffers, is_buffer) &&
+           (step.kind == Step::Kind::Copy || step.ast < plan.asts.size());
+  };
+  return std::ranges::all_of(plan.steps, is_right) &&
+         std::ranges::all_of(plan.root_buffers, is_buffer);
+}
+
+Plan plan_in(std::span<const std::byte> entry) {
+  Plan plan;
+  Get get{ByteReader(entry)};
+  each_field_of_plan(get, plan);
+  if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_consistent(plan))
+    throw std::out_of_range("no plan");
+  return plan;
+}
+
+}  // namespace
+
+std::string plan_key_on_disk(const Hash128& key) {
+  if (tracing() || are_stages_observed()) return "";
+  return fmt::format("plan {}/core {}/{}", kFormat, runtime::library_identity(runtime::own_file()),
+                     key.hex());
+}
+
+std::optional<Plan> find_plan(const std::string& key) {
+  if (key.empty()) return std::nullopt;
+  const auto entry = disk_cache().get(as_bytes(key));
+  if (!entry) return std::nullopt;
+  try {
+    return plan_in(*entry);
+  } catch (const std::exception& e) {  // the checksum was right: a faulty writer
+    log_line(LogLevel::Info, fmt::format("a cached plan is not usable: {}", e.what()));
+    disk_cache().remove(as_bytes(key));
+    return std::nullopt;
+  }
+}
+
+void keep_plan(const std::string& key, const Plan& plan) {
+  if (key.empty() || std::ranges::any_of(plan.steps, is_numbered_by_session)) return;
+  Put put;
+  each_field_of_plan(put, plan);
+  disk_cache().put(as_bytes(key), put.bytes.bytes());
+}
+
+}  // namespace plugrad::engine
