@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from microsoft_cases import Case, compare, integers, normal
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 
 def case(name: str, op: str, inputs: Sequence[np.ndarray | None], attributes: Mapping[str, object] | None = None,
@@ -228,6 +229,68 @@ def attention_cases() -> list[Case]:
     ]
 
 
+def recurrent_cases() -> list[Case]:
+    """Of more steps than are unrolled."""
+    steps, batch, size, hidden = 23, 3, 5, 6
+    x = normal(steps, batch, size)
+    lengths = np.array([steps, 1, 9], "int32")
+    cases = []
+    for op, gates, outputs in (("RNN", 1, (0, 1)), ("GRU", 3, (0, 1)), ("LSTM", 4, (0, 1, 2))):
+        for direction, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+            weights = [normal(count, gates * hidden, width) / 2 for width in (size, hidden)]
+            bias, state = normal(count, 2 * gates * hidden) / 2, normal(count, batch, hidden)
+            all_states = [state] if op != "LSTM" else [state, normal(count, batch, hidden)]
+            attributes = {"hidden_size": hidden, "direction": direction}
+            cases += [
+                case(f"{op} {direction}", op, [x, *weights], attributes, outputs),
+                case(f"{op} {direction} lengths", op, [x, *weights, bias, lengths, *all_states], attributes | {"clip": 0.5}, outputs)]
+    peepholes = normal(1, 3 * hidden)
+    cases += [
+        case("LSTM peepholes", "LSTM", [x, normal(1, 4 * hidden, size), normal(1, 4 * hidden, hidden), None, None, None, None, peepholes],
+             {"hidden_size": hidden}, (0, 1, 2)),
+        case("GRU linear", "GRU", [x, normal(1, 3 * hidden, size), normal(1, 3 * hidden, hidden), normal(1, 6 * hidden)],
+             {"hidden_size": hidden, "linear_before_reset": 1}, (0, 1))]
+    return cases
+
+
+def body(nodes: list[NodeProto], inputs: Mapping[str, int], outputs: Mapping[str, int], constants: Mapping[str, np.ndarray]) -> GraphProto:
+    """Of a loop, with values by name and element type; the number of the step and the condition are scalars."""
+    scalars = ("step", "goes_on")
+    return helper.make_graph(nodes, "body", [helper.make_tensor_value_info(name, kind, [] if name in scalars else None) for name, kind in inputs.items()],
+                             [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()],
+                             [numpy_helper.from_array(value, name) for name, value in constants.items()])
+
+
+def loop_cases() -> list[Case]:
+    """Of more steps than are unrolled."""
+    f32, i64, is_bool = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+    node = helper.make_node
+    sums = body([node("Add", ["sum", "x"], ["next"]), node("Mul", ["next", "y"], ["scaled"]), node("Neg", ["x"], ["less"])],
+                {"sum": f32, "x": f32, "y": f32}, {"next": f32, "scaled": f32, "less": f32}, {})
+    header = {"step": i64, "goes_on": is_bool}
+    powers = body([node("Cast", ["step"], ["number"], to=f32), node("Mul", ["state", "number"], ["scaled"]), node("Tanh", ["scaled"], ["bent"]),
+                   node("Add", ["count", "step"], ["counted"]), node("Identity", ["goes_on"], ["still"])],
+                  header | {"state": f32, "count": i64}, {"still": is_bool, "bent": f32, "counted": i64, "scaled": f32}, {})
+    ending = body([node("Add", ["state", "state"], ["next"]), node("Less", ["step", "last"], ["still"]), node("Identity", ["next"], ["each"])],
+                  header | {"state": f32}, {"still": is_bool, "next": f32, "each": f32}, {"last": np.array(6)})
+    pieces = body([node("Unsqueeze", ["step", "zero"], ["at"]), node("Add", ["at", "one"], ["end"]), node("Slice", ["state", "at", "end"], ["part"]),
+                   node("Add", ["state", "part"], ["next"]), node("Identity", ["goes_on"], ["still"])],
+                  header | {"state": f32}, {"still": is_bool, "next": f32, "part": f32}, {"zero": np.array([0]), "one": np.array([1])})
+    growing = body([node("Concat", ["state", "state"], ["next"], axis=0), node("ReduceSum", ["next"], ["total"], keepdims=0),
+                    node("Identity", ["goes_on"], ["still"])], header | {"state": f32}, {"still": is_bool, "next": f32, "total": f32}, {})
+    x, y, start, most = normal(2, 9, 3), normal(9, 2, 3), normal(2, 3), np.array(9)
+    yes = np.array(True)
+    return [
+        case("scan", "Scan", [start, x, y], {"body": sums, "num_scan_inputs": 2, "scan_input_axes": [1, 0]}, (0, 1, 2)),
+        case("scan backwards", "Scan", [start, x, y], {"body": sums, "num_scan_inputs": 2, "scan_input_axes": [-2, 0], "scan_input_directions": [1, 0],
+                                                       "scan_output_axes": [2, -2], "scan_output_directions": [1, 0]}, (0, 1, 2)),
+        case("loop", "Loop", [most, yes, start, np.array(4)], {"body": powers}, (0, 1, 2)),
+        case("loop without condition", "Loop", [most, None, start, np.array(4)], {"body": powers}, (0, 1, 2)),
+        case("loop that ends early", "Loop", [np.array(50), yes, start], {"body": ending}, (0, 1)),
+        case("loop of a growing state", "Loop", [np.array(6), yes, normal(1, 2)], {"body": growing}, (0, 1)),
+        case("loop over places", "Loop", [most, yes, normal(9)], {"body": pieces}, (0, 1))]
+
+
 if __name__ == "__main__":
     sys.exit(compare(sampling_cases() + region_cases() + signal_cases() + learning_cases() + tree_cases()
-                     + attention_cases(), __doc__))
+                     + attention_cases() + recurrent_cases() + loop_cases(), __doc__))

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <limits>
 
+#include "base/settings.h"
+#include "engine/session.h"
 #include "plugrad/onnx.h"
 #include "plugrad/plugrad.h"
 #include "unit/base/temporary_directory.h"
@@ -181,6 +183,29 @@ TEST_F(OnnxSave, loops_with_one_recorded_step) {
           return std::vector{all.state[0], all.state[1], all.outputs[0], all.outputs[1]};
         },
         {numbers({2, 3}), numbers({5, 1, 3}).cast(DType::F16)});
+}
+
+// The graph that a call of the loaded loop records does not grow with the steps.
+TEST_F(OnnxSave, long_loops_are_recorded_as_loops) {
+  const SettingScope no_plans([this](Settings& s) { s.cache_dir = directory_ / "cache"; });
+  const auto planned_nodes = [&](int64_t steps) {
+    const auto sums = [](const auto& x) {
+      const auto step = [](const auto& state, const auto& now) {
+        return ScanResult{{(state[0] + now[0]).tanh()}, {state[0] * now[0]}};
+      };
+      const ScanResult all = scan(step, {x[0]}, {x[1]});
+      return std::vector{all.state[0], all.outputs[0]};
+    };
+    const Tensors inputs = {numbers({2}), numbers({steps, 2})};
+    const std::string path = directory_ / "m.onnx";
+    save(sums, inputs, path);
+    const auto planned = [] { return engine::Session::current().statistics().planned_nodes; };
+    const uint64_t before = planned();
+    for (const Tensor& result : Model::load(path)(inputs)) result.to_bytes();
+    return planned() - before;
+  };
+  EXPECT_GT(planned_nodes(20), 0u);
+  EXPECT_EQ(planned_nodes(21), planned_nodes(300));
 }
 
 TEST_F(OnnxSave, repeated_sums_and_empty_tensors) {

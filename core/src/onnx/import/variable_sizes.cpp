@@ -130,6 +130,7 @@ constexpr std::string_view kOperators[] = {
     "Reshape",
     "Resize",
     "Round",
+    "Scan",
     "Scatter",
     "ScatterElements",
     "Selu",

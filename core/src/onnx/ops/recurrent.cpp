@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "plugrad/scan.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -128,40 +130,79 @@ Step lstm_step(bool couples_forget) {
   };
 }
 
+// One step of a batch. `is_inside` (batch, 1): the sequences that are not over, which are all if it is
+// undefined; others keep their states and give zeros.
+struct Stepped {
+  Tensor output;
+  States after;
+};
+Stepped step_inside(const Direction& d, const Tensor& from_input, const Tensor& is_inside,
+                    const States& before, const Step& step) {
+  const States next = step(d, from_input, before);
+  if (!is_inside.defined()) return {next.h, next};
+  Stepped stepped{is_inside.where(next.h, next.h.zeros_like()), {}};
+  stepped.after.h = is_inside.where(next.h, before.h);
+  if (next.c.defined()) stepped.after.c = is_inside.where(next.c, before.c);
+  return stepped;
+}
+
+// Whether each step (time, batch, 1) is inside its sequence.
+Tensor inside_of(const Tensor& from_input, const Tensor& lengths) {
+  const Tensor steps = Tensor::arange(from_input.size(0), DType::I32).reshape({-1, 1, 1});
+  return tensor::limited(steps < lengths.reshape({1, -1, 1}), 0, tensor::axis_size(from_input, 0));
+}
+
 struct Outputs {
   Tensor all;  // (time, batch, hidden)
   States last;
 };
 
-// x: (time, batch, inputs). Steps beyond a sample's length keep its state and give zeros.
-Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const Step& step) {
-  const int64_t time = x.size(0);
-  Tensor from_input = x.matmul(d.w.transpose());
-  if (d.bias_w.defined()) from_input = from_input + d.bias_w;
+Outputs unrolled(const Direction& d, const Tensor& from_input, const Tensor& inside,
+                 const Step& step) {
+  const int64_t time = from_input.size(0);
   States state{d.h, d.c};
   std::vector<Tensor> all(static_cast<size_t>(time));
   for (int64_t i = 0; i < time; ++i) {
     const int64_t at = d.is_reversed ? time - 1 - i : i;
-    const States next = step(d, from_input.slice(0, {at, at + 1}).squeeze(0), state);
-    Tensor output = next.h;
-    if (lengths.defined()) {
-      const Tensor is_inside = (lengths > at).unsqueeze(-1);
-      output = is_inside.where(next.h, next.h.zeros_like());
-      state.h = is_inside.where(next.h, state.h);
-      if (next.c.defined()) state.c = is_inside.where(next.c, state.c);
-    } else {
-      state = next;
-    }
-    all[static_cast<size_t>(at)] = output;
+    const Tensor is_inside = inside.defined() ? Tensor(inside[at]) : Tensor();
+    Stepped stepped = step_inside(d, from_input[at], is_inside, state, step);
+    all[static_cast<size_t>(at)] = std::move(stepped.output);
+    state = std::move(stepped.after);
   }
   return {stack(all, 0), state};
+}
+
+Outputs looped(const Direction& d, const Tensor& from_input, const Tensor& inside,
+               const Step& step) {
+  std::vector<Tensor> first = {d.h}, inputs = {from_input};
+  if (d.c.defined()) first.push_back(d.c);
+  if (inside.defined()) inputs.push_back(inside);
+  const ScanResult result = scan(
+      [&](const std::vector<Tensor>& states, const std::vector<Tensor>& in) {
+        const States before{states[0], d.c.defined() ? states[1] : Tensor()};
+        const Stepped stepped =
+            step_inside(d, in[0], inside.defined() ? in[1] : Tensor(), before, step);
+        ScanResult one{{stepped.after.h}, {stepped.output}};
+        if (d.c.defined()) one.state.push_back(stepped.after.c);
+        return one;
+      },
+      first, inputs, d.is_reversed);
+  return {result.outputs[0], {result.state[0], d.c.defined() ? result.state[1] : Tensor()}};
+}
+
+// x: (time, batch, inputs).
+Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const Step& step) {
+  Tensor from_input = x.matmul(d.w.transpose());
+  if (d.bias_w.defined()) from_input = from_input + d.bias_w;
+  const Tensor inside = lengths.defined() ? inside_of(from_input, lengths) : Tensor();
+  const bool is_short = x.size(0) <= kMostUnrolled && !tensor::has_variable_size(x, 0);
+  return (is_short ? unrolled : looped)(d, from_input, inside, step);
 }
 
 Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>& names,
                  const Step& step, bool has_cells) {
   const bool batch_first = call.integer("layout", 0) != 0;
   const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
-  call.require_fixed(x, 0);
   const std::string_view direction = call.text("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
   const auto activations = activations_of(call, directions, names);
@@ -169,7 +210,8 @@ Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>&
                peepholes = has_cells ? call.optional(7) : Tensor();
   const int64_t hidden = r.size(-1), batch = x.size(1);
   const auto state_before = [&](size_t input, int64_t at) {
-    if (!call.has(input)) return Tensor::zeros({batch, hidden}, x.dtype());
+    if (!call.has(input))
+      return tensor::limited(Tensor::zeros({batch, hidden}, x.dtype()), 0, tensor::axis_size(x, 1));
     const Tensor all = batch_first ? call[input].transpose(0, 1) : call[input];
     return all.slice(0, {at, at + 1}).squeeze(0);
   };

@@ -7,6 +7,10 @@
 
 namespace plugrad::onnx {
 
+/// The steps of a loop that become part of the surrounding graph, where they may fuse; a longer
+/// loop is recorded as one (plugrad/scan.h), so that its kernels are planned and compiled once.
+inline constexpr int64_t kMostUnrolled = 4;
+
 std::span<const OperatorRow> elementwise_operators();
 std::span<const OperatorRow> activation_operators();
 std::span<const OperatorRow> movement_operators();
