@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -133,6 +134,19 @@ TEST(SearchSpace, lists_near_a_staged_one_have_a_cost) {
   };
   EXPECT_TRUE(has("block(2, 256) accumulate(2, 0) stage(2, 2)"));
   EXPECT_TRUE(has("stage(2, 1) stage(1, "));
+}
+
+// A program that ends waits for one prediction of a search in the background, not for all.
+TEST(SearchSpace, asks_before_each_prediction_whether_to_go_on) {
+  const Ast product = matmul(64, 64, 64);
+  const pgr_device_caps caps = small_cpu(16);
+  const codegen::SearchSpace space(product.graph, product.sink, caps, {});
+  const size_t all = space.alternatives(100).size();
+  ASSERT_GT(all, 8u);
+  std::atomic<int> left = 5;
+  EXPECT_LE(space.alternatives(100, [&] { return left-- > 0; }).size(), 5u);
+  EXPECT_TRUE(space.alternatives(100, [] { return false; }).empty());
+  EXPECT_EQ(space.alternatives(100, [] { return true; }).size(), all);
 }
 
 TEST_F(BeamSearch, never_gives_a_list_with_wrong_values) {

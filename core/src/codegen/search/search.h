@@ -26,6 +26,9 @@ struct Candidate {
   double cost() const { return prediction.cost(); }
 };
 
+/// Whether a search goes on; may be called by several threads at once.
+using GoesOn = std::function<bool()>;
+
 /// The schedules of one kernel as it enters the stage "apply schedule". Thread-safe.
 class SearchSpace {
  public:
@@ -45,7 +48,9 @@ class SearchSpace {
   std::optional<Candidate> look(const KernelSchedule& list) const;
   /// Schedules one change away: another amount, a step less or more, another order, more or fewer
   /// threads, or two amounts at once, because most changes of a register tile need two.
-  std::vector<Candidate> near(const KernelSchedule& list) const;
+  /// Those that are left when `goes_on`, if given, says no are left out: it is asked before each
+  /// prediction, of which those of a large kernel take long.
+  std::vector<Candidate> near(const KernelSchedule& list, const GoesOn& goes_on = {}) const;
   /// The `most` changes of near() with the largest effect per prediction: a step less, an expanded
   /// output loop or sum, two loops swapped, an operand copied. No changes of amounts.
   struct Near {
@@ -54,8 +59,8 @@ class SearchSpace {
   };
   Near first_of_near(const KernelSchedule& list, size_t most) const;
   /// Schedules near chosen() with a predicted cost of at most `slack` times its cost, cheapest
-  /// first.
-  std::vector<Candidate> alternatives(double slack) const;
+  /// first; of those before `goes_on` says no.
+  std::vector<Candidate> alternatives(double slack, const GoesOn& goes_on = {}) const;
 
   const Kernel& start() const { return start_; }
 

@@ -422,9 +422,11 @@ namespace {
 
 // The legal schedules among `schedules`, without duplicates.
 std::vector<Candidate> candidates_of(const Kernel& start, int64_t bytes, const KernelSchedule& list,
-                                     const std::vector<EditableSchedule>& schedules) {
+                                     const std::vector<EditableSchedule>& schedules,
+                                     const GoesOn& goes_on = {}) {
   std::vector<std::optional<Candidate>> found(schedules.size());
   run_tasks(schedules.size(), [&](uint64_t i) {
+    if (goes_on && !goes_on()) return;
     KernelSchedule changes;
     for (const Step& step : schedules[i].steps) changes.push_back(step.change);
     if (changes.size() > kLongestList) return;
@@ -441,8 +443,9 @@ std::vector<Candidate> candidates_of(const Kernel& start, int64_t bytes, const K
 
 }  // namespace
 
-std::vector<Candidate> SearchSpace::near(const KernelSchedule& list) const {
-  return candidates_of(start_, bytes_, list, Neighbours(start_, editable(start_, list)).run());
+std::vector<Candidate> SearchSpace::near(const KernelSchedule& list, const GoesOn& goes_on) const {
+  return candidates_of(start_, bytes_, list, Neighbours(start_, editable(start_, list)).run(),
+                       goes_on);
 }
 
 SearchSpace::Near SearchSpace::first_of_near(const KernelSchedule& list, size_t most) const {
@@ -451,9 +454,9 @@ SearchSpace::Near SearchSpace::first_of_near(const KernelSchedule& list, size_t 
   return {candidates_of(start_, bytes_, list, schedules), schedules.size()};
 }
 
-std::vector<Candidate> SearchSpace::alternatives(double slack) const {
+std::vector<Candidate> SearchSpace::alternatives(double slack, const GoesOn& goes_on) const {
   const Candidate first = chosen();
-  std::vector<Candidate> out = near(first.list);
+  std::vector<Candidate> out = near(first.list, goes_on);
   std::erase_if(out, [&](const Candidate& p) { return p.cost() > slack * first.cost(); });
   std::ranges::stable_sort(out, {}, &Candidate::cost);
   return out;

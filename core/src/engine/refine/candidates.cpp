@@ -40,15 +40,17 @@ uint64_t bytes_of(std::span<const tuning::ParamSpec> params) {
 }
 
 // Different code for one AST, best predicted time first. One thread: the program uses the others.
-std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
+// Large kernels take seconds, for which neither the budget nor the program's end waits.
+std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request,
+                                              const codegen::GoesOn& goes_on) {
   const SettingScope alone([](Settings& s) { s.threads = 1; });
   const KernelAst& ast = *request.request().ast;
   const pgr_device_caps& caps = request.request().device->caps();
   codegen::Options options = codegen_options(request.request(), request.options());
   const codegen::SearchSpace space(ast.graph, ast.sink, caps, options);
   std::vector<codegen::KernelCode> codes;
-  for (const codegen::Candidate& candidate : space.alternatives(kSlack)) {
-    if (codes.size() == kMostCandidates) break;
+  for (const codegen::Candidate& candidate : space.alternatives(kSlack, goes_on)) {
+    if (codes.size() == kMostCandidates || !goes_on()) break;
     options.schedule = &candidate.list;
     try {
       codegen::KernelCode code = codegen::generate(ast.graph, ast.sink, caps, options);
@@ -105,7 +107,9 @@ void CandidateRequest::make(CandidateThread& thread) {
 void CandidateRequest::make_within_budget(CandidateThread& thread) {
   const std::vector<tuning::ParamSpec> params = tuning::params_of(*request_.ast);
   if (bytes_of(params) > kMostBytes) return;
-  const std::vector<codegen::KernelCode> codes = alternatives(*this);
+  const auto end_ns = thread_cpu_ns() + static_cast<uint64_t>(budget_->left_ns.load());
+  const auto goes_on = [&] { return !thread.is_stopped() && thread_cpu_ns() < end_ns; };
+  const std::vector<codegen::KernelCode> codes = alternatives(*this, goes_on);
   if (codes.empty()) return;
   tuning::TimingHelper& helper = thread.helper(*request_.device);
   const uint64_t begin_ns = helper.helper_ns();
