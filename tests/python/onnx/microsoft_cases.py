@@ -137,6 +137,20 @@ def bits_case(name: str, bits: int, n: int, k: int, block: int, *, zeros: str = 
                 {"K": k, "N": n, "bits": bits, "block_size": block})
 
 
+def sum_cases() -> list[Case]:
+    """Sums and products of quantised numbers, with many halves between two numbers of the result."""
+    a, b = integers(-128, 128, 4, 999, dtype="int8"), integers(-128, 128, 4, 999, dtype="int8")
+    fine, coarse, third = (np.array(scale, "float32") for scale in (0.5, 2, 1 / 127))
+    odd, other = np.array(7, "int8"), np.array(-12, "int8")
+    return [
+        *(Case(f"quantised {op} {name}", f"QLinear{op}", [a, scale, odd, b, fine, other, coarse, zero], tolerance=0)
+          for op in ("Add", "Mul") for name, scale, zero in (("halves", fine, odd), ("thirds", third, other))),
+        Case("quantised Add of a number", "QLinearAdd", [a, third, odd, b[:1, :1], third, odd, np.array(2 / 255, "float32"), np.array(-128, "int8")],
+             tolerance=0),
+        Case("quantised Add of bytes", "QLinearAdd", [a.view("uint8"), fine, odd.view("uint8"), b.view("uint8"), fine, odd.view("uint8"), coarse,
+                                                      odd.view("uint8")], tolerance=0)]
+
+
 def product_cases() -> list[Case]:
     a, b = normal(2, 3, 4), normal(2, 4, 5)
     x = normal(2, 3, 8)
@@ -331,5 +345,5 @@ def compare(all_cases: list[Case], description: str | None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(compare(norm_cases() + activation_cases() + product_cases() + rotary_cases() + attention_cases()
+    sys.exit(compare(norm_cases() + activation_cases() + sum_cases() + product_cases() + rotary_cases() + attention_cases()
                      + multi_head_cases() + group_cases(), __doc__))

@@ -215,11 +215,29 @@ Values quantised_again(Call& call, const Tensor& x, size_t scale) {
   const DType to = call.has(scale + 1) ? call[scale + 1].dtype() : call[0].dtype();
   return {quantised(x, call[scale].reshape({}), call.optional(scale + 1), to)};
 }
+// An element of a scale or, if it is left out, of a zero point.
+Tensor one_number(Call& call, size_t input) {
+  return call.has(input) ? call[input].reshape({}).cast(DType::F32) : Tensor(0).cast(DType::F32);
+}
+// Elements in units of the result, rounded with its zero point. Sums and products of quantised
+// numbers often are halves: scales that are divided first, as in ONNX Runtime, round them alike.
+Values quantised_steps(Call& call, const Tensor& steps) {
+  const DType to = call.has(7) ? call[7].dtype() : call[0].dtype();
+  return {quantised(steps, Tensor(1).cast(DType::F32), Tensor(), to)};
+}
 Values q_linear_add(Call& call) {
-  return quantised_again(call, dequantised(call, 0) + dequantised(call, 3), 6);
+  const Tensor scale = one_number(call, 6);
+  const Tensor left = one_number(call, 1) / scale, right = one_number(call, 4) / scale;
+  const Tensor offset =
+      one_number(call, 7) - (left * one_number(call, 2) + right * one_number(call, 5));
+  return quantised_steps(
+      call, call[0].cast(DType::F32) * left + (call[3].cast(DType::F32) * right + offset));
 }
 Values q_linear_mul(Call& call) {
-  return quantised_again(call, dequantised(call, 0) * dequantised(call, 3), 6);
+  const Tensor left = call[0].cast(DType::F32) - one_number(call, 2),
+               right = call[3].cast(DType::F32) - one_number(call, 5),
+               scale = one_number(call, 1) * one_number(call, 4) / one_number(call, 6);
+  return quantised_steps(call, left * right * scale + one_number(call, 7));
 }
 Values q_linear_sigmoid(Call& call) {
   return quantised_again(call, dequantised(call, 0).sigmoid(), 3);
