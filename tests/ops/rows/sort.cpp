@@ -130,6 +130,8 @@ const Family kRows("reduce", {
      [](const In& x) { return x[0].topk(4); }, {.differences = false}},
     {"topk_none", "(lambda r: (r[0], r[1].int()))(x.topk(0))", {{{5, 4}}},
      [](const In& x) { return x[0].topk(0); }, kForwardOnly},
+    {"topk_long_many", "(lambda r: (r[0], r[1].int()))(x.topk(60, 0))", {{{600, 2}}},
+     [](const In& x) { return x[0].topk(60, 0); }, {.differences = false}},
     {"topk_long", "(lambda r: (r[0], r[1].int()))(x.topk(7))", {{{600}}},
      [](const In& x) { return x[0].topk(7); }, {.differences = false}},
 });

@@ -49,6 +49,30 @@ TEST(Sort, ShortAxesWithTiesNaNAndZeros) {
   expect_values(Tensor::from<uint8_t>({3, 255, 0}).argsort(-1, true), {1, 0, 2});
 }
 
+// The first few of a long axis: among equals those with lower indices, NaN as the largest.
+TEST(Sort, TheFirstFewOfALongAxis) {
+  std::vector<double> list = scattered(700);
+  list[5] = list[650] = NAN;
+  list[9] = INFINITY;
+  list[11] = list[12] = -INFINITY;
+  list[13] = 0.0;
+  list[14] = -0.0;
+  const Tensor x = Tensor::from(list).cast(DType::F32);
+  const std::vector<double> ascending = values(x.argsort()),
+                            descending = values(x.argsort(0, true));
+  EXPECT_EQ(descending[0], 5);
+  EXPECT_EQ(descending[1], 650);
+  EXPECT_EQ(descending[2], 9);
+  for (const int64_t k : {1, 7, 30, 100}) {  // by passes and sorted
+    const auto first = [&](const std::vector<double>& order) {
+      return std::vector<double>(order.begin(), order.begin() + k);
+    };
+    EXPECT_EQ(values(x.topk(k).second), first(descending)) << k;
+    EXPECT_EQ(values(x.topk(k, 0, false).second), first(ascending)) << k;
+  }
+  EXPECT_EQ(values(Tensor::full({300}, 4.0).topk(4).second), (std::vector<double>{0, 1, 2, 3}));
+}
+
 // Both halves of 64-bit keys matter.
 TEST(Sort, WideKeys) {
   std::vector<int64_t> list(600);

@@ -1,6 +1,6 @@
 // Sorts by keys: unsigned integers in the order of the values. Short axes are sorted by counting
 // the smaller keys of each element, long ones by Batcher's bitonic network over words of key and
-// index, which is stable. topk of a long axis selects the first elements block by block.
+// index, which is stable. topk takes the first few elements of a long axis one after another.
 #include <bit>
 
 #include "plugrad/functional.h"
@@ -99,26 +99,24 @@ Tensor order_of(const Tensor& key) {
   return low.gather(-1, network_order(high));
 }
 
-/// Indices of the k smallest keys of the last axis, in order. Each block of a long axis keeps its k
-/// smallest keys; the function then selects among these.
+/// Whether k passes take less time than sorting n elements in log2(n)² / 2 steps, of which each also
+/// writes.
+bool are_few(int64_t k, int64_t n) {
+  const auto bits = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n)));
+  return 3 * k <= bits * bits;
+}
+
+/// Indices of the k smallest keys of the last axis, in order. A few of 32 bits are found by as many
+/// passes: each takes the smallest word of a key and its index that is larger than the word before.
 Tensor first_indices(const Tensor& key, int64_t k) {
   const int64_t n = key.size(-1);
-  if (key.dtype() != DType::U32 || n <= 2 * kCounted || 4 * k > kCounted || k == 0)
+  if (key.dtype() != DType::U32 || n <= kCounted || !are_few(k, n) || k == 0)
     return order_of(key).slice(-1, Slice(0, k));
-  const int64_t blocks = (n + kCounted - 1) / kCounted;
-  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(key.ndim()));
-  pads.back() = {0, blocks * kCounted - n};
-  const Tensor grid = key.pad(pads, 0xffffffffp0).unflatten(-1, {blocks, kCounted});
-  const Tensor rank = ranks(grid).unsqueeze(-2), nth = Tensor::arange(k).unsqueeze(-1);
-  const Tensor is_nth = rank == nth;  // (…, blocks, k, block)
-  const Tensor best =
-      where(is_nth, grid.unsqueeze(-2), 0).sum(-1, false, grid.dtype()).flatten(-2).contiguous();
-  const Tensor from =
-      where(is_nth, Tensor::arange(blocks * kCounted).reshape({blocks, 1, kCounted}), 0)
-          .sum(-1, false, DType::I32)
-          .flatten(-2)
-          .contiguous();
-  return from.gather(-1, first_indices(best, k));
+  const Tensor words = (key.cast(DType::U64) << 32) | Tensor::arange(n, DType::U64);
+  std::vector<Tensor> found = {words.min(-1, true)};
+  while (std::ssize(found) < k)
+    found.push_back(where(words > found.back(), words, Tensor(UINT64_MAX)).min(-1, true));
+  return cat(found, -1).cast(DType::U32).cast(DType::I32);
 }
 
 /// Keys of x with the axis moved to the end.
