@@ -1,9 +1,11 @@
-// Files whose graphs no model can have are refused while they are loaded, by name.
+// What no model can have is refused by name: in graphs while they are loaded, in nodes and inputs at
+// the call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <span>
 
+#include "ir/facts.h"
 #include "plugrad/onnx.h"
 #include "plugrad/plugrad.h"
 #include "unit/onnx/model_bytes.h"
@@ -108,6 +110,111 @@ TEST(OnnxRefused, a_name_of_a_million_bytes_is_shown_in_part) {
   const std::string text = error_of(graph_of(node("Relu", {name}, {"y"})));
   EXPECT_THAT(text, HasSubstr("nnn... (1000001 bytes)"));
   EXPECT_LT(text.size(), 400u);
+}
+
+// A node, and its inputs by name and shape: float initialisers of zeros behind the first one.
+struct NodeOfShapes {
+  Message node;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
+};
+
+// Of a call with zeros.
+std::string error_of_call(const NodeOfShapes& of) {
+  Message graph = Message().message(1, of.node).text(2, "g");
+  for (const auto& [name, shape] : of.inputs) {
+    if (name == of.inputs[0].first) continue;
+    const auto count = static_cast<size_t>(element_count(shape));
+    graph.message(5, constant(name, shape, std::vector<float>(count)));
+  }
+  graph.message(11, value(of.inputs[0].first, of.inputs[0].second));
+  graph.message(12, value("y", Message().message(1, Message().integer(1, 1))));
+  const std::string bytes = model_of_bytes(graph);
+  try {
+    Model::from_bytes(std::as_bytes(std::span(bytes)))({Tensor::zeros(of.inputs[0].second)});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(OnnxRefused, recurrent_inputs_of_other_shapes) {
+  const auto error_with = [](const std::string& op, const std::string& changed,
+                             const std::vector<int64_t>& shape) {
+    const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
+    NodeOfShapes lstm{node(op, {"x", "w", "r", "b", "", "h"}, {"y"}),
+                      {{"x", {5, 2, 3}},
+                       {"w", {1, gates * 4, 3}},
+                       {"r", {1, gates * 4, 4}},
+                       {"b", {1, gates * 8}},
+                       {"h", {1, 2, 4}}}};
+    for (auto& [name, old] : lstm.inputs)
+      if (name == changed) old = shape;
+    return error_of_call(lstm);
+  };
+  for (const std::string op : {"LSTM", "GRU", "RNN"}) {
+    EXPECT_EQ(error_with(op, "", {}), "no error");
+    EXPECT_THAT(error_with(op, "h", {1, 1, 4}),
+                HasSubstr(op + " node \"the " + op +
+                          "\": initial_h has the shape (1, 1, 4), not (1, 2, 4)"));
+    EXPECT_THAT(error_with(op, "x", {5, 1, 3}),
+                HasSubstr("initial_h has the shape (1, 2, 4), not"));
+    EXPECT_THAT(error_with(op, "x", {5, 2, 1}), HasSubstr("W has the shape"));
+    EXPECT_THAT(error_with(op, "b", {1, 1}), HasSubstr("B has the shape (1, 1), not"));
+    EXPECT_THAT(error_with(op, "x", {5, 2}), HasSubstr("X has the shape (5, 2)"));
+  }
+}
+
+TEST(OnnxRefused, lengths_that_a_sequence_does_not_have) {
+  const auto error_with = [](const std::vector<int64_t>& lengths) {
+    Message of = Message().integer(1, std::ssize(lengths)).integer(2, 6).text(8, "lengths");
+    for (const int64_t length : lengths) of.integer(5, length);
+    const Message graph = Message()
+                              .message(1, node("RNN", {"x", "w", "r", "", "lengths"}, {"y"}))
+                              .text(2, "g")
+                              .message(5, constant("w", {1, 4, 3}, std::vector<float>(12)))
+                              .message(5, constant("r", {1, 4, 4}, std::vector<float>(16)))
+                              .message(5, of)
+                              .message(11, value("x", {5, 2, 3}))
+                              .message(12, value("y", {5, 1, 2, 4}));
+    const std::string bytes = model_of_bytes(graph);
+    try {
+      Model::from_bytes(std::as_bytes(std::span(bytes)))({Tensor::zeros({5, 2, 3})});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error_with({5, 0}), "no error");
+  EXPECT_THAT(error_with({5}), HasSubstr("sequence_lens has the shape (1,), not (2,)"));
+  EXPECT_THAT(error_with({5, 6}), HasSubstr("sequence_lens has 6, but X has 5 steps"));
+  EXPECT_THAT(error_with({-1, 5}), HasSubstr("sequence_lens has -1"));
+}
+
+TEST(OnnxRefused, parameters_that_broadcasting_would_accept) {
+  const auto batch_norm = [](std::vector<int64_t> scale, std::vector<int64_t> mean) {
+    return error_of_call({node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}),
+                          {{"x", {2, 3, 4}}, {"s", scale}, {"b", {3}}, {"m", mean}, {"v", {3}}}});
+  };
+  EXPECT_EQ(batch_norm({3}, {3}), "no error");
+  EXPECT_THAT(batch_norm({1}, {3}), HasSubstr("scale has the shape (1,), not (3,)"));
+  EXPECT_THAT(batch_norm({3}, {1}), HasSubstr("input_mean has the shape (1,), not (3,)"));
+  EXPECT_THAT(error_of_call({node("InstanceNormalization", {"x", "s", "b"}, {"y"}),
+                             {{"x", {2, 3, 4}}, {"s", {3}}, {"b", {1}}}}),
+              HasSubstr("B has the shape (1,), not (3,)"));
+  const auto of_two = [](const std::string& op, std::vector<int64_t> second) {
+    return error_of_call({node(op, {"x", "s"}, {"y"}), {{"x", {2, 1}}, {"s", second}}});
+  };
+  for (const std::string op : {"PRelu", "LayerNormalization"}) {
+    EXPECT_EQ(of_two(op, {1}), "no error");
+    EXPECT_THAT(of_two(op, {3}), HasSubstr("the shape (3,), which cannot be broadcast to (2, 1)"));
+  }
+  const auto gemm = [](std::vector<int64_t> c) {
+    return error_of_call(
+        {node("Gemm", {"x", "b", "c"}, {"y"}), {{"x", {2, 3}}, {"b", {3, 1}}, {"c", c}}});
+  };
+  EXPECT_EQ(gemm({2, 1}), "no error");
+  EXPECT_THAT(gemm({1, 4}),
+              HasSubstr("C has the shape (1, 4), which cannot be broadcast to (2, 1)"));
 }
 
 }  // namespace

@@ -66,6 +66,22 @@ tensor::HostValues Call::host(size_t input) const {
   return host_values_of(given, recording_.is_jitted);
 }
 
+void Call::require_shape(size_t input, std::string_view role, const Shape& wanted) const {
+  const Shape shape = (*this)[input].shape();
+  if (shape != wanted)
+    wrong(fmt::format("{} has the shape {}, not {}", role, to_string(shape), to_string(wanted)));
+}
+
+void Call::require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const {
+  const Shape shape = (*this)[input].shape(), target = x.shape();
+  bool fits = shape.size() <= target.size();
+  for (size_t i = 0; fits && i < shape.size(); ++i)
+    fits = shape[i] == 1 || shape[i] == target[target.size() - shape.size() + i];
+  if (!fits)
+    wrong(fmt::format("{} has the shape {}, which cannot be broadcast to {}", role,
+                      to_string(shape), to_string(target)));
+}
+
 bool Call::varies(const Tensor& x, std::int64_t axis) const {
   return recording_.sizes && tensor::has_variable_size(x, axis < 0 ? axis + x.ndim() : axis);
 }

@@ -81,6 +81,11 @@ class Call {
   std::int64_t integer_input(size_t input) const;
   std::vector<double> numbers_input(size_t input) const;
 
+  /// Errors: User, with both shapes, if the tensor has another shape; `role` is its name in ONNX.
+  void require_shape(size_t input, std::string_view role, const Shape& wanted) const;
+  /// Errors: User if broadcasting the input would enlarge x.
+  void require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const;
+
   // Axes of variable sizes (plugrad/jit.h), whose maximum size Tensor::size() gives.
   bool varies(const Tensor& x, std::int64_t axis) const;
   /// Errors: NeedsExactSizes if the axis (without one, any axis) has a variable size.

@@ -67,6 +67,8 @@ Values prelu(Call& call) {
     Shape channels(static_cast<size_t>(x.ndim() - 1), 1);
     channels[0] = slope.numel();
     slope = slope.reshape(channels);
+  } else {
+    call.require_broadcasts_to(x, 1, "slope");
   }
   return {(x < 0).where(x * slope, x)};
 }

@@ -26,6 +26,7 @@ Values gemm(Call& call) {
   Tensor product = a.matmul(b);
   if (alpha != 1) product = (product * alpha).cast(a.dtype());
   if (!call.has(2)) return {product};
+  call.require_broadcasts_to(product, 2, "C");
   const Tensor c = call[2];
   return {product + (beta == 1 ? c : (c * beta).cast(c.dtype()))};
 }
@@ -123,8 +124,17 @@ Tensor of_channels(const Tensor& weight, int64_t rank) {
   return weight.reshape(shape);
 }
 
+// Errors: User if an input has not one element for each channel of x.
+void require_channels(Call& call, const Tensor& x, std::initializer_list<const char*> roles) {
+  if (x.ndim() < 2)
+    call.wrong(fmt::format("X has the shape {}, without channels", to_string(x.shape())));
+  size_t input = 1;
+  for (const char* role : roles) call.require_shape(input++, role, {x.size(1)});
+}
+
 Values batch_normalization(Call& call) {
   const Tensor x = call[0];
+  require_channels(call, x, {"scale", "B", "input_mean", "input_var"});
   const double eps = call.number("epsilon", 1e-5);
   const Tensor scale = of_channels(call[1], x.ndim()), bias = of_channels(call[2], x.ndim());
   Tensor mean = call[3], variance = call[4];
@@ -150,6 +160,7 @@ Values batch_normalization(Call& call) {
 
 Values instance_normalization(Call& call) {
   const Tensor x = call[0];
+  require_channels(call, x, {"scale", "B"});
   const Axes axes = spatial_axes(x);
   const auto [variance, mean] = x.var_mean(axes, true, 0);
   return {(x - mean) * (variance + call.number("epsilon", 1e-5)).rsqrt() *
@@ -172,8 +183,12 @@ Values layer_normalization(Call& call) {
   const Tensor wide = size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
   const auto [variance, mean] = wide.var_mean(axes, true, 0);
   const Tensor inverse = (variance + call.number("epsilon", 1e-5)).rsqrt();
+  call.require_broadcasts_to(x, 1, "Scale");
   Tensor result = ((wide - mean) * inverse).cast(x.dtype()) * call[1];
-  if (call.has(2)) result = result + call[2];
+  if (call.has(2)) {
+    call.require_broadcasts_to(x, 2, "B");
+    result = result + call[2];
+  }
   return {result, mean, inverse};
 }
 
@@ -182,21 +197,26 @@ Values rms_normalization(Call& call) {
   const Integers axes = normalised_axes(call, x);
   const Tensor wide = size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
   const Tensor inverse = (wide.square().mean(axes, true) + call.number("epsilon", 1e-5)).rsqrt();
+  call.require_broadcasts_to(x, 1, "scale");
   return {(wide * inverse).cast(x.dtype()) * call[1]};
 }
 
 Values group_normalization(Call& call) {
   const Tensor x = call[0];
   const int64_t groups = call.integer("num_groups", 1), channels = x.size(1);
+  if (groups < 1 || channels % groups != 0)
+    call.wrong(fmt::format("{} channels are not divided into {} groups", channels, groups));
+  // Before operator set 21 the weights are of groups.
+  const bool are_of_groups = call.opset() < 21 && call[1].shape() == Shape{groups};
+  for (const size_t input : {1, 2})
+    call.require_shape(input, input == 1 ? "scale" : "bias", {are_of_groups ? groups : channels});
   const Tensor grouped = x.reshape({x.size(0), groups, -1});
   const auto [variance, mean] = grouped.var_mean(2, true, 0);
   const Tensor normal =
       ((grouped - mean) * (variance + call.number("epsilon", 1e-5)).rsqrt()).reshape(x.shape());
-  // Before operator set 21 the weights are of groups.
   const auto each_channel = [&](const Tensor& weight) {
-    return of_channels(
-        weight.numel() == channels ? weight : weight.repeat_interleave(channels / groups),
-        x.ndim());
+    return of_channels(are_of_groups ? weight.repeat_interleave(channels / groups) : weight,
+                       x.ndim());
   };
   return {normal * each_channel(call[1]) + each_channel(call[2])};
 }

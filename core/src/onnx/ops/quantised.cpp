@@ -21,12 +21,20 @@ Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
   if (axis < 0) axis += x.ndim();
   const int64_t block = call.integer("block_size", 0);
   if (parameter.ndim() == 1 && block == 0) {
+    if (parameter.numel() != x.size(axis))
+      call.wrong(fmt::format("a scale or zero point has {} elements, axis {} of {} has {}",
+                             parameter.numel(), axis, to_string(x.shape()), x.size(axis)));
     Shape shape(static_cast<size_t>(x.ndim()), 1);
     shape[static_cast<size_t>(axis)] = parameter.numel();
     return parameter.reshape(shape);
   }
   call.require_fixed(x, axis);
   if (block <= 0) call.wrong("block_size is missing for a scale of blocks");
+  Shape of_blocks = x.shape();
+  of_blocks[static_cast<size_t>(axis)] = (x.size(axis) + block - 1) / block;
+  if (parameter.shape() != of_blocks)
+    call.wrong(fmt::format("a scale or zero point of blocks has the shape {}, not {}",
+                           to_string(parameter.shape()), to_string(of_blocks)));
   return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
 }
 
@@ -115,7 +123,10 @@ Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
     offset = offset.reshape({});
   else if (is_left && offset.ndim() == 1)
     offset = offset.unsqueeze(-1);
-  return wide - offset;
+  const Tensor result = wide - offset;
+  require(result.shape() == wide.shape(), "a zero point of shape {} cannot be broadcast to {}",
+          to_string(zero.shape()), to_string(wide.shape()));
+  return result;
 }
 
 Values mat_mul_integer(Call& call) {
@@ -158,10 +169,13 @@ Values q_linear_mat_mul(Call& call) {
   return {Value(quantised(product * scale, one, call[7], to)).as(to.type)};
 }
 
-Tensor of_output_channels(const Tensor& parameter, int64_t rank, size_t axis) {
+Tensor of_output_channels(const Tensor& parameter, const Tensor& x, size_t axis) {
   if (parameter.numel() == 1) return parameter.reshape({});
-  Shape shape(static_cast<size_t>(rank), 1);
+  Shape shape(static_cast<size_t>(x.ndim()), 1);
   shape[axis] = parameter.numel();
+  require(shape[axis] == x.shape()[axis],
+          "a scale, zero point or bias has {} elements for {} output channels", shape[axis],
+          x.shape()[axis]);
   return parameter.reshape(shape);
 }
 
@@ -170,7 +184,7 @@ Tensor integer_conv(Call& call, const Tensor& x, const Tensor& x_zero, const Ten
                     const Tensor& w_zero) {
   Tensor left = x.cast(DType::I32), right = w.cast(DType::I32);
   if (x_zero.defined()) left = left - x_zero.cast(DType::I32).reshape({});
-  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w.ndim(), 0);
+  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w, 0);
   const Window window = window_of(call, x, kernel_of_weight(call, w));
   return conv(left, right, {},
               {.stride = window.strides,
@@ -185,9 +199,9 @@ Values conv_integer(Call& call) {
 
 Values q_linear_conv(Call& call) {
   Tensor sums = integer_conv(call, call[0], call[2], call[3], call[5]);
-  if (call.has(8)) sums = sums + of_output_channels(call[8], sums.ndim(), 1);
+  if (call.has(8)) sums = sums + of_output_channels(call[8], sums, 1);
   const Tensor scale =
-      call[1].reshape({}) * of_output_channels(call[4], sums.ndim(), 1) / call[6].reshape({});
+      call[1].reshape({}) * of_output_channels(call[4], sums, 1) / call[6].reshape({});
   return {requantised(sums, scale, call[7].reshape({}), call[7].dtype())};
 }
 

@@ -199,12 +199,43 @@ Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const St
   return (is_short ? unrolled : looped)(d, from_input, inside, step);
 }
 
+// Errors: User for an input whose shape is not that of X, W and R together.
+void require_shapes(Call& call, int64_t gates, int64_t directions, bool has_cells) {
+  for (const size_t input : {0, 1, 2})
+    if (call[input].ndim() != 3)
+      call.wrong(fmt::format("{} has the shape {}, it must have three axes", "XWR"[input],
+                             to_string(call[input].shape())));
+  const bool batch_first = call.integer("layout", 0) != 0;
+  const Tensor x = call[0];
+  const int64_t hidden = call[2].size(2), batch = x.size(batch_first ? 0 : 1),
+                time = x.size(batch_first ? 1 : 0);
+  const Shape state =
+      batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+  const auto require_shape = [&](size_t input, const char* role, const Shape& wanted) {
+    if (call.has(input)) call.require_shape(input, role, wanted);
+  };
+  require_shape(1, "W", {directions, gates * hidden, x.size(2)});
+  require_shape(2, "R", {directions, gates * hidden, hidden});
+  require_shape(3, "B", {directions, 2 * gates * hidden});
+  require_shape(4, "sequence_lens", {batch});
+  require_shape(5, "initial_h", state);
+  if (has_cells) {
+    require_shape(6, "initial_c", state);
+    require_shape(7, "P", {directions, 3 * hidden});
+  }
+  if (!call.has(4) || !call.value(4).known()) return;
+  for (const int64_t length : integers_of(*call.value(4).known()))
+    if (length < 0 || length > time)
+      call.wrong(fmt::format("sequence_lens has {}, but X has {} steps", length, time));
+}
+
 Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>& names,
                  const Step& step, bool has_cells) {
   const bool batch_first = call.integer("layout", 0) != 0;
-  const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
   const std::string_view direction = call.text("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
+  require_shapes(call, gates, static_cast<int64_t>(directions), has_cells);
+  const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
   const auto activations = activations_of(call, directions, names);
   const Tensor w = call[1], r = call[2], bias = call.optional(3),
                peepholes = has_cells ? call.optional(7) : Tensor();

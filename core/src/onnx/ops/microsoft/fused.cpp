@@ -28,6 +28,7 @@ Normalised normalised(const Tensor& x, int64_t axis, bool is_simple, double epsi
 }
 
 Values simplified_layer_normalization(Call& call) {
+  call.require_broadcasts_to(call[0], 1, "scale");
   const Normalised n =
       normalised(call[0], call.integer("axis", -1), true, call.number("epsilon", 1e-5));
   return {(n.result * widened(call[1])).cast(call[1].dtype()), n.inverse};
@@ -36,8 +37,14 @@ Values simplified_layer_normalization(Call& call) {
 Values with_skip(Call& call, bool is_simple) {
   const Tensor x = call[0], gamma = call[2];
   const size_t bias = is_simple ? 3 : 4;
+  call.require_broadcasts_to(x, 1, "skip");
+  call.require_shape(2, "gamma", {x.size(-1)});
+  if (!is_simple && call.has(3)) call.require_shape(3, "beta", {x.size(-1)});
   Tensor sum = x + call[1];
-  if (call.has(bias)) sum = sum + call[bias];
+  if (call.has(bias)) {
+    call.require_shape(bias, "bias", {x.size(-1)});
+    sum = sum + call[bias];
+  }
   const Normalised n = normalised(sum, -1, is_simple, call.number("epsilon", 1e-5));
   Tensor result = n.result * widened(gamma);
   if (!is_simple && call.has(3)) result = result + widened(call[3]);
@@ -66,9 +73,11 @@ Values gelu(Call& call) {
   return {call[0].gelu(false)};
 }
 Values bias_gelu(Call& call) {
+  call.require_shape(1, "B", {call[0].size(-1)});
   return {(call[0] + call[1]).gelu(false)};
 }
 Values fast_gelu(Call& call) {
+  if (call.has(1)) call.require_shape(1, "bias", {call[0].size(-1)});
   return {(call.has(1) ? call[0] + call[1] : call[0]).gelu(true)};
 }
 Values quick_gelu(Call& call) {
