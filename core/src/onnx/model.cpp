@@ -172,19 +172,29 @@ struct Model::State {
         .tensors;
   }
 
-  // First a call is recorded for any elements of its inputs, then for those of its small inputs of
-  // integers; a model that needs others on the host is recorded at each call.
   std::vector<Value> call(const std::vector<Data>& given) {
     const std::lock_guard lock(mutex);
     const DeviceScope scope(device);
     const std::vector<Value> there = checked(given);
-    if (!has_only_numbers) return record(there, false);
     Given numbers;
     for (size_t i = 0; i < there.size(); ++i) {
-      if (!there[i].is_given()) continue;
+      if (!there[i].is_given() || !there[i].is_tensor()) continue;
       numbers.inputs.push_back(i);
       numbers.tensors.push_back(there[i].tensor());
     }
+    try {
+      return has_only_numbers ? computed(numbers, there) : record(there, false);
+    } catch (const Error& error) {
+      const std::string what = error.what();
+      const std::string hint = open_sizes->contradiction(numbers.inputs, numbers.tensors);
+      if (hint.empty() || what.find(hint) != what.npos) throw;
+      throw_error(error.kind(), fmt::format("{}\n{}", what, hint), error.reason());
+    }
+  }
+
+  // First a call is recorded for any elements of its inputs, then for those of its small inputs of
+  // integers; a model that needs others on the host is recorded at each call.
+  std::vector<Value> computed(const Given& numbers, const std::vector<Value>& there) {
     if (!jit_detail::is_part_of_recording())
       if (auto varied = open_sizes->varied(numbers.inputs, numbers.tensors))
         if (auto results = call_for_all_sizes({numbers.inputs, *std::move(varied)}))

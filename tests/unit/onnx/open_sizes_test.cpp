@@ -135,8 +135,24 @@ TEST(OpenSizes, a_name_with_two_sizes_is_an_error_within_bounds) {
     loaded(graph, {{"n", {1, 4}}})({one, three});
     FAIL() << "the sizes were taken";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("size \"n\" is 1 in one input and 3 in another"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("inputs \"x\" (axis 0) and \"b\" (axis 0) share the size \"n\", which is "
+                          "1 in one and 3 in the other"));
   }
+  try {
+    loaded(graph)({Tensor::ones({4}), three});
+    FAIL() << "sizes that do not broadcast were added";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Add node \"the Add\""));
+    EXPECT_THAT(error.what(), HasSubstr("which is 4 in one and 3 in the other"));
+  }
+}
+
+TEST(OpenSizes, bounds_may_name_an_axis) {
+  const Model model = loaded(times_sizes(), {{"x.0", {2, 8}}});
+  expect_times_sizes(model, 3);
+  EXPECT_EQ(plans_of_call(model, 8), 0u);
+  EXPECT_THAT(error_of(model, rows(9)), HasSubstr("size \"n\" is 9"));
 }
 
 // One row more or less makes another result: the axis goes if it has one element.
@@ -172,7 +188,10 @@ TEST(OpenSizes, bounds_that_do_not_fit_the_model_are_named) {
   EXPECT_THAT(error_with({{"rows", {1, 8}}}),
               HasSubstr("the model has no open size \"rows\"; it has: n"));
   EXPECT_THAT(error_with({{"n", {-1, 8}}}), HasSubstr("size \"n\" has the bounds -1 and 8"));
-  EXPECT_THAT(error_with({{"n", {5, 3}}}), HasSubstr("the smaller one first"));
+  EXPECT_THAT(error_with({{"n", {5, 3}}}), HasSubstr("size \"n\" has the bounds 5 and 3"));
+  EXPECT_THAT(error_with({{"n", {1, int64_t{1} << 31}}}), HasSubstr("the largest from 2 to"));
+  EXPECT_THAT(error_with({{"n", {1, 8}}, {"x.0", {1, 9}}}), HasSubstr("given bounds twice"));
+  EXPECT_THAT(error_with({{"x.1", {1, 8}}}), HasSubstr("no open size \"x.1\""));
 }
 
 // The caller's own variable sizes stay in the results.

@@ -42,35 +42,69 @@ std::vector<std::byte> in_room(const std::vector<std::byte>& elements, const Sha
 }  // namespace
 
 OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds)
-    : has_bounds_(!bounds.empty()) {
+    : declared_(declared), has_bounds_(!bounds.empty()) {
   std::map<std::string, size_t> numbers;
   for (const ValueMessage* input : declared) {
     Axes& axes = axes_.emplace_back();
     if (input->type.kind != TypeMessage::Kind::Tensor || !input->type.shape) continue;
     for (const auto& dim : *input->type.shape) {
-      const size_t axis = axes.size();
+      const std::string place = fmt::format("{}.{}", input->name, axes.size());
       axes.emplace_back();
       if (dim.size && *dim.size >= 0) continue;
-      const std::string name =
-          dim.name.empty() ? fmt::format("{}.{}", input->name, axis) : std::string(dim.name);
+      const std::string name = dim.name.empty() ? place : std::string(dim.name);
       const auto [at, is_new] = numbers.emplace(name, sizes_.size());
       if (is_new) sizes_.push_back({name});
-      axes[axis] = at->second;
+      axes.back() = at->second;
+      numbers.emplace(place, at->second);
     }
   }
+  set_bounds(bounds, numbers);
+}
+
+void OpenSizes::set_bounds(const SizeBounds& bounds, const std::map<std::string, size_t>& numbers) {
+  std::vector<std::string> names;
+  for (const Size& size : sizes_) names.push_back(size.name);
   for (const auto& [name, bound] : bounds) {
     const auto at = numbers.find(name);
-    std::vector<std::string> names;
-    for (const Size& size : sizes_) names.push_back(size.name);
     require(at != numbers.end(), "[onnx] the model has no open size \"{}\"; it has: {}", name,
             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-    require(bound.first >= 0 && bound.second >= 2,
-            "[onnx] size \"{}\" has the bounds {} and {}; a size is 0 or more, and its largest "
-            "value 2 or more",
-            name, bound.first, bound.second);
-    sizes_[at->second].has_bounds = true;
-    sizes_[at->second].variable.emplace(name, bound.first, bound.second);
+    const auto [low, high] = bound;
+    require(low >= 0 && high >= 2 && low <= high && high <= INT32_MAX,
+            "[onnx] size \"{}\" has the bounds {} and {}; the least is from 0 to the largest, and "
+            "the largest from 2 to {}",
+            name, low, high, INT32_MAX);
+    Size& size = sizes_[at->second];
+    require(!size.has_bounds, "[onnx] size \"{}\" is given bounds twice, once as \"{}\"", size.name,
+            name);
+    size.has_bounds = true;
+    size.variable.emplace(size.name, low, high);
   }
+}
+
+std::string OpenSizes::contradiction(const std::vector<size_t>& inputs,
+                                     const std::vector<Tensor>& tensors) const {
+  struct Place {
+    std::string_view input;
+    size_t axis;
+    std::int64_t value;
+  };
+  std::map<size_t, Place> first;  // by size
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Axes& axes = axes_[inputs[i]];
+    for (size_t axis = 0; axis < axes.size(); ++axis) {
+      if (!axes[axis]) continue;
+      const Place here{declared_[inputs[i]]->name, axis,
+                       tensors[i].size(static_cast<int64_t>(axis))};
+      const Place& other = first.emplace(*axes[axis], here).first->second;
+      if (other.value != here.value)
+        return fmt::format(
+            "inputs \"{}\" (axis {}) and \"{}\" (axis {}) share the size \"{}\", which is {} in "
+            "one and {} in the other",
+            other.input, other.axis, here.input, here.axis, sizes_[*axes[axis]].name, other.value,
+            here.value);
+    }
+  }
+  return "";
 }
 
 // Nothing if a name has two sizes, which only matters if one recording serves several.
@@ -85,8 +119,7 @@ std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>&
       const std::int64_t size = tensors[i].size(static_cast<int64_t>(axis));
       std::int64_t& value = values[*axes[axis]];
       const bool differs = value >= 0 && value != size;
-      require(!differs || !has_bounds_, "[onnx] size \"{}\" is {} in one input and {} in another",
-              sizes_[*axes[axis]].name, value, size);
+      require(!differs || !has_bounds_, "[onnx] {}", contradiction(inputs, tensors));
       if (differs) return {};
       value = size;
     }
