@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "jit/calls.h"
+#include "onnx/file/file_errors.h"
 #include "onnx/file/graph_check.h"
 #include "onnx/import/data.h"
 #include "onnx/import/declared.h"
@@ -47,22 +48,37 @@ bool is_numbers(const ValueMessage& value) {
          (value.type.kind == TypeMessage::Kind::Tensor && value.type.element != DataType::String);
 }
 
+// Empty for a model in memory.
+std::string folder_of(const std::string& path) {
+  if (path.empty()) return "";
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+ModelMessage read_checked(std::span<const std::byte> bytes, const std::string& path) {
+  const auto read = [&] {
+    ModelMessage message = read_model(bytes);
+    require_operators(message);
+    require_sound(message);
+    return message;
+  };
+  return path.empty() ? read() : with_name(path, read);
+}
+
 }  // namespace
 
 struct Model::State {
-  /// `owner` keeps the file's bytes. `folder` is empty for a model in memory.
-  State(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string folder,
-        std::string name, std::string_view device_name, const SizeBounds& bounds)
+  /// `owner` keeps the file's bytes. `path` is empty for a model in memory.
+  State(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+        const std::string& path, std::string_view device_name, const SizeBounds& bounds)
       : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
-        file_name(std::move(name)),
-        message(read_model(bytes)),
-        files(std::move(folder), std::move(owner)),
+        file_name(path.empty() ? "model" : std::filesystem::path(path).filename().string()),
+        message(read_checked(bytes, path)),
+        files(folder_of(path), std::move(owner)),
         declared(declared_inputs(message)),
         inputs(infos_of(declared)),
         optional(infos_of(defaulted_inputs(message))),
         outputs(outputs_of(message)) {
-    require_operators(message);
-    require_sound(message);
     for (const ValueMessage* input : defaulted_inputs(message)) declared.push_back(input);
     open_sizes.emplace(declared, bounds);
     const DeviceScope known_device(device);
@@ -273,18 +289,15 @@ struct Model::State {
 };
 
 Model Model::load(const std::string& path, std::string_view device, const SizeBounds& bounds) {
-  const std::filesystem::path file(path);
-  const std::string folder = file.parent_path().string();
   const auto copy =
       std::make_shared<CopiedFile>(path, "onnx");  // it may be written again meanwhile
-  return Model(std::make_shared<State>(copy->bytes(), copy, folder.empty() ? "." : folder,
-                                       file.filename().string(), device, bounds));
+  return Model(std::make_shared<State>(copy->bytes(), copy, path, device, bounds));
 }
 
 Model Model::from_bytes(std::span<const std::byte> file, std::string_view device,
                         const SizeBounds& bounds) {
   const auto copy = std::make_shared<std::vector<std::byte>>(file.begin(), file.end());
-  return Model(std::make_shared<State>(*copy, copy, "", "model", device, bounds));
+  return Model(std::make_shared<State>(*copy, copy, "", device, bounds));
 }
 
 const std::vector<ValueInfo>& Model::inputs() const {

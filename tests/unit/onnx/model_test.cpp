@@ -190,12 +190,28 @@ TEST_F(Onnx, wrong_inputs_are_answered_with_what_the_model_expects) {
 }
 
 TEST_F(Onnx, a_file_that_is_no_model_is_refused_with_the_place) {
-  EXPECT_THAT(error_of(""), HasSubstr("no ONNX model"));
-  EXPECT_THAT(error_of("hello, this is text"), HasSubstr("byte "));
+  EXPECT_THAT(error_of(Message().integer(1, 8).bytes()), HasSubstr("no ONNX model"));
+  EXPECT_THAT(error_of("\x01\x02\x03"), HasSubstr("byte 0, in ModelProto"));
   EXPECT_THAT(error_of(model_of_bytes(shifted(), 99)), HasSubstr("IR version 99"));
   const std::string whole = model_of_bytes(shifted());
   for (size_t size = 1; size < whole.size(); ++size)
     EXPECT_NE(error_of(whole.substr(0, size)), "no error") << size << " bytes";
+}
+
+TEST_F(Onnx, a_file_of_another_format_is_named_with_what_it_is) {
+  const std::string path = directory_ / "m.onnx";
+  const auto expect = [&](const std::string& bytes, const std::string& what) {
+    EXPECT_THAT(error_of(bytes), HasSubstr("[onnx] " + path + ": the file is " + what)) << bytes;
+  };
+  expect("", "empty");
+  expect("version https://git-lfs.github.com/spec/v1\noid sha256:0", "a Git LFS pointer");
+  expect("\n<!DOCTYPE HTML>\n<title>404</title>", "an HTML or XML page");
+  expect("hello, this is a text", "a text");
+  expect("PK\x03\x04 archive", "a zip archive");
+  const std::string whole = model_of_bytes(shifted());
+  expect(whole.substr(0, 20),
+         "truncated: " + std::to_string(2 + 1 + 1 + shifted().bytes().size() - 20) +
+             " bytes are missing after byte 20");
 }
 
 TEST_F(Onnx, all_unknown_operators_are_named_before_anything_runs) {

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "command.h"
 #include "models/work.h"
+#include "onnx/file/file_errors.h"
 #include "onnx/file/messages.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
@@ -153,7 +154,8 @@ int run_inspect(const Arguments& arguments) {
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
   if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
   const MappedFile file(files[0], "inspect");
-  const ModelMessage model = onnx::read_model(file.bytes());
+  const ModelMessage model =
+      onnx::with_name(files[0], [&] { return onnx::read_model(file.bytes()); });
   const Names sizes =
       parsed.has("size") ? parse_key_values(parsed.get<Arguments>("size"), "size") : Names();
   const std::vector<onnx::ValueInfo> inputs = onnx::inputs_of(model);

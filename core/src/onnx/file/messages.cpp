@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/escaping/sanitise_text.h"
+#include "onnx/file/file_errors.h"
 #include "onnx/file/wire.h"
 
 namespace plugrad::onnx {
@@ -393,7 +394,9 @@ std::string label_of(const NodeMessage& node) {
                            : fmt::format("{} node \"{}\"", shown(node.op), shown(node.name));
 }
 
-ModelMessage read_model(std::span<const std::byte> file) {
+namespace {
+
+ModelMessage parsed_model(std::span<const std::byte> file) {
   ReadLimits limits(file.size());
   ModelMessage model;
   read(MessageReader(file, "ModelProto", 0, limits), model);
@@ -402,6 +405,20 @@ ModelMessage read_model(std::span<const std::byte> file) {
           model.ir_version <= 0  ? "IR version"
           : model.opsets.empty() ? "operator sets"
                                  : "graph with outputs");
+  return model;
+}
+
+}  // namespace
+
+ModelMessage read_model(std::span<const std::byte> file) {
+  ModelMessage model;
+  try {
+    model = parsed_model(file);
+  } catch (const Error&) {
+    const std::string foreign = foreign_format(file);
+    require(foreign.empty(), "[onnx] {}", foreign);
+    throw;
+  }
   require(model.ir_version >= kOldestIr,
           "[onnx] the file has IR version {}, this library reads versions from {} on; convert the "
           "model with onnx.version_converter",

@@ -26,11 +26,23 @@ void MessageReader::wrong(std::size_t offset, std::string_view what) const {
   fail(ErrorKind::User, "[onnx] byte {}, in {}: {}", offset, name_, what);
 }
 
+// Only the file itself is too short if it was truncated, and no file of a model has 2 GB.
+void MessageReader::too_short(std::size_t offset, std::uint64_t missing,
+                              std::string_view otherwise) const {
+  if (depth_ > 0 || offset == 0 || missing >> 31 != 0) wrong(offset, otherwise);
+  fail(ErrorKind::User,
+       "[onnx] the file is truncated: {} byte{} {} missing after byte {} (the field of {} at byte "
+       "{} "
+       "goes on)",
+       missing, missing == 1 ? "" : "s", missing == 1 ? "is" : "are", offset_ + bytes_.size(),
+       name_, offset);
+}
+
 std::uint64_t MessageReader::varint() {
   const std::size_t start = at_;
   std::uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
-    if (at_ == bytes_.size()) wrong(offset_ + start, "the message ends within a number");
+    if (at_ == bytes_.size()) too_short(offset_ + start, 1, "the message ends within a number");
     const auto byte = std::to_integer<std::uint64_t>(bytes_[at_++]);
     value |= (byte & 0x7F) << shift;
     if (byte < 0x80) return value;
@@ -46,7 +58,8 @@ bool MessageReader::next(Field& field) {
   field.number = static_cast<std::uint32_t>(tag >> 3);
   if (field.number == 0 || tag >> 32 != 0) wrong(field.offset, "the field has no valid number");
   const auto fixed = [&](std::size_t size) {
-    if (bytes_.size() - at_ < size) wrong(field.offset, "the message ends within a number");
+    if (bytes_.size() - at_ < size)
+      too_short(field.offset, size - (bytes_.size() - at_), "the message ends within a number");
     std::memcpy(&field.bits, bytes_.data() + at_, size);
     at_ += size;
   };
@@ -63,7 +76,9 @@ bool MessageReader::next(Field& field) {
       return true;
     case Field::Form::Bytes: {
       const std::uint64_t size = varint();
-      if (size > bytes_.size() - at_) wrong(field.offset, "the field is longer than its message");
+      if (size > bytes_.size() - at_)
+        too_short(field.offset, size - (bytes_.size() - at_),
+                  "the field is longer than its message");
       field.bytes = bytes_.subspan(at_, size);
       at_ += size;
       return true;

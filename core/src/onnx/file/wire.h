@@ -59,6 +59,9 @@ class MessageReader {
   void charge(std::size_t bytes) const { limits_->charge(bytes); }
   /// Errors: always User, "byte N: ModelProto: what".
   [[noreturn]] void wrong(std::size_t offset, std::string_view what) const;
+  /// Errors: always User, for a field at `offset` that goes on for `missing` bytes.
+  [[noreturn]] void too_short(std::size_t offset, std::uint64_t missing,
+                              std::string_view otherwise) const;
 
  private:
   std::uint64_t varint();
