@@ -56,7 +56,8 @@ std::map<std::string, std::string> parse_key_values(const Arguments& given, cons
     const size_t equals = text.find('=');
     if (equals == text.npos || equals == 0)
       throw UsageError(fmt::format("--{} {}: not key=value", option, text));
-    options[text.substr(0, equals)] = text.substr(equals + 1);
+    const auto [at, is_new] = options.emplace(text.substr(0, equals), text.substr(equals + 1));
+    if (!is_new) throw UsageError(fmt::format("--{} {} is given twice", option, at->first));
   }
   return options;
 }
