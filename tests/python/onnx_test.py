@@ -15,6 +15,21 @@ TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd
          "tests/python/onnx_test.py": "python"}
 
 
+# An f16 product between casts, and an output of random numbers.
+SMALL_MODELS = """
+import numpy, onnx
+from onnx import TensorProto, helper, numpy_helper
+x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size]) for name, size in (("x", 8), ("y", 4)))
+w = numpy_helper.from_array(numpy.linspace(-3, 2, 32).reshape(8, 4).astype("float16"), "w")
+half = [helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16), helper.make_node("MatMul", ["h", "w"], ["p"]),
+        helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT)]
+noise = [helper.make_node("RandomUniformLike", ["x"], ["y"])]
+for name, nodes, output in (("half", half, y), ("noise", noise, helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 8]))):
+    graph = helper.make_graph(nodes, name, [x], [output], [w] if name == "half" else [])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
+"""
+
+
 def last_line(text: str) -> object:
     return json.loads([line for line in text.splitlines() if line.startswith(("[", "{"))][-1])
 
@@ -125,6 +140,12 @@ def run_commands(environment: fresh.Environment) -> None:
                        "np.save('bytes.npy', np.array(rows, np.int32))")
     checked = last_line(environment.run("plugrad", "run", model, "--input", "bytes=bytes.npy", "--check", "--json"))
     assert checked["onnx_runtime"] == "1.32.0" and checked["outputs"][0]["shape"] == [3, 214] and checked["outputs"][0]["agrees"]
+    assert checked["outputs"][0]["relative_tolerance"] == 1e-4 and checked["outputs"][0]["absolute_tolerance"] == 1e-6
+    environment.python(SMALL_MODELS)
+    half = last_line(environment.run("plugrad", "run", "half.onnx", "--check", "--json"))["outputs"][0]
+    assert half["dtype"] == "f32" and half["relative_tolerance"] == 4e-3, half
+    noisy = environment.run("plugrad", "run", "noise.onnx", "--check", status=1)
+    assert "DIFFERS from" in noisy and "random numbers were given for x, of which" in noisy, noisy
     open_size = last_line(environment.run("plugrad", "run", model, "--size", "bytes.0=2", "--json"))
     assert open_size["outputs"][0]["shape"] == [2, 214]
     environment.run("python", "-W", "ignore", str(FOLDER / "exports.py"), model)

@@ -18,11 +18,13 @@ bench::Round calls_on(const std::string& device, const std::string& path,
                       const OnnxChoice& choice) {
   const DeviceScope scope(device);
   const onnx::Model model = onnx::Model::load(path, device);
-  const std::vector<Tensor> inputs = made_inputs(model, choice.sizes, choice.inputs, 0);
+  const GivenInputs given = given_inputs(model.inputs(), choice.sizes, choice.inputs);
+  const std::vector<Tensor> inputs = made_inputs(model.inputs(), given, 0);
   return [=] {
     const DeviceScope inner(device);
     return bench::time_of([&] {
-      std::vector<Tensor> outputs = model(inputs);
+      std::vector<Tensor> outputs =
+          with_assumed_sizes(given.assumed, [&] { return model(inputs); });
       Tensor::realize(outputs);
       for (const Tensor& output : outputs) output.to_bytes();
     });

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/child_process.h"
-#include "models/outputs.h"
+#include "models/halves.h"
 #include "onnx_runtime_script.h"
 #include "plugrad/numpy.h"
 #include "temporary_folder.h"
@@ -41,14 +41,13 @@ Comparison compare_with_onnx_runtime(const std::string& path, const onnx::Model&
     fail(ErrorKind::User, "[run] --check: ONNX Runtime did not run the model: {}", error.what());
   }
   while (!result.version.empty() && result.version.back() == '\n') result.version.pop_back();
+  const bool has_halves = computes_with_halves(path);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor wanted = load_npy(folder.file(fmt::format("output_{}.npy", i)), "CPU");
     require(wanted.shape() == outputs[i].shape(),
             "[run] --check: output \"{}\" has the shape {}, in ONNX Runtime {}",
             model.outputs()[i].name, to_string(outputs[i].shape()), to_string(wanted.shape()));
-    const OutputDifference difference = difference_of(outputs[i], wanted);
-    result.differences.push_back(difference.relative);
-    result.agrees.push_back(difference.is_rounding);
+    result.outputs.push_back(difference_of(outputs[i], wanted, has_halves));
   }
   return result;
 }

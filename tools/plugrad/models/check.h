@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "models/outputs.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::tools {
 
 struct Comparison {
-  std::string version;              ///< of ONNX Runtime
-  std::vector<double> differences;  ///< of each output, relative to its largest element
-  /// Of each output: floats differ by at most 1e-4 of the largest element and 1e-6 (half floats by
-  /// 4e-3 and 1e-3), integers are equal.
-  std::vector<bool> agrees;
+  std::string version;                    ///< of ONNX Runtime
+  std::vector<OutputDifference> outputs;  ///< of each output
 };
 
 /// Runs the file in the onnxruntime of the python3 in PATH, on the same inputs. Errors: User if

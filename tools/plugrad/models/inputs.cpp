@@ -1,12 +1,13 @@
 #include "models/inputs.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <random>
 
 #include "base/check.h"
@@ -19,34 +20,18 @@
 namespace plugrad::tools {
 namespace {
 
-int64_t number_of(const std::string& name, const std::string& text) {
-  size_t end = 0;
-  int64_t number = -1;
-  try {
-    number = std::stoll(text, &end);
-  } catch (const std::exception&) {
-  }
-  if (end != text.size() || number < 0)
-    throw UsageError(fmt::format("--size {}={} is no size", name, text));
-  return number;
-}
+using Bits = std::vector<uint64_t>;  // of elements, in the dtype's storage form
 
-// An axis of any size by its place: "image.2".
-std::string axis_name(const onnx::ValueInfo& input, size_t axis) {
-  return fmt::format("{}.{}", input.name, axis);
-}
-
-// The elements in the dtype's storage form.
-Tensor tensor_of(const std::vector<double>& values, const Shape& shape, DType dtype) {
-  const auto code = static_cast<uint32_t>(dtype);
-  const size_t width = runtime::dtype_bytes(code);
-  std::vector<std::byte> bytes(values.size() * width);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint64_t bits = is_float(dtype) ? runtime::bits_of(code, values[i])
-                                          : static_cast<uint64_t>(static_cast<int64_t>(values[i]));
-    std::memcpy(bytes.data() + i * width, &bits, width);  // little-endian
-  }
+Tensor tensor_of(const Bits& elements, const Shape& shape, DType dtype) {
+  const size_t width = runtime::dtype_bytes(static_cast<uint32_t>(dtype));
+  std::vector<std::byte> bytes(elements.size() * width);
+  for (size_t i = 0; i < elements.size(); ++i)
+    std::memcpy(bytes.data() + i * width, &elements[i], width);  // little-endian
   return Tensor::from_bytes(bytes, shape, dtype);
+}
+
+uint64_t bits_of_float(double number, DType dtype) {
+  return runtime::bits_of(static_cast<uint32_t>(dtype), number);
 }
 
 // The number, if the text is one.
@@ -60,82 +45,94 @@ std::optional<double> parse_number(const std::string& text) {
   return std::nullopt;
 }
 
-Tensor made_input(const onnx::ValueInfo& input, const Names& sizes, std::optional<double> number,
-                  std::mt19937_64& random) {
+template <class T>
+std::optional<T> parse_integer(const std::string& text) {
+  T number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+// The text as an integer that the dtype has: "16000" or "16e3".
+std::optional<uint64_t> bits_of_integer(const std::string& text, DType dtype) {
+  if (dtype == DType::U64)
+    if (const auto number = parse_integer<uint64_t>(text)) return number;
+  std::optional<int64_t> number = parse_integer<int64_t>(text);
+  if (!number) {
+    const double real = parse_number(text).value_or(NAN);
+    if (real != std::trunc(real) || !(std::abs(real) <= 0x1p53)) return {};
+    number = static_cast<int64_t>(real);
+  }
+  const bool is_signed =
+      dtype == DType::I8 || dtype == DType::I16 || dtype == DType::I32 || dtype == DType::I64;
+  const size_t bits = dtype == DType::Bool ? 1 : 8 * size_of(dtype) - (is_signed ? 1 : 0);
+  const int64_t high = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+  if (*number > high || *number < (is_signed ? -high - 1 : 0)) return {};
+  return std::bit_cast<uint64_t>(*number);
+}
+
+// All elements are the number.
+Tensor input_of_number(const onnx::ValueInfo& input, const Shape& shape, const std::string& text) {
+  const DType dtype = *input.dtype;
+  const auto bits = is_float(dtype) ? std::optional(bits_of_float(*parse_number(text), dtype))
+                                    : bits_of_integer(text, dtype);
+  if (!bits)
+    throw UsageError(
+        fmt::format("--input {}={}: its type {} has no such number", input.name, text, input.type));
+  return tensor_of(Bits(static_cast<size_t>(element_count(shape)), *bits), shape, dtype);
+}
+
+Tensor random_input(const onnx::ValueInfo& input, const Shape& shape, std::mt19937_64& random) {
+  const DType dtype = *input.dtype;
+  Bits elements(static_cast<size_t>(element_count(shape)));
+  for (uint64_t& bits : elements)
+    bits = is_float(dtype) ? bits_of_float(0x1p-24 * static_cast<double>(random() >> 40), dtype)
+                           : random() >> 63;
+  return tensor_of(elements, shape, dtype);
+}
+
+void require_tensor(const onnx::ValueInfo& input) {
   require(input.dtype.has_value(), "[models] input \"{}\" is a {}; only tensors can be made",
           input.name, input.type);
-  const Shape shape = shape_of(input, sizes);
-  std::vector<double> values(static_cast<size_t>(element_count(shape)));
-  for (double& value : values)
-    value = number                   ? *number
-            : is_float(*input.dtype) ? 0x1p-24 * static_cast<double>(random() >> 40)
-                                     : static_cast<double>(random() >> 63);
-  return tensor_of(values, shape, *input.dtype);
 }
 
 }  // namespace
 
-std::vector<Tensor> made_inputs(const onnx::Model& model, const Names& sizes, const Names& given,
-                                uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<Tensor> inputs;
-  for (const onnx::ValueInfo& input : model.inputs()) {
-    const auto at = given.find(input.name);
-    const auto number = at == given.end() ? std::nullopt : parse_number(at->second);
-    const bool is_file = at != given.end() && !number;
-    inputs.push_back(is_file ? load_npy(at->second) : made_input(input, sizes, number, random));
-  }
-  return inputs;
-}
-
-std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs) {
-  std::vector<std::string> names;
+GivenInputs given_inputs(const std::vector<onnx::ValueInfo>& inputs, const Names& sizes,
+                         const Names& given) {
+  NamedTensors files;
   for (const onnx::ValueInfo& input : inputs) {
-    const auto shape = input.shape.value_or(std::vector<onnx::Dimension>());
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis].size) continue;
-      if (!shape[axis].name.empty() && std::ranges::find(names, shape[axis].name) == names.end())
-        names.push_back(shape[axis].name);
-      names.push_back(axis_name(input, axis));
-    }
-  }
-  return names;
-}
-
-Shape shape_of(const onnx::ValueInfo& input, const Names& sizes) {
-  Shape shape;
-  for (const onnx::Dimension& dim : input.shape.value_or(std::vector<onnx::Dimension>())) {
-    auto given = sizes.find(axis_name(input, shape.size()));
-    if (given == sizes.end()) given = sizes.find(dim.name);
-    shape.push_back(dim.size               ? *dim.size
-                    : given != sizes.end() ? number_of(given->first, given->second)
-                    : shape.empty()        ? 1
-                                           : 64);
-  }
-  return shape;
-}
-
-onnx::SizeBounds bounds_of(const Names& texts) {
-  onnx::SizeBounds bounds;
-  for (const auto& [name, text] : texts) {
-    int64_t low = 0, high = 0;
-    const char* const end = text.data() + text.size();
-    const auto [dots, error] = std::from_chars(text.data(), end, low);
-    const bool has_dots = error == std::errc() && std::string_view(dots, end).starts_with("..");
-    const auto last = has_dots ? std::from_chars(dots + 2, end, high) : std::from_chars_result{};
-    if (!has_dots || last.ec != std::errc() || last.ptr != end)
+    const auto at = given.find(input.name);
+    if (at == given.end()) continue;
+    if (at->second.empty())
       throw UsageError(
-          fmt::format("--bounds {}={} are no bounds, which look like 1..512", name, text));
-    bounds[name] = {low, high};
+          fmt::format("--input {0}= has no value; give {0}=FILE.npy or {0}=NUMBER", input.name));
+    if (!parse_number(at->second)) files.emplace(input.name, load_npy(at->second));
   }
-  return bounds;
+  Names known = sizes_with(inputs, sizes, files);
+  const std::string assumed = assume_sizes(inputs, files, known);
+  GivenInputs result{files, known, assumed};
+  for (const onnx::ValueInfo& input : inputs) {
+    const auto at = given.find(input.name);
+    if (at == given.end() || files.contains(input.name)) continue;
+    require_tensor(input);
+    result.tensors.emplace(input.name, input_of_number(input, shape_of(input, known), at->second));
+  }
+  return result;
 }
 
-void require_names(const char* option, const Names& given, const std::vector<std::string>& known) {
-  for (const auto& [name, value] : given)
-    if (std::ranges::find(known, name) == known.end())
-      throw UsageError(fmt::format("--{} {}: the model has {}{}", option, name,
-                                   fmt::join(known, ", "), did_you_mean(name, known)));
+std::vector<Tensor> made_inputs(const std::vector<onnx::ValueInfo>& inputs,
+                                const GivenInputs& given, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Tensor> tensors;
+  for (const onnx::ValueInfo& input : inputs) {
+    const auto at = given.tensors.find(input.name);
+    const bool is_given = at != given.tensors.end();
+    if (!is_given) require_tensor(input);
+    tensors.push_back(is_given ? at->second
+                               : random_input(input, shape_of(input, given.sizes), random));
+  }
+  return tensors;
 }
 
 std::vector<std::string> names_of(const std::vector<onnx::ValueInfo>& values) {

@@ -2,36 +2,31 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/sizes.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::tools {
 
-using Names = std::map<std::string, std::string>;
+/// What the options --size and --input say about a model's inputs.
+struct GivenInputs {
+  NamedTensors tensors;  ///< by input, on the default device, made without a kernel
+  Names sizes;           ///< of all open axes but those of files: given, of files, or assumed
+  std::string assumed;   ///< those that were assumed: "n=1, image.2=64"; empty: none
+};
 
-/// The names that --size accepts: those of sizes, and axes such as "image.2".
-std::vector<std::string> open_sizes(const std::vector<onnx::ValueInfo>& inputs);
+/// `given` has the file NAME.npy or the number of an input. Errors: UsageError for what is neither,
+/// for numbers that an input of integers cannot have, and for a file of another size than `sizes`
+/// says; User for a file that cannot be read, and for numbers of inputs that are no tensors.
+GivenInputs given_inputs(const std::vector<onnx::ValueInfo>& inputs, const Names& sizes,
+                         const Names& given);
 
-/// The declared shape. Sizes that the model leaves open are those of --size, else 1 for the first
-/// axis, which is the batch in most models, and 64 for the others: strides of up to 64 divide it, and
-/// kernels stay small enough for REFERENCE. Errors: UsageError for a size that is no number.
-Shape shape_of(const onnx::ValueInfo& input, const Names& sizes);
-
-/// The bounds of sizes from texts such as "1..512". Errors: UsageError for other texts.
-onnx::SizeBounds bounds_of(const Names& texts);
-
-/// Inputs on the default device, made without a kernel: for each input the file NAME.npy or the
-/// number that `given` has, else random floats from 0 to 1 and integers 0 or 1, the same for a seed
-/// on every device. Errors: UsageError; User for inputs that are no tensors.
-std::vector<Tensor> made_inputs(const onnx::Model& model, const Names& sizes, const Names& given,
-                                uint64_t seed);
-
-/// Errors: UsageError for a name of the option --`option` that is not `known`.
-void require_names(const char* option, const Names& given, const std::vector<std::string>& known);
+/// All inputs: those that are given, else random floats from 0 to 1 and integers 0 or 1, the same for
+/// a seed on every device. Errors: User for inputs that are no tensors; those of shape_of.
+std::vector<Tensor> made_inputs(const std::vector<onnx::ValueInfo>& inputs,
+                                const GivenInputs& given, uint64_t seed);
 
 std::vector<std::string> names_of(const std::vector<onnx::ValueInfo>& values);
 

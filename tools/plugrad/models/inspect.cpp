@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 using onnx::ModelMessage;
 
 constexpr char kUsage[] =
-    "plugrad inspect FILE.onnx [--size NAME=N|INPUT.AXIS=N]… [--device D] [--json]";
+    "plugrad inspect FILE.onnx [--size NAME=N|INPUT.AXIS=N]… [--input NAME=FILE.npy|NUMBER]… "
+    "[--device D] [--json]";
 
 // Nodes by operator, those of subgraphs and functions included.
 void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, int64_t>& counts) {
@@ -99,8 +100,8 @@ std::string beginning(const std::string& text) {
 }
 
 // Errors in a model are part of what it holds.
-Json work_json(const std::string& path, const Names& sizes) try {
-  const ModelWork work = work_of(path, sizes);
+Json work_json(const std::string& path, const GivenInputs& given) try {
+  const ModelWork work = with_assumed_sizes(given.assumed, [&] { return work_of(path, given); });
   Json document = {{"device", work.device},
                    {"multiply_adds", work.multiply_adds},
                    {"nodes", work.nodes},
@@ -112,12 +113,21 @@ Json work_json(const std::string& path, const Names& sizes) try {
   return {{"device", Device::default_device()}, {"problem", error.what()}};
 }
 
-void print_work(const Json& work, const std::vector<onnx::ValueInfo>& inputs, const Names& sizes) {
-  const std::string device = work["device"];
+std::string shapes_of(const std::vector<onnx::ValueInfo>& inputs, const GivenInputs& given) {
   std::string shapes;
-  for (const auto& input : inputs)
-    shapes += fmt::format(" {} {}", input.name, to_string(shape_of(input, sizes)));
-  fmt::print("a call with{}\n", shapes.empty() ? " no inputs" : shapes);
+  for (const auto& input : inputs) {
+    const auto at = given.tensors.find(input.name);
+    shapes += fmt::format(
+        " {} {}", input.name,
+        to_string(at == given.tensors.end() ? shape_of(input, given.sizes) : at->second.shape()));
+  }
+  return shapes;
+}
+
+void print_work(const Json& work, const std::vector<onnx::ValueInfo>& inputs,
+                const GivenInputs& given) {
+  const std::string device = work["device"];
+  fmt::print("a call with{}\n", inputs.empty() ? " no inputs" : shapes_of(inputs, given));
   if (work.contains("nodes"))
     fmt::print(
         "  {} multiply-adds; {} of {} nodes are computed by the host, the others by {} "
@@ -142,8 +152,11 @@ Syntax inspect_syntax() {
                                "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without "
                                "it 1 for the first axis of "
                                "an input and 64 for the others")(
-      "device", boost::program_options::value<std::string>(),
-      "where it would run, such as CPU; default: as DEV says")("json", "one JSON document");
+      "input", boost::program_options::value<Arguments>()->composing(),
+      "NAME=FILE.npy or NAME=NUMBER, the elements of an input, on which shapes may depend; without "
+      "it zeros")("device", boost::program_options::value<std::string>(),
+                  "where it would run, such as CPU; default: as DEV says")("json",
+                                                                           "one JSON document");
   return syntax;
 }
 
@@ -156,13 +169,17 @@ int run_inspect(const Arguments& arguments) {
   const MappedFile file(files[0], "inspect");
   const ModelMessage model =
       onnx::with_name(files[0], [&] { return onnx::read_model(file.bytes()); });
-  const Names sizes =
-      parsed.has("size") ? parse_key_values(parsed.get<Arguments>("size"), "size") : Names();
+  const auto pairs = [&](const char* option) {
+    return parsed.has(option) ? parse_key_values(parsed.get<Arguments>(option), option) : Names();
+  };
+  const Names sizes = pairs("size"), texts = pairs("input");
   const std::vector<onnx::ValueInfo> inputs = onnx::inputs_of(model);
   require_names("size", sizes, open_sizes(inputs));
+  require_names("input", texts, names_of(inputs));
   if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
+  const GivenInputs given = given_inputs(inputs, sizes, texts);
   Json document = document_of(files[0], model);
-  if (document["missing_operators"].empty()) document["call"] = work_json(files[0], sizes);
+  if (document["missing_operators"].empty()) document["call"] = work_json(files[0], given);
   if (parsed.has("json")) return print_json(document), kSuccess;
   fmt::print("inputs\n{}outputs\n{}", list_of(inputs), list_of(onnx::outputs_of(model)));
   fmt::print("parameters  {}\nIR version  {}\n", document["parameters"].get<int64_t>(),
@@ -179,7 +196,7 @@ int run_inspect(const Arguments& arguments) {
   if (!missing.empty())
     fmt::print("plugrad does not have  {}\n", fmt::join(missing, ", "));
   else
-    print_work(document["call"], inputs, sizes);
+    print_work(document["call"], inputs, given);
   return kSuccess;
 }
 

@@ -29,15 +29,6 @@ Difference difference_of(const std::vector<double>& got, const std::vector<doubl
   return result;
 }
 
-// Sums in another order differ by some roundings of their terms, which may be larger than the sum:
-// of the largest element, and of terms near 1 before a sigmoid or a difference.
-bool is_rounding(const Difference& difference, DType dtype) {
-  if (!is_float(dtype)) return difference.absolute == 0;
-  const bool is_half = dtype == DType::F16 || dtype == DType::BF16;
-  return difference.absolute <=
-         (is_half ? 4e-3 : 1e-4) * difference.largest + (is_half ? 1e-3 : 1e-6);
-}
-
 }  // namespace
 
 std::vector<double> elements_of(const Tensor& tensor) {
@@ -54,9 +45,19 @@ std::vector<double> elements_of(const Tensor& tensor) {
   return elements;
 }
 
-OutputDifference difference_of(const Tensor& got, const Tensor& wanted) {
+// Sums in another order differ by some roundings of their terms, which may be larger than the sum:
+// of the largest element, and of terms near 1 before a sigmoid or a difference.
+Tolerance tolerance_of(DType output, bool has_halves) {
+  if (!is_float(output)) return {};
+  if (has_halves || output == DType::F16 || output == DType::BF16) return {4e-3, 1e-3};
+  return {1e-4, 1e-6};
+}
+
+OutputDifference difference_of(const Tensor& got, const Tensor& wanted, bool has_halves) {
   const Difference difference = difference_of(elements_of(got), elements_of(wanted));
-  return {difference.relative(), is_rounding(difference, wanted.dtype())};
+  const Tolerance allowed = tolerance_of(wanted.dtype(), has_halves);
+  return {difference.relative(), allowed,
+          difference.absolute <= allowed.relative * difference.largest + allowed.absolute};
 }
 
 }  // namespace plugrad::tools

@@ -11,13 +11,23 @@ namespace plugrad::tools {
 /// rounded.
 std::vector<double> elements_of(const Tensor& tensor);
 
-struct OutputDifference {
-  double relative = 0;  ///< the largest difference, of the largest element
-  bool is_rounding =
-      false;  ///< floats: 1e-4 of the largest element and 1e-6; half floats 4e-3, 1e-3
+/// What roundings may amount to: of the largest element, and more.
+struct Tolerance {
+  double relative = 0, absolute = 0;
 };
 
-/// Of two tensors of equal shape. Infinite where one element is NaN or infinite and the other not.
-OutputDifference difference_of(const Tensor& got, const Tensor& wanted);
+/// Floats: 1e-4 and 1e-6; half floats, and outputs of a network with half floats: 4e-3 and 1e-3;
+/// integers: 0.
+Tolerance tolerance_of(DType output, bool has_halves);
+
+struct OutputDifference {
+  double relative = 0;  ///< the largest difference, of the largest element
+  Tolerance allowed;
+  bool is_rounding = false;  ///< the largest difference is within `allowed`
+};
+
+/// Of two tensors of equal shape, outputs of a network with half floats or without. Infinite where
+/// one element is NaN or infinite and the other not.
+OutputDifference difference_of(const Tensor& got, const Tensor& wanted, bool has_halves);
 
 }  // namespace plugrad::tools

@@ -1,4 +1,6 @@
 // plugrad run: runs a model from an ONNX file.
+#include "profile/run.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,10 +10,14 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "command.h"
 #include "models/check.h"
 #include "models/inputs.h"
 #include "models/outputs.h"
+#include "onnx/file/file_errors.h"
+#include "onnx/file/messages.h"
+#include "onnx/import/declared.h"
 #include "plugrad/device.h"
 #include "plugrad/numpy.h"
 #include "plugrad/onnx.h"
@@ -54,9 +60,57 @@ std::string summary_of(const Tensor& x) {
 // After --check, how far an output is from ONNX Runtime's.
 std::string verdict_of(const Json& output) {
   if (!output.contains("difference")) return "";
-  return fmt::format("  {} ONNX Runtime: largest difference {:.1e} of the largest element\n",
-                     output["agrees"].get<bool>() ? "agrees with" : "DIFFERS from",
-                     output["difference"].get<double>());
+  const double relative = output["relative_tolerance"], absolute = output["absolute_tolerance"];
+  return fmt::format(
+      "  {} ONNX Runtime: largest difference {:.1e} of the largest element; allowed: {}\n",
+      output["agrees"].get<bool>() ? "agrees with" : "DIFFERS from",
+      output["difference"].get<double>(),
+      relative == 0 ? "none, of integers" : fmt::format("{:g} of it and {:g}", relative, absolute));
+}
+
+// The names of inputs that no option gives.
+std::string random_inputs(const onnx::Model& model, const GivenInputs& given) {
+  std::vector<std::string> names = names_of(model.inputs());
+  std::erase_if(names, [&](const std::string& name) { return given.tensors.contains(name); });
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Loads the model. Errors: UsageError for bounds of names that it does not have.
+onnx::Model model_with(const std::string& path, const Names& bounds) {
+  const onnx::SizeBounds numbers = bounds_of(bounds);
+  if (!bounds.empty()) {
+    const MappedFile file(path, "onnx");
+    const auto message = onnx::with_name(path, [&] { return onnx::read_model(file.bytes()); });
+    auto inputs = onnx::declared_inputs(message);
+    std::ranges::copy(onnx::defaulted_inputs(message), std::back_inserter(inputs));
+    require_names("bounds", bounds, open_sizes(onnx::infos_of(inputs)));
+  }
+  return onnx::Model::load(path, {}, numbers);
+}
+
+// Adds the comparison to the document. Returns whether all outputs agree.
+bool compare(const std::string& path, const onnx::Model& model, const std::vector<Tensor>& inputs,
+             const std::vector<Tensor>& outputs, Json& document) {
+  const Comparison comparison = compare_with_onnx_runtime(path, model, inputs, outputs);
+  document["onnx_runtime"] = comparison.version;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputDifference& difference = comparison.outputs[i];
+    document["outputs"][i]["difference"] = difference.relative;
+    document["outputs"][i]["relative_tolerance"] = difference.allowed.relative;
+    document["outputs"][i]["absolute_tolerance"] = difference.allowed.absolute;
+    document["outputs"][i]["agrees"] = difference.is_rounding;
+  }
+  return std::ranges::all_of(comparison.outputs, &OutputDifference::is_rounding);
+}
+
+void print_run(const Json& document, const std::vector<Tensor>& outputs, int64_t repeat) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    fmt::print("{}: {}\n{}", document["outputs"][i]["name"].get<std::string>(),
+               summary_of(outputs[i]), verdict_of(document["outputs"][i]));
+  fmt::print("first call {:.1f} ms", document["first_ms"].get<double>());
+  if (document.contains("call_ms"))
+    fmt::print(", then {:.3f} ms (median of {})", document["call_ms"].get<double>(), repeat);
+  fmt::print(" on {}\n", document["device"].get<std::string>());
 }
 
 }  // namespace
@@ -89,8 +143,7 @@ int run_run(const Arguments& arguments) {
   if (parsed.has("profile")) {
     Arguments line = {"run"};
     std::ranges::remove_copy(arguments, std::back_inserter(line), "--profile");
-    if (parsed.has("json")) line.insert(line.begin(), "--json");
-    return run_profile(line);
+    return parsed.has("json") ? run_json_with_profile(line) : run_profile(line);
   }
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
   if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
@@ -100,14 +153,16 @@ int run_run(const Arguments& arguments) {
   const int64_t repeat = parsed.has("repeat") ? parsed.get<int64_t>("repeat") : 0;
   if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));
   if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
-  const onnx::Model model = onnx::Model::load(files[0], {}, bounds_of(pairs("bounds")));
-  const Names given = pairs("input"), wanted = pairs("output"), sizes = pairs("size");
-  require_names("input", given, names_of(model.inputs()));
+  const onnx::Model model = model_with(files[0], pairs("bounds"));
+  const Names texts = pairs("input"), wanted = pairs("output"), sizes = pairs("size");
+  require_names("input", texts, names_of(model.inputs()));
   require_names("output", wanted, names_of(model.outputs()));
   require_names("size", sizes, open_sizes(model.inputs()));
-  const std::vector<Tensor> inputs = made_inputs(model, sizes, given, 0);
+  const GivenInputs given = given_inputs(model.inputs(), sizes, texts);
+  const std::vector<Tensor> inputs = made_inputs(model.inputs(), given, 0);
   std::vector<Tensor> outputs;
-  const double first = milliseconds_of(model, inputs, outputs);
+  const double first =
+      with_assumed_sizes(given.assumed, [&] { return milliseconds_of(model, inputs, outputs); });
   std::vector<double> times;
   for (int64_t i = 0; i < repeat; ++i) times.push_back(milliseconds_of(model, inputs, outputs));
   std::ranges::sort(times);
@@ -121,28 +176,18 @@ int run_run(const Arguments& arguments) {
     document["outputs"].push_back({{"name", model.outputs()[i].name},
                                    {"dtype", name_of(outputs[i].dtype())},
                                    {"shape", outputs[i].shape()}});
-  bool agrees = true;
-  if (parsed.has("check")) {
-    const Comparison comparison = compare_with_onnx_runtime(files[0], model, inputs, outputs);
-    document["onnx_runtime"] = comparison.version;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      document["outputs"][i]["difference"] = comparison.differences[i];
-      document["outputs"][i]["agrees"] = bool(comparison.agrees[i]);
-      agrees = agrees && comparison.agrees[i];
-    }
-  }
+  const bool agrees = !parsed.has("check") || compare(files[0], model, inputs, outputs, document);
   const ExitCode code = agrees ? kSuccess : kFailure;
   if (parsed.has("json")) return print_json(document), code;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    fmt::print("{}: {}\n{}", model.outputs()[i].name, summary_of(outputs[i]),
-               verdict_of(document["outputs"][i]));
-  fmt::print("first call {:.1f} ms", first);
-  if (!times.empty())
-    fmt::print(", then {:.3f} ms (median of {})", times[times.size() / 2], repeat);
-  fmt::print(" on {}\n", Device::default_device());
-  if (document.contains("onnx_runtime"))
-    fmt::print("{} ONNX Runtime {}\n", agrees ? "agrees with" : "differs from",
-               document["onnx_runtime"].get<std::string>());
+  print_run(document, outputs, repeat);
+  if (!parsed.has("check")) return code;
+  fmt::print("{} ONNX Runtime {}\n", agrees ? "agrees with" : "differs from",
+             document["onnx_runtime"].get<std::string>());
+  if (const std::string random = random_inputs(model, given); !agrees && !random.empty())
+    fmt::print(
+        "random numbers were given for {}, of which a model may magnify roundings; give numbers "
+        "that suit it with --input\n",
+        random);
   return code;
 }
 

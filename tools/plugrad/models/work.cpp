@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "engine/session.h"
 #include "ir/facts.h"
+#include "onnx/file/graph_check.h"
+#include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "plugrad/device.h"
@@ -36,24 +38,37 @@ std::int64_t multiply_adds_of(const States& outputs) {
   return total;
 }
 
-std::map<std::string_view, onnx::Value> inputs_of(const std::vector<onnx::ValueInfo>& declared,
-                                                  const Names& sizes) {
+std::map<std::string_view, onnx::Value> inputs_of(const onnx::ModelMessage& model,
+                                                  const GivenInputs& given) {
   std::map<std::string_view, onnx::Value> inputs;
-  for (const onnx::ValueInfo& input : declared) {
+  const std::vector<onnx::ValueInfo> infos = onnx::inputs_of(model);
+  const auto declared = onnx::declared_inputs(model);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const onnx::ValueInfo& input = infos[i];
+    const auto at = given.tensors.find(input.name);
+    if (at != given.tensors.end()) {
+      const std::string what = onnx::mismatch(at->second, declared[i]->type);
+      require(what.empty(), "[onnx] input \"{}\" {}, the model expects {}", input.name, what,
+              to_string(input));
+      inputs.emplace(declared[i]->name,
+                     onnx::value_of(at->second, declared[i]->type, Device::default_device()));
+      continue;
+    }
     require(input.dtype.has_value(), "input \"{}\" is a {}, of which no elements can be made up",
             input.name, input.type);
-    const Shape shape = shape_of(input, sizes);
-    inputs.emplace(input.name, Tensor::zeros(shape, *input.dtype).contiguous().realize());
+    const Shape shape = shape_of(input, given.sizes);
+    inputs.emplace(declared[i]->name, Tensor::zeros(shape, *input.dtype).contiguous().realize());
   }
   return inputs;
 }
 
 }  // namespace
 
-ModelWork work_of(const std::string& path, const Names& sizes) {
+ModelWork work_of(const std::string& path, const GivenInputs& given) {
   const auto file = std::make_shared<CopiedFile>(path, "inspect");
   const onnx::ModelMessage model = onnx::read_model(file->bytes());
   onnx::require_operators(model);
+  onnx::require_sound(model);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   onnx::ModelFiles files(folder.empty() ? "." : folder, file);
   files.read_constants(model.graph);
@@ -61,8 +76,7 @@ ModelWork work_of(const std::string& path, const Names& sizes) {
   ModelWork work;
   work.device = Device::default_device();
   std::vector<Tensor> outputs;  // lazy
-  const std::vector<onnx::ValueInfo> declared = onnx::inputs_of(model);
-  for (const onnx::Value& output : run.outputs_of_model(inputs_of(declared, sizes)))
+  for (const onnx::Value& output : run.outputs_of_model(inputs_of(model, given)))
     if (output.is_tensor()) outputs.push_back(output.tensor());
   States states;
   for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());

@@ -17,9 +17,9 @@ struct ModelWork {
   std::string problem;  ///< why the device cannot run it; empty if it can
 };
 
-/// Of a call with inputs of the declared shapes (shape_of). Kernels are generated for the default
+/// Of a call with the given inputs, and zeros of the declared shapes (shape_of) for others. Kernels are generated for the default
 /// device, but neither compiled nor run, unless a shape or a branch depends on their results.
 /// Errors: those of onnx::Model; User for inputs that are no tensors.
-ModelWork work_of(const std::string& path, const Names& sizes);
+ModelWork work_of(const std::string& path, const GivenInputs& given);
 
 }  // namespace plugrad::tools

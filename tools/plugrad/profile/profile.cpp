@@ -14,6 +14,7 @@
 #include "command_line/text.h"
 #include "profile/report.h"
 #include "profile/run.h"
+#include "temporary_folder.h"
 #include "trace/trace.h"
 
 namespace plugrad::tools {
@@ -27,6 +28,8 @@ constexpr char kUsage[] =
     "[ARGUMENT…]\n"
     "       plugrad profile [--json] [--top N] [--compare BEFORE] [-o TRACE] -- PROGRAM "
     "[ARGUMENT…]";
+
+constexpr int kKernelsShown = 20;
 
 // Arguments of this command, and those of the program to run, its name first.
 struct Line {
@@ -140,13 +143,29 @@ Syntax profile_syntax() {
                 .words = "trace",
                 .choices = {{"trace", names_of_commands()}},
                 .paths = {"trace", "compare", "output"}};
-  syntax.options.add_options()("top", po::value<int>()->default_value(20),
+  syntax.options.add_options()("top", po::value<int>()->default_value(kKernelsShown),
                                "kernels to show, those with the most time first")  //
       ("compare", po::value<std::string>(),
        "trace to compare with: each kernel before and after")                             //
       ("output,o", po::value<std::string>(), "file to keep the trace of the program in")  //
       ("json", "one JSON document; the program's output goes to stderr");
   return syntax;
+}
+
+int run_json_with_profile(const Arguments& words) {
+  const TemporaryFolder folder("profile");
+  const std::string output = folder.file("output.json");
+  Arguments program = words;
+  program.insert(program.begin(), fs::read_symlink("/proc/self/exe").string());
+  const RecordedRun recorded = run_and_record(program, {.stdout_file = output});
+  std::ifstream file(output);
+  nlohmann::ordered_json document = nlohmann::ordered_json::parse(file, nullptr, false);
+  if (document.is_discarded()) return recorded.exit_code;  // the program said why
+  if (recorded.trace)
+    document["profile"] =
+        profile_json(*recorded.trace, trace::summarise(*recorded.trace), kKernelsShown);
+  print_json(document);
+  return recorded.exit_code;
 }
 
 int run_profile(const Arguments& arguments) {

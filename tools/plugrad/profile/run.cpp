@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <thread>
 
@@ -40,11 +42,15 @@ int wait_for(ChildProcess& child) {
   }
 }
 
-int run(const Arguments& words, const std::string& trace_path, bool stdout_to_stderr) {
+int run(const Arguments& words, const std::string& trace_path, const RunOptions& options) {
   ProcessSpec spec{.program = words[0],
                    .arguments = {words.begin() + 1, words.end()},
                    .environment = environment_with({"PLUGRAD_TRACE=" + trace_path, "VIZ=0"})};
-  if (stdout_to_stderr) spec.descriptors = {{STDERR_FILENO, STDOUT_FILENO}};
+  if (options.stdout_to_stderr) spec.descriptors = {{STDERR_FILENO, STDOUT_FILENO}};
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(
+      options.stdout_file.empty() ? nullptr : std::fopen(options.stdout_file.c_str(), "we"),
+      std::fclose);
+  if (output) spec.descriptors = {{fileno(output.get()), STDOUT_FILENO}};
   catch_interruption();
   try {
     ChildProcess child(spec);
@@ -70,7 +76,7 @@ RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
            file_error_text(error));
   const TemporaryFolder folder("profile");
   const std::string path = folder.file("trace");
-  const int status = run(words, path, options.stdout_to_stderr);
+  const int status = run(words, path, options);
   RecordedRun recorded;
   if (is_interrupted())
     recorded.exit_code = interruption_exit_code();

@@ -16,6 +16,7 @@ struct RecordedRun {
 
 struct RunOptions {
   bool stdout_to_stderr = false;  ///< the program's output leaves stdout to this one's
+  std::string stdout_file = {};   ///< file for the program's output; empty: none
   std::string keep = {};          ///< file that the trace is copied to; empty: none
 };
 
@@ -23,5 +24,9 @@ struct RunOptions {
 /// cannot be started, or ends
 /// well without a trace.
 RecordedRun run_and_record(const Arguments& words, const RunOptions& options);
+
+/// Runs this program with these words and --json, and prints its document with the profile, as
+/// `plugrad profile --json` has it, under "profile".
+int run_json_with_profile(const Arguments& words);
 
 }  // namespace plugrad::tools
