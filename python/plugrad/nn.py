@@ -32,8 +32,16 @@ from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state,
 if TYPE_CHECKING:
     from .data import Dataset
 
-Module = TypeVar("Module")
+_Module = TypeVar("_Module")
 StateDict = dict[str, Tensor]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "Module":
+            raise AttributeError("plugrad.nn has no Module: a module is an object of any class with tensors, without a base "
+                                 "class; write class Net: with __init__ and __call__")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 _NOT_SEARCHED = (type, types.ModuleType, types.FunctionType, types.MethodType,
                  types.BuiltinFunctionType, str, bytes, bytearray, int, float, complex)
@@ -178,11 +186,11 @@ def load(module: object, path: str | os.PathLike[str],
 
 
 @overload
-def to(module: Module, dtype: _plugrad.dtype, /) -> Module: ...
+def to(module: _Module, dtype: _plugrad.dtype, /) -> _Module: ...
 @overload
-def to(module: Module, target: str, /) -> Module: ...
+def to(module: _Module, target: str, /) -> _Module: ...
 @overload
-def to(module: Module, *, dtype: Any = None, device: str | None = None) -> Module: ...
+def to(module: _Module, *, dtype: Any = None, device: str | None = None) -> _Module: ...
 def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Any:
     """Casts the floats of a module to a dtype, or moves it to a device, in place.
 
@@ -199,7 +207,7 @@ def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None
     return module
 
 
-def clone(module: Module) -> Module:
+def clone(module: _Module) -> _Module:
     """A copy of the module with tensors of its own, at their present values: copy.deepcopy.
 
     Tensors that the module holds twice (tied weights) are one tensor in the copy, too.

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -516,6 +517,29 @@ def test_slices_clip_as_those_of_lists() -> None:
     x = T([1, 2, 3])
     assert x[:2**70].tolist() == x[-2**70:].tolist() == [1, 2, 3]
     assert x[::2**70].tolist() == [1] and x[::-2**70].tolist() == [3]
+
+
+@pytest.mark.parametrize(("inputs", "result", "told"), [
+    (T([1.0]), T([1.0]), "inputs is one tensor or array; give a list"),
+    (np.ones(2), T([1.0]), "inputs is one tensor or array; give a list"),
+    ([T([1.0]), np.ones(2)], T([1.0]), r"inputs\[1\] is of type ndarray; give a tensor"),
+    ([T([1.0])], None, "the function returns nothing; an ONNX file needs one that returns a tensor"),
+    ([T([1.0])], {}, "the function returns a dict"),
+    ([T([1.0])], [], "the function returns a list"),
+    ([T([1.0])], [T([1.0]), 2.0], "result 1 of the function is of type float, not a tensor"),
+])
+def test_exports_of_what_is_no_tensor(tmp_path: Path, inputs: Any, result: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        pg.onnx.export(lambda *given: result, inputs, tmp_path / "net.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_base_class_of_modules_is_not_there_and_not_needed() -> None:
+    with pytest.raises(AttributeError, match="a module is an object of any class"):
+        pg.nn.Module  # noqa: B018
+    with pytest.raises(AttributeError, match="'plugrad.nn' has no attribute 'Modul'"):
+        pg.nn.Modul  # noqa: B018
+    assert not hasattr(pg.nn, "Module")
 
 
 def test_objects_without_init_raise() -> None:

@@ -170,6 +170,18 @@ nb::object text_of(const std::string& text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+std::string text_of_model(const onnx::Model& self) {
+  const auto list = [](const std::vector<onnx::ValueInfo>& values) {
+    std::string text;
+    for (const onnx::ValueInfo& value : values)
+      text += (text.empty() ? "" : ", ") + to_string(value);
+    return "[" + text + "]";
+  };
+  std::string text = "plugrad.onnx.Model(inputs=" + list(self.inputs());
+  if (!self.optional_inputs().empty()) text += ", optional_inputs=" + list(self.optional_inputs());
+  return text + ", outputs=" + list(self.outputs()) + ")";
+}
+
 void bind_save(nb::module_& made) {
   made.def(
       "_save",
@@ -236,6 +248,7 @@ void bind_onnx(nb::module_& module) {
                    "Sizes; names of symbolic ones; None for one that is not known.")
       .def("__repr__", [](const onnx::ValueInfo& self) { return to_string(self); });
   nb::class_<onnx::Model> model(made, "Model", doc("Model"));
+  model.def("__repr__", text_of_model);
   model.def_prop_ro("inputs", &onnx::Model::inputs,
                     nb::sig("def inputs(self, /) -> list[ValueInfo]"),
                     "The inputs that a call must give.");

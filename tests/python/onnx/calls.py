@@ -25,6 +25,7 @@ def refused(kind: type[Exception], text: str, call: object) -> None:
 model = pg.onnx.load(MODEL.SerializeToString())
 for given in (model(x, 3), model(x, n=3), model(x=x, n=np.int64(3)), model({"x": x, "n": 3})):
     assert given[0].tolist() == [[3, 6]]
+assert repr(model) == "plugrad.onnx.Model(inputs=[x: float (N, 2), n: int64 ()], outputs=[y: float (N, 2)])", repr(model)
 assert [value.dtype for value in model.inputs] == [pg.float32, pg.int64]
 refused(TypeError, 'no input "m"', lambda: model(x, m=3))
 refused(TypeError, '"x" is given by position and by name', lambda: model(x, x=x))
