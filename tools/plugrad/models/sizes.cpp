@@ -140,9 +140,11 @@ std::string assume_sizes(const std::vector<onnx::ValueInfo>& inputs, const Named
 void throw_with_assumed(const Error& error, const std::string& assumed) {
   throw_error(
       error.kind(),
-      fmt::format("{}\nThese sizes were assumed, since the model leaves them open: {}. Give "
-                  "those of your inputs with --size NAME=N.",
-                  error.what(), assumed),
+      fmt::format(
+          "{}\nThese sizes were assumed, since the model leaves them open: {}. Give those of "
+          "your inputs with --size NAME=N, and elements on which shapes depend with --input "
+          "NAME=VALUE.",
+          error.what(), assumed),
       error.reason());
 }
 
