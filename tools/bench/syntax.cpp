@@ -51,7 +51,7 @@ Syntax bench_syntax() {
       "Python package NAME or NAME==VERSION")(
       "size", po::value<Arguments>()->default_value({}, "")->composing(),
       "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for the first axis "
-      "and 64 for the others without it")(
+      "of an input and 64 for the others without it")(
       "input", po::value<Arguments>()->default_value({}, "")->composing(),
       "with --models: NAME=FILE.npy or NAME=NUMBER, the elements of an input; random without it")(
       "list", "names of the rows, without measuring")(
