@@ -131,6 +131,7 @@ Values eye_like(Call& call) {
 
 // The depth's elements along the axis; negative indices count from its end.
 Values one_hot(Call& call) {
+  call.require_shape(2, "values", {2});
   const Tensor values = call[2];
   const auto depth = static_cast<int64_t>(call.numbers_input(1).at(0));
   Tensor indices = call[0].cast(DType::I64);

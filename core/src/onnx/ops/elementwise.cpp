@@ -67,8 +67,6 @@ Values prelu(Call& call) {
     Shape channels(static_cast<size_t>(x.ndim() - 1), 1);
     channels[0] = slope.numel();
     slope = slope.reshape(channels);
-  } else {
-    call.require_broadcasts_to(x, 1, "slope");
   }
   return {(x < 0).where(x * slope, x)};
 }
@@ -86,6 +84,10 @@ Values clip(Call& call) {
   } else {
     low = call.optional(1);
     high = call.optional(2);
+    for (const Tensor& bound : {low, high})
+      if (bound.defined() && bound.numel() != 1)
+        call.wrong(fmt::format("a bound has the shape {}, it must be one number",
+                               to_string(bound.shape())));
   }
   Tensor result = x;
   if (low.defined()) result = result.maximum(low);

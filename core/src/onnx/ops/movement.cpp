@@ -182,7 +182,13 @@ Values expand(Call& call) {
 }
 
 Values tile(Call& call) {
-  if (call.opset() >= 6) return {call[0].repeat(call.integers(1))};
+  if (call.opset() >= 6) {
+    const std::vector<int64_t> each = call.integers(1);
+    if (std::ssize(each) != call[0].ndim())
+      call.wrong(fmt::format("repeats has {} numbers, input has the shape {}", each.size(),
+                             to_string(call[0].shape())));
+    return {call[0].repeat(each)};
+  }
   Shape repeats(static_cast<size_t>(call[0].ndim()), 1);
   repeats.at(static_cast<size_t>(call.integer_input(2))) = call.integer_input(1);
   return {call[0].repeat(repeats)};

@@ -38,6 +38,13 @@ Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
   return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
 }
 
+// Errors: User if a zero point (input 2) is not of as many elements as the scale (input 1).
+void require_zero_of_scale(Call& call) {
+  if (call.has(2) && call[2].numel() != call[1].numel())
+    call.wrong(fmt::format("the zero point has the shape {}, the scale {}",
+                           to_string(call[2].shape()), to_string(call[1].shape())));
+}
+
 // Of the result.
 struct Target {
   Target(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
@@ -83,6 +90,7 @@ Tensor requantised(const Tensor& sums, const Tensor& scale, const Tensor& zero, 
 }
 
 Values quantize_linear(Call& call) {
+  require_zero_of_scale(call);
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
   const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
@@ -96,6 +104,7 @@ Values quantize_linear(Call& call) {
 }
 
 Values dequantize_linear(Call& call) {
+  require_zero_of_scale(call);
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const DType to = call.dtype("output_dtype").value_or(call[1].dtype());
   Tensor wide = is_float(x.dtype()) ? x.cast(DType::F32) : x.cast(DType::I32);

@@ -214,6 +214,9 @@ void require_shapes(Call& call, int64_t gates, int64_t directions, bool has_cell
   const auto require_shape = [&](size_t input, const char* role, const Shape& wanted) {
     if (call.has(input)) call.require_shape(input, role, wanted);
   };
+  if (call.integer("hidden_size", hidden) != hidden)
+    call.wrong(fmt::format("hidden_size is {}, but R has the shape {}",
+                           call.integer("hidden_size", hidden), to_string(call[2].shape())));
   require_shape(1, "W", {directions, gates * hidden, x.size(2)});
   require_shape(2, "R", {directions, gates * hidden, hidden});
   require_shape(3, "B", {directions, 2 * gates * hidden});

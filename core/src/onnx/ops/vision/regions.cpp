@@ -46,6 +46,8 @@ Samples samples_of(const Tensor& start, const Tensor& length, int64_t bins, int6
 // The mean, or largest, of samples within each bin of each box. Source: He et al. 2017.
 Values roi_align(Call& call) {
   const Tensor x = call[0], boxes = call[1].cast(DType::F32);
+  call.require_shape(1, "rois", {boxes.size(0), 4});
+  call.require_shape(2, "batch_indices", {boxes.size(0)});
   const int64_t height = x.size(2), width = x.size(3), channels = x.size(1);
   const bool is_half =
       call.text("coordinate_transformation_mode",
@@ -174,6 +176,7 @@ Integers kept_boxes(const std::vector<Box>& boxes, const double* scores, size_t 
 Values non_max_suppression(Call& call) {
   const Shape shape = call[1].shape();  // batch, classes, boxes
   if (shape.size() != 3 || call[0].ndim() != 3) call.wrong("boxes and scores must have three axes");
+  call.require_shape(0, "boxes", {shape[0], shape[2], 4});
   const std::vector<double> boxes = call.numbers_input(0), scores = call.numbers_input(1);
   const int64_t most = call.has(2) ? std::max<int64_t>(call.integer_input(2), 0) : 0;
   const auto overlap = static_cast<float>(call.has(3) ? call.numbers_input(3).at(0) : 0);
@@ -204,6 +207,7 @@ Values non_max_suppression(Call& call) {
 // zeros after it.
 Values max_unpool(Call& call) {
   const Tensor x = call[0];
+  call.require_shape(1, "I", x.shape());
   const Integers kernel = call.integers("kernel_shape");
   const size_t axes = kernel.size();
   const Integers strides = call.integers("strides", Integers(axes, 1));
