@@ -330,5 +330,22 @@ TEST(Gradients, AValueThatWasReadSaysWhatToDo) {
   expect_values(gradient(kept, {marked})[0], {2, 4});
 }
 
+// Sums of quantised numbers often lie halfway between two integers. They must round alike whether
+// product and sum share a kernel or not.
+TEST(Numbers, WhatIsRoundedToIntegersIsProductThenSum) {
+  std::vector<double> wanted;
+  size_t differ = 0;
+  for (int i = -2000; i < 2000; ++i) {
+    volatile float product = static_cast<float>(i) * 0.1f;
+    volatile float sum = product + 0.05f;
+    const float fused = std::fma(static_cast<float>(i), 0.1f, 0.05f);
+    differ += std::nearbyint(sum * 10.0f) != std::nearbyint(fused * 10.0f);
+    wanted.push_back(std::nearbyint(sum * 10.0f));
+  }
+  ASSERT_GT(differ, 100u);  // so that a fused multiply-add shows
+  const Tensor x = Tensor::arange(-2000, 2000, 1, DType::F32).contiguous();
+  EXPECT_EQ(values(((x * 0.1f + 0.05f) * 10.0f).round()), wanted);
+}
+
 }  // namespace
 }  // namespace plugrad

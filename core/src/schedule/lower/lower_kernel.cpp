@@ -13,20 +13,22 @@
 namespace plugrad::schedule {
 namespace {
 
-/// Whether a * b + c * d occurs in a kernel without other multiply-adds. The product that contracts
-/// depends on the order of recording: the last bits would differ between recordings.
-bool adds_products(const Graph& g, Id sink) {
+/// Whether a fused multiply-add could change more than the last bits, in a kernel without products
+/// of matrices: what is rounded to an integer may lie halfway between two, as sums of quantised
+/// numbers often do; of a * b + c * d, which product is fused depends on the order of recording.
+bool must_not_contract(const Graph& g, Id sink) {
   const auto is_product = [&](Id id) { return g[id].op == Op::Mul && is_float(g[id].dtype); };
-  bool found = false;
+  bool rounds = false, adds_products = false, is_transcendental_too = false;
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&sink, 1))) {
     const Node& n = g[id];
-    if (is_transcendental(n.op)) return false;
-    if (n.op == Op::Reduce && is_product(n.src[0])) return false;  // a matmul
-    found = found ||
-            ((n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]));
+    if (n.op == Op::Reduce && is_product(n.src[0])) return false;
+    rounds |= n.op == Op::Trunc;
+    is_transcendental_too |= is_transcendental(n.op);
+    adds_products |=
+        (n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]);
   }
-  return found;
+  return rounds || (adds_products && !is_transcendental_too);
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
   ast->sink = simplifier(mark_local_buffers(g.add(Op::Sink, DType::Void, stores)));
   ast->param_count = static_cast<uint32_t>(params_.size());
-  ast->is_exact = is_exact_ || adds_products(g, ast->sink);
+  ast->is_exact = is_exact_ || must_not_contract(g, ast->sink);
   return {std::move(ast), params_};
 }
 
