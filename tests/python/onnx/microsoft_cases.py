@@ -147,6 +147,11 @@ def sum_cases() -> list[Case]:
           for op in ("Add", "Mul") for name, scale, zero in (("halves", fine, odd), ("thirds", third, other))),
         Case("quantised Add of a number", "QLinearAdd", [a, third, odd, b[:1, :1], third, odd, np.array(2 / 255, "float32"), np.array(-128, "int8")],
              tolerance=0),
+        *(Case(f"quantised LSTM of {steps} steps", "DynamicQuantizeLSTM",
+               [normal(steps, 1, 6), *(integers(-128, 128, 2, rows, 20, dtype="int8") for rows in (6, 5)), normal(2, 40), None,
+                normal(2, 1, 5), normal(2, 1, 5), None, np.array([0.01, 0.02], "float32"), np.array([0, 3], "int8"),
+                np.array([0.02, 0.01], "float32"), np.array([0, 0], "int8")],
+               {"hidden_size": 5, "direction": "bidirectional"}, (0, 1, 2), tolerance=1e-3) for steps in (3, 30)),
         Case("quantised Add of bytes", "QLinearAdd", [a.view("uint8"), fine, odd.view("uint8"), b.view("uint8"), fine, odd.view("uint8"), coarse,
                                                       odd.view("uint8")], tolerance=0)]
 

@@ -1,4 +1,6 @@
 // Quantised operators. Products of integers are exact: they are summed in i32.
+#include "onnx/ops/quantised.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -114,13 +116,19 @@ Values dequantize_linear(Call& call) {
 
 // The range of x with 0 inside, in 256 steps. That of zeros is 1, as in onnx.reference; the
 // specification divides by 0.
-Values dynamic_quantize_linear(Call& call) {
-  const Tensor x = call[0];
+struct Quantised {
+  Tensor x, scale, zero;
+};
+Quantised dynamically_quantised(const Tensor& x) {
   const Tensor high = x.max().maximum(0), low = x.min().minimum(0);
   const Tensor range = high - low;
   const Tensor scale = (range == 0).where(Tensor(1).cast(DType::F32), range) / 255;
   const Tensor zero = (-low / scale).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
   return {quantised(x, scale, zero, DType::U8), scale, zero};
+}
+Values dynamic_quantize_linear(Call& call) {
+  const Quantised result = dynamically_quantised(call[0]);
+  return {result.x, result.scale, result.zero};
 }
 
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
@@ -158,10 +166,8 @@ Values mat_mul_integer_to_float(Call& call) {
               .cast(call[2].dtype())};
 }
 Values dynamic_quantize_mat_mul(Call& call) {
-  const Values a = dynamic_quantize_linear(call);
-  const Tensor product = centred(a[0].tensor(), a[2].tensor(), true)
-                             .matmul(centred(call[1], call.optional(3), false), DType::I32);
-  return {scaled_product(call, product, a[1].tensor() * column_scale(call[2]), 4)};
+  const Tensor product = dynamic_product(call[0], call[1], call[2], call.optional(3));
+  return {call.has(4) ? product + call[4] : product};
 }
 
 Values q_linear_mat_mul(Call& call) {
@@ -323,6 +329,14 @@ constexpr OperatorRow kRows[] = {
 };
 
 }  // namespace
+
+Tensor dynamic_product(const Tensor& x, const Tensor& weights, const Tensor& scale,
+                       const Tensor& zero) {
+  const Quantised left = dynamically_quantised(x);
+  const Tensor product =
+      centred(left.x, left.zero, true).matmul(centred(weights, zero, false), DType::I32);
+  return product.cast(DType::F32) * (left.scale * column_scale(scale));
+}
 
 std::span<const OperatorRow> quantised_operators() {
   return kRows;

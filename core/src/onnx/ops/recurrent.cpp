@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "onnx/ops/quantised.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
 #include "plugrad/scan.h"
@@ -65,11 +66,15 @@ std::vector<std::vector<Activation>> activations_of(Call& call, size_t direction
   return all;
 }
 
-// Everything that one direction needs. Weights are (gates * hidden, inputs).
+using Product = std::function<Tensor(const Tensor&)>;
+
+// Everything that one direction needs.
 struct Direction {
-  Tensor w, r, bias_w, bias_r, peepholes;
-  Tensor h, c;  // the states before the first step
-  std::vector<Activation> activations;
+  Product of_input{}, of_state{};  // with the weights of all gates
+  Tensor r{};                      // (gates * hidden, hidden)
+  Tensor bias_w{}, bias_r{}, peepholes{};
+  Tensor h{}, c{};  // the states before the first step
+  std::vector<Activation> activations{};
   double clip = 0;  // 0: none
   bool is_reversed = false;
 
@@ -88,7 +93,7 @@ Tensor part(const Tensor& x, int64_t number, int64_t count) {
 }
 
 States rnn_step(const Direction& d, const Tensor& from_input, const States& before) {
-  Tensor sum = from_input + before.h.matmul(d.r.transpose());
+  Tensor sum = from_input + d.of_state(before.h);
   if (d.bias_r.defined()) sum = sum + d.bias_r;
   return {d.activations[0](d.clipped(sum)), {}};
 }
@@ -115,7 +120,7 @@ Step gru_step(bool linear_before_reset) {
 // Gates in the order i, o, f, c; peepholes i, o, f.
 Step lstm_step(bool couples_forget) {
   return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
-    Tensor sum = from_input + before.h.matmul(d.r.transpose());
+    Tensor sum = from_input + d.of_state(before.h);
     if (d.bias_r.defined()) sum = sum + d.bias_r;
     const auto peek = [&](const Tensor& x, int64_t i, const Tensor& c) {
       return d.peepholes.defined() ? x + part(d.peepholes, i, 3) * c : x;
@@ -192,22 +197,39 @@ Outputs looped(const Direction& d, const Tensor& from_input, const Tensor& insid
 
 // x: (time, batch, inputs).
 Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const Step& step) {
-  Tensor from_input = x.matmul(d.w.transpose());
+  Tensor from_input = d.of_input(x);
   if (d.bias_w.defined()) from_input = from_input + d.bias_w;
   const Tensor inside = lengths.defined() ? inside_of(from_input, lengths) : Tensor();
   const bool is_short = x.size(0) <= kMostUnrolled && !tensor::has_variable_size(x, 0);
   return (is_short ? unrolled : looped)(d, from_input, inside, step);
 }
 
+// What an operator computes.
+struct Layer {
+  int64_t gates;
+  std::vector<std::string_view> activations;  // of one direction
+  Step step;
+  bool has_cells = false;
+  // Weights are integers (directions, inputs, gates * hidden), and so are what they are multiplied
+  // with; without it they are floats (directions, gates * hidden, inputs).
+  bool is_quantised = false;
+
+  int64_t hidden(Call& call) const { return call[2].size(is_quantised ? 1 : 2); }
+  Shape weights(int64_t directions, int64_t inputs, int64_t hidden) const {
+    return is_quantised ? Shape{directions, inputs, gates * hidden}
+                        : Shape{directions, gates * hidden, inputs};
+  }
+};
+
 // Errors: User for an input whose shape is not that of X, W and R together.
-void require_shapes(Call& call, int64_t gates, int64_t directions, bool has_cells) {
+void require_shapes(Call& call, const Layer& layer, int64_t directions) {
   for (const size_t input : {0, 1, 2})
     if (call[input].ndim() != 3)
       call.wrong(fmt::format("{} has the shape {}, it must have three axes", "XWR"[input],
                              to_string(call[input].shape())));
   const bool batch_first = call.integer("layout", 0) != 0;
   const Tensor x = call[0];
-  const int64_t hidden = call[2].size(2), batch = x.size(batch_first ? 0 : 1),
+  const int64_t hidden = layer.hidden(call), batch = x.size(batch_first ? 0 : 1),
                 time = x.size(batch_first ? 1 : 0);
   const Shape state =
       batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
@@ -217,12 +239,12 @@ void require_shapes(Call& call, int64_t gates, int64_t directions, bool has_cell
   if (call.integer("hidden_size", hidden) != hidden)
     call.wrong(fmt::format("hidden_size is {}, but R has the shape {}",
                            call.integer("hidden_size", hidden), to_string(call[2].shape())));
-  require_shape(1, "W", {directions, gates * hidden, x.size(2)});
-  require_shape(2, "R", {directions, gates * hidden, hidden});
-  require_shape(3, "B", {directions, 2 * gates * hidden});
+  require_shape(1, "W", layer.weights(directions, x.size(2), hidden));
+  require_shape(2, "R", layer.weights(directions, hidden, hidden));
+  require_shape(3, "B", {directions, 2 * layer.gates * hidden});
   require_shape(4, "sequence_lens", {batch});
   require_shape(5, "initial_h", state);
-  if (has_cells) {
+  if (layer.has_cells) {
     require_shape(6, "initial_c", state);
     require_shape(7, "P", {directions, 3 * hidden});
   }
@@ -232,45 +254,49 @@ void require_shapes(Call& call, int64_t gates, int64_t directions, bool has_cell
       call.wrong(fmt::format("sequence_lens has {}, but X has {} steps", length, time));
 }
 
-Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>& names,
-                 const Step& step, bool has_cells) {
+// One direction's part of an input; undefined if there is none.
+Tensor of_direction(const Tensor& all, int64_t direction) {
+  return all.defined() ? all.slice(0, {direction, direction + 1}).squeeze(0) : Tensor();
+}
+
+Product product_with(Call& call, const Layer& layer, size_t weights, size_t scale, int64_t at) {
+  const Tensor w = of_direction(call[weights], at);
+  if (!layer.is_quantised) return [=](const Tensor& x) { return x.matmul(w.transpose()); };
+  const Tensor steps = of_direction(call[scale], at),
+               zero = of_direction(call.optional(scale + 1), at);
+  return [=](const Tensor& x) { return dynamic_product(x, w, steps, zero); };
+}
+
+Values recurrent(Call& call, const Layer& layer) {
   const bool batch_first = call.integer("layout", 0) != 0;
   const std::string_view direction = call.text("direction", "forward");
-  const size_t directions = direction == "bidirectional" ? 2 : 1;
-  require_shapes(call, gates, static_cast<int64_t>(directions), has_cells);
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  require_shapes(call, layer, directions);
   const Tensor x = batch_first ? call[0].transpose(0, 1) : call[0];
-  const auto activations = activations_of(call, directions, names);
-  const Tensor w = call[1], r = call[2], bias = call.optional(3),
-               peepholes = has_cells ? call.optional(7) : Tensor();
-  const int64_t hidden = r.size(-1), batch = x.size(1);
+  const auto activations = activations_of(call, static_cast<size_t>(directions), layer.activations);
+  const int64_t hidden = layer.hidden(call), of_gates = layer.gates * hidden;
   const auto state_before = [&](size_t input, int64_t at) {
     if (!call.has(input))
-      return tensor::limited(Tensor::zeros({batch, hidden}, x.dtype()), 0, tensor::axis_size(x, 1));
-    const Tensor all = batch_first ? call[input].transpose(0, 1) : call[input];
-    return all.slice(0, {at, at + 1}).squeeze(0);
+      return tensor::limited(Tensor::zeros({x.size(1), hidden}, x.dtype()), 0,
+                             tensor::axis_size(x, 1));
+    return of_direction(batch_first ? call[input].transpose(0, 1) : call[input], at);
   };
   std::vector<Tensor> all, last_h, last_c;
-  for (size_t i = 0; i < directions; ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const auto of_direction = [&](const Tensor& each) {
-      return each.defined() ? each.slice(0, {at, at + 1}).squeeze(0) : Tensor();
-    };
-    Direction d{of_direction(w),
-                of_direction(r),
-                {},
-                {},
-                of_direction(peepholes),
-                state_before(5, at),
-                has_cells ? state_before(6, at) : Tensor(),
-                activations[i],
-                call.number("clip", 0),
-                direction == "reverse" || i == 1};
-    if (bias.defined()) {
-      const Tensor both = of_direction(bias);
-      d.bias_w = both.slice(0, {0, gates * hidden});
-      d.bias_r = both.slice(0, {gates * hidden, 2 * gates * hidden});
+  for (int64_t at = 0; at < directions; ++at) {
+    Direction d{.of_input = product_with(call, layer, 1, 8, at),
+                .of_state = product_with(call, layer, 2, 10, at),
+                .r = of_direction(call[2], at),
+                .peepholes = layer.has_cells ? of_direction(call.optional(7), at) : Tensor(),
+                .h = state_before(5, at),
+                .c = layer.has_cells ? state_before(6, at) : Tensor(),
+                .activations = activations[static_cast<size_t>(at)],
+                .clip = call.number("clip", 0),
+                .is_reversed = direction == "reverse" || at == 1};
+    if (const Tensor bias = of_direction(call.optional(3), at); bias.defined()) {
+      d.bias_w = bias.slice(0, {0, of_gates});
+      d.bias_r = bias.slice(0, {of_gates, 2 * of_gates});
     }
-    const Outputs outputs = run(d, x, call.optional(4), step);
+    const Outputs outputs = run(d, x, call.optional(4), layer.step);
     all.push_back(outputs.all);
     last_h.push_back(outputs.last.h);
     last_c.push_back(outputs.last.c);
@@ -279,23 +305,35 @@ Values recurrent(Call& call, int64_t gates, const std::vector<std::string_view>&
   Tensor y = stack(all, 1);  // (time, directions, batch, hidden)
   if (batch_first) y = y.permute({2, 0, 1, 3});
   Values results{y, stack(last_h, of_last)};
-  if (has_cells) results.emplace_back(stack(last_c, of_last));
+  if (layer.has_cells) results.emplace_back(stack(last_c, of_last));
   return results;
 }
 
 Values rnn(Call& call) {
-  return recurrent(call, 1, {"Tanh"}, rnn_step, false);
+  return recurrent(call, {1, {"Tanh"}, rnn_step});
 }
 Values gru(Call& call) {
-  return recurrent(call, 3, {"Sigmoid", "Tanh"},
-                   gru_step(call.integer("linear_before_reset", 0) != 0), false);
+  return recurrent(call,
+                   {3, {"Sigmoid", "Tanh"}, gru_step(call.integer("linear_before_reset", 0) != 0)});
+}
+Layer lstm_layer(Call& call) {
+  return {4, {"Sigmoid", "Tanh", "Tanh"}, lstm_step(call.integer("input_forget", 0) != 0), true};
 }
 Values lstm(Call& call) {
-  return recurrent(call, 4, {"Sigmoid", "Tanh", "Tanh"},
-                   lstm_step(call.integer("input_forget", 0) != 0), true);
+  return recurrent(call, lstm_layer(call));
+}
+Values dynamic_quantize_lstm(Call& call) {
+  Layer layer = lstm_layer(call);
+  layer.is_quantised = true;
+  return recurrent(call, layer);
 }
 
-constexpr OperatorRow kRows[] = {{"GRU", gru}, {"LSTM", lstm}, {"RNN", rnn}};
+constexpr OperatorRow kRows[] = {
+    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, false, "com.microsoft"},
+    {"GRU", gru},
+    {"LSTM", lstm},
+    {"RNN", rnn},
+};
 
 }  // namespace
 
