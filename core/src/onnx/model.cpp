@@ -55,14 +55,19 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+// The result of `read`, whose errors get the file's name unless the model is in memory.
+template <class Read>
+auto of_path(const std::string& path, Read read) {
+  return path.empty() ? read() : with_name(path, read);
+}
+
 ModelMessage read_checked(std::span<const std::byte> bytes, const std::string& path) {
-  const auto read = [&] {
+  return of_path(path, [&] {
     ModelMessage message = read_model(bytes);
     require_operators(message);
     require_sound(message);
     return message;
-  };
-  return path.empty() ? read() : with_name(path, read);
+  });
 }
 
 }  // namespace
@@ -82,7 +87,7 @@ struct Model::State {
     for (const ValueMessage* input : defaulted_inputs(message)) declared.push_back(input);
     open_sizes.emplace(declared, bounds);
     const DeviceScope known_device(device);
-    files.read_constants(message.graph);
+    of_path(path, [&] { files.read_constants(message.graph); });
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);

@@ -265,6 +265,7 @@ TEST_F(Onnx, external_data_stays_in_the_folder_of_the_model) {
   EXPECT_EQ(run("w.bin"), std::to_string(3.0F));
   EXPECT_THAT(run("../w.bin"), HasSubstr("outside the model's folder"));
   EXPECT_THAT(run("/etc/hostname"), HasSubstr("outside the model's folder"));
+  EXPECT_THAT(run("missing.bin"), HasSubstr("m.onnx: cannot open"));
   EXPECT_THAT(run("missing.bin"), HasSubstr("missing.bin"));
   std::filesystem::create_symlink("/etc/hostname", std::filesystem::path(directory_ / "link.bin"));
   EXPECT_THAT(run("link.bin"), HasSubstr("outside the model's folder"));
