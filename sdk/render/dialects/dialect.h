@@ -137,7 +137,9 @@ struct Dialect {
   const char* lane;            // $0 $1; $X the lane as one hexadecimal digit
   const char* part;            // $T; consecutive lanes of $0: $2 as numbers, $X as digits
   const char* join;            // $T; concatenates $0 and $1, $2 all lane numbers
-  const char* array;           // $E $0 name, $N elements, $A alignment
+  // $T; lanes $2 of $0 followed by $1, in any order; nullptr: lanes are listed
+  const char* shuffle = nullptr;
+  const char* array;  // $E $0 name, $N elements, $A alignment
   std::span<const AtomicRow> atomics;
   const char* barrier;
   const std::span<const Shim>* shims;

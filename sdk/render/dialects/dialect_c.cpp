@@ -234,6 +234,7 @@ constexpr Dialect kWithClang = {
     .lane = "$0[$1]",
     .part = "($T)__builtin_shufflevector($0, $0, $2)",
     .join = "($T)__builtin_shufflevector($0, $1, $2)",
+    .shuffle = "($T)__builtin_shufflevector($0, $1, $2)",
     .array = "$E $0[$N] __attribute__((aligned($A)));",
     .atomics = kAtomics,
     .barrier = nullptr,

@@ -39,6 +39,7 @@ class KernelWriter {
   void write_async_commit(uint32_t number);
   void write_async_wait(uint32_t number);
   void write_vector(uint32_t number);
+  bool write_shuffle(uint32_t number);
   void write_lane(uint32_t number);
   void write_wmma(uint32_t number);
   void write_alu(uint32_t number);

@@ -1,4 +1,6 @@
 // Renders VECTOR, LANE and WMMA.
+#include <algorithm>
+
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 #include "render/text.h"
@@ -26,6 +28,34 @@ std::string KernelWriter::lane_text(std::string_view vector, uint32_t lane) cons
                 {{'0', vector}, {'1', std::to_string(lane)}, {'X', lane_digit(lane)}});
 }
 
+// Writes a vector of lanes of one or two vectors as one shuffle: Clang turns long lists of lanes
+// into several shuffles each, and takes three times as long.
+bool KernelWriter::write_shuffle(uint32_t number) {
+  const Type type = type_of(number);
+  if (!dialect_.shuffle || type.dtype == PGR_DTYPE_BOOL) return false;
+  std::vector<uint32_t> vectors;
+  std::string lanes;
+  for (uint32_t lane : ir_.sources(number)) {
+    if (inst(lane).op != PGR_OP_LANE || inst(lane).lanes != 1) return false;
+    const uint32_t from = ir_.source(lane, 0);
+    if (inst(from).lanes == 1) return false;
+    const auto found = std::find(vectors.begin(), vectors.end(), from);
+    const size_t index = static_cast<size_t>(found - vectors.begin());
+    if (found == vectors.end()) vectors.push_back(from);
+    if (index > 1 || inst(from).lanes != inst(vectors[0]).lanes) return false;
+    lanes +=
+        (lanes.empty() ? "" : ", ") + std::to_string(index * inst(from).lanes + inst(lane).arg);
+  }
+  for (uint32_t lane : ir_.sources(number)) use(lane, Prec::Loose);
+  define(number,
+         expand(dialect_.shuffle, {{'T', prelude_.type(type)},
+                                   {'0', use_name(vectors.front())},
+                                   {'1', use_name(vectors.back())},
+                                   {'2', lanes}}),
+         Prec::Unary);
+  return true;
+}
+
 void KernelWriter::write_vector(uint32_t number) {
   const auto sources = ir_.sources(number);
   const Type type = type_of(number);
@@ -47,6 +77,7 @@ void KernelWriter::write_vector(uint32_t number) {
                                          {'2', lane_numbers(0, type.lanes)}}),
                   Prec::Unary);
   }
+  if (write_shuffle(number)) return;
   std::string elements;
   for (uint32_t source : sources) {
     const bool is_scalar = inst(source).lanes == 1;

@@ -284,6 +284,32 @@ IrBuilder tile_product(uint32_t dtype, uint32_t lanes_a, uint32_t lanes_b) {
   return b;
 }
 
+// out[0..4] = lanes of the vectors at 0, 4 and 8 of `in`, by their numbers there.
+IrBuilder picked_lanes(std::initializer_list<uint32_t> lanes, uint32_t dtype = PGR_DTYPE_F32) {
+  IrBuilder b("picked");
+  const auto out = b.buffer(dtype, 4, kWrite), in = b.buffer(dtype, 12, kRead);
+  const auto at = [&](int64_t index) { return b.constant_int(PGR_DTYPE_I32, index); };
+  const IrBuilder::Value from[] = {b.load(in, at(0), 4), b.load(in, at(4), 4),
+                                   b.load(in, at(8), 4)};
+  std::vector<IrBuilder::Value> picked;
+  for (const uint32_t lane : lanes) picked.push_back(b.lane(from[lane / 4], lane % 4));
+  b.store(out, at(0), b.vector({picked[0], picked[1], picked[2], picked[3]}));
+  return b;
+}
+
+TEST_F(Renderer, LanesOfTwoVectors_AreAShuffle) {
+  EXPECT_THAT(render(picked_lanes({4, 0, 5, 1})),
+              HasSubstr("(f32x4)__builtin_shufflevector(val1, val0, 0, 4, 1, 5)"));
+  EXPECT_THAT(source_, Not(HasSubstr("val2")));
+  EXPECT_THAT(render(picked_lanes({11, 10, 9, 8})),
+              HasSubstr("(f32x4)__builtin_shufflevector(val0, val0, 3, 2, 1, 0)"));
+  EXPECT_THAT(render(picked_lanes({0, 4, 8, 1})),
+              HasSubstr("(f32x4){val0[0], val1[0], val2[0], val0[1]}"));
+  EXPECT_THAT(render(picked_lanes({4, 0, 5, 1}, PGR_DTYPE_BOOL)), Not(HasSubstr("shuffle")));
+  ASSERT_EQ(try_render(picked_lanes({4, 0, 5, 1}).finish(), "opencl"), PGR_STATUS_OK);
+  EXPECT_THAT(source_, HasSubstr("(float4)(val1.s0, val0.s0, val1.s1, val0.s1)"));
+}
+
 // An index that is a multiple of the load's size allows one vector load.
 TEST_F(Renderer, LanesOfCuda_AreLoadedTogetherWhereTheyAreAligned) {
   for (const int64_t stride : {2, 3}) {
