@@ -86,7 +86,7 @@ std::vector<float> product(const KernelCode& code, int64_t m, int64_t n, int64_t
 }
 
 TEST(TransposedStores, neighbours_are_stored_together_whatever_their_number) {
-  for (uint32_t lanes : {2u, 4u, 8u})
+  for (uint32_t lanes : {2u, 4u, 8u, 16u})
     for (int64_t rows : {1, 2, 3, 4, 7, 8, 16})
       expect_transposed(build(transposition(rows, 16),
                               "upcast(0, " + std::to_string(rows) + ") vectorize(0, " +
@@ -96,6 +96,34 @@ TEST(TransposedStores, neighbours_are_stored_together_whatever_their_number) {
   const std::map<uint32_t, size_t> square = {{4, 4}}, seven = {{4, 4}, {2, 4}, {1, 4}};
   EXPECT_EQ(stores(build(transposition(4, 16), "upcast(0, 4) vectorize(0, 4)")), square);
   EXPECT_EQ(stores(build(transposition(7, 16), "upcast(0, 7) vectorize(0, 4)")), seven);
+}
+
+/// Whether each 16 bytes of every shuffled vector of f32 are a whole block of 16 bytes, or elements
+/// of the blocks at the same place.
+bool shuffles_within_blocks(const KernelCode& code) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  for (uint32_t number = 0; number < ir.insts().size(); ++number) {
+    const auto lanes = ir.sources(number);
+    if (ir.insts()[number].op != PGR_OP_VECTOR || lanes.size() == 1) continue;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      const uint32_t first = lanes[i / 4 * 4];
+      const uint64_t from = ir.insts()[lanes[i]].arg, block = ir.insts()[first].arg;
+      const bool is_whole =
+          ir.source(lanes[i], 0) == ir.source(first, 0) && block % 4 == 0 && from == block + i % 4;
+      if (!is_whole && from / 4 != i / 4) return false;
+    }
+  }
+  return true;
+}
+
+TEST(TransposedStores, shuffles_stay_within_blocks_of_16_bytes) {
+  for (uint32_t lanes : {4u, 8u, 16u})
+    for (uint32_t rows : {2u, 4u, lanes})
+      EXPECT_TRUE(shuffles_within_blocks(build(
+          transposition(rows, 16),
+          "upcast(0, " + std::to_string(rows) + ") vectorize(0, " + std::to_string(lanes) + ")",
+          lanes)))
+          << rows << " rows of " << lanes;
 }
 
 TEST(TransposedStores, are_chosen_for_a_transposition) {

@@ -38,6 +38,10 @@ bool are_alike(const LaneStore& a, const LaneStore& b) {
   return a.memory == b.memory && a.stride == b.stride && a.lanes == b.lanes && a.loops == b.loops;
 }
 
+/// Shuffles of vectors do best within 16 bytes: x86 has an instruction for each that interleaves
+/// elements there, and needs two, or a table in memory, to interleave whole wider vectors.
+constexpr uint32_t kBlockBytes = 16;
+
 class RegisterTranspose {
  public:
   RegisterTranspose(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores)
@@ -47,40 +51,97 @@ class RegisterTranspose {
   void transpose(std::span<const Placed> row, std::vector<Id>& out) {
     const LaneStore& first = stores_[row[0].number];
     const auto rows = static_cast<uint32_t>(row.size()), columns = first.lanes;
-    std::vector<Id> vectors;
-    for (const Placed& p : row) vectors.push_back(stores_[p.number].value);
-    for (uint32_t left = rows; left > 1; left /= 2) vectors = shuffled(vectors, columns);
-    for (uint32_t lane = 0; lane < columns; ++lane) {
+    vectors_.clear();
+    for (const Placed& p : row) {
+      vectors_.push_back({stores_[p.number].value, {}});
+      for (uint32_t column = 0; column < columns; ++column)
+        vectors_.back().columns.push_back(column);
+    }
+    const uint32_t bytes = size_of(g_[first.value].dtype);
+    const uint32_t block = std::clamp(kBlockBytes / bytes, 1u, columns);
+    for (uint32_t step = 1; step < rows; step *= 2)
+      for (uint32_t i = 0; i < rows; ++i)
+        if ((i & step) == 0) {
+          if (step >= block && rows == columns)
+            exchange_blocks(i, i + step, block);
+          else
+            interleave(i, i + step, step, step < block ? block : columns);
+        }
+    for (uint32_t column = 0; column < columns; ++column) {
       const Id index = simplify_(
-          g_.binary(Op::Add, first.index, g_.index(static_cast<int64_t>(lane) * first.stride)));
-      Id value = vectors[lane / (columns / rows)];
-      if (rows < columns)
-        value = g_.add(Op::Lane, g_[value].dtype, {value},
-                       lane_arg(lane % (columns / rows) * rows, rows));
-      out.push_back(g_.add(Op::Store, DType::Void, {first.memory, index, value}));
+          g_.binary(Op::Add, first.index, g_.index(static_cast<int64_t>(column) * first.stride)));
+      out.push_back(g_.add(Op::Store, DType::Void, {first.memory, index, column_of(column, rows)}));
     }
   }
 
  private:
-  /// Interleaves the first half of the vectors with the second half. log2(vectors) such rounds
-  /// transpose them.
-  std::vector<Id> shuffled(const std::vector<Id>& vectors, uint32_t lanes) {
-    std::vector<Id> out;
-    const size_t half = vectors.size() / 2;
-    for (size_t i = 0; i < half; ++i)
-      for (uint32_t begin : {0u, lanes / 2}) {
-        std::vector<Id> picked;
-        for (uint32_t lane = begin; lane < begin + lanes / 2; ++lane)
-          for (Id from : {vectors[i], vectors[i + half]})
-            picked.push_back(g_.add(Op::Lane, g_[from].dtype, {from}, lane_arg(lane, 1)));
-        out.push_back(g_.add(Op::Vector, g_[vectors[i]].dtype, picked, lanes));
-      }
+  struct Row {
+    Id value;
+    std::vector<uint32_t> columns;  // by lane: the column that its element belongs to
+  };
+  struct Picked {
+    size_t vector;
+    uint32_t lane;
+  };
+
+  /// Vector `a` gets the first half of each `width` lanes of both, `count` lanes of either in turn;
+  /// `b` gets the second half.
+  void interleave(size_t a, size_t b, uint32_t count, uint32_t width) {
+    const uint32_t lanes = lane_count();
+    std::vector<Picked> halves[2];
+    for (uint32_t begin = 0; begin < lanes; begin += width / 2)
+      for (uint32_t at = begin; at < begin + width / 2; at += count)
+        for (size_t from : {a, b})
+          for (uint32_t lane = at; lane < at + count; ++lane)
+            halves[begin / (width / 2) % 2].push_back({from, lane});
+    replace(a, b, halves);
+  }
+
+  /// Vector `a` gets the even blocks of both, `b` the odd ones.
+  void exchange_blocks(size_t a, size_t b, uint32_t block) {
+    std::vector<Picked> halves[2];
+    for (size_t from : {a, b})
+      for (uint32_t lane = 0; lane < lane_count(); ++lane)
+        halves[lane / block % 2].push_back({from, lane});
+    replace(a, b, halves);
+  }
+
+  uint32_t lane_count() const { return static_cast<uint32_t>(vectors_[0].columns.size()); }
+
+  void replace(size_t a, size_t b, const std::vector<Picked> (&picked)[2]) {
+    Row made[] = {combined(picked[0]), combined(picked[1])};
+    vectors_[a] = std::move(made[0]);
+    vectors_[b] = std::move(made[1]);
+  }
+
+  Row combined(std::span<const Picked> picked) {
+    Row out;
+    std::vector<Id> lanes;
+    for (const auto& [vector, lane] : picked) {
+      const Row& from = vectors_[vector];
+      lanes.push_back(g_.add(Op::Lane, g_[from.value].dtype, {from.value}, lane_arg(lane, 1)));
+      out.columns.push_back(from.columns[lane]);
+    }
+    out.value = g_.add(Op::Vector, g_[vectors_[picked[0].vector].value].dtype, lanes, lane_count());
     return out;
+  }
+
+  /// The column's elements, which are adjacent now.
+  Id column_of(uint32_t column, uint32_t rows) {
+    for (const Row& row : vectors_) {
+      const auto found = std::ranges::find(row.columns, column);
+      if (found == row.columns.end()) continue;
+      if (rows == row.columns.size()) return row.value;
+      const auto lane = static_cast<uint32_t>(found - row.columns.begin());
+      return g_.add(Op::Lane, g_[row.value].dtype, {row.value}, lane_arg(lane, rows));
+    }
+    fail(ErrorKind::Internal, "column {} is in no vector", column);
   }
 
   Graph& g_;
   Simplifier& simplify_;
   std::span<const LaneStore> stores_;
+  std::vector<Row> vectors_;
 };
 
 /// Removes from `all` the stores whose index differs from the first one's by a constant, and
