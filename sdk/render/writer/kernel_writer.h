@@ -39,6 +39,9 @@ class KernelWriter {
   void write_async_commit(uint32_t number);
   void write_async_wait(uint32_t number);
   void write_vector(uint32_t number);
+  std::vector<uint32_t> vectors_of(std::span<const uint32_t> lanes) const;
+  bool can_shuffle(std::span<const uint32_t> lanes) const;
+  std::string shuffle_of(std::span<const uint32_t> lanes);
   bool write_shuffle(uint32_t number);
   void write_lane(uint32_t number);
   void write_wmma(uint32_t number);

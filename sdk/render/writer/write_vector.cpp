@@ -28,31 +28,56 @@ std::string KernelWriter::lane_text(std::string_view vector, uint32_t lane) cons
                 {{'0', vector}, {'1', std::to_string(lane)}, {'X', lane_digit(lane)}});
 }
 
-// Writes a vector of lanes of one or two vectors as one shuffle: Clang turns long lists of lanes
-// into several shuffles each, and takes three times as long.
-bool KernelWriter::write_shuffle(uint32_t number) {
-  const Type type = type_of(number);
-  if (!dialect_.shuffle || type.dtype == PGR_DTYPE_BOOL) return false;
+std::vector<uint32_t> KernelWriter::vectors_of(std::span<const uint32_t> lanes) const {
   std::vector<uint32_t> vectors;
-  std::string lanes;
-  for (uint32_t lane : ir_.sources(number)) {
-    if (inst(lane).op != PGR_OP_LANE || inst(lane).lanes != 1) return false;
+  for (uint32_t lane : lanes) {
     const uint32_t from = ir_.source(lane, 0);
-    if (inst(from).lanes == 1) return false;
-    const auto found = std::find(vectors.begin(), vectors.end(), from);
-    const size_t index = static_cast<size_t>(found - vectors.begin());
-    if (found == vectors.end()) vectors.push_back(from);
-    if (index > 1 || inst(from).lanes != inst(vectors[0]).lanes) return false;
-    lanes +=
-        (lanes.empty() ? "" : ", ") + std::to_string(index * inst(from).lanes + inst(lane).arg);
+    if (std::ranges::find(vectors, from) == vectors.end()) vectors.push_back(from);
   }
-  for (uint32_t lane : ir_.sources(number)) use(lane, Prec::Loose);
-  define(number,
-         expand(dialect_.shuffle, {{'T', prelude_.type(type)},
-                                   {'0', use_name(vectors.front())},
-                                   {'1', use_name(vectors.back())},
-                                   {'2', lanes}}),
-         Prec::Unary);
+  return vectors;
+}
+
+// Whether these are lanes of two vectors, or can be halved until each part is.
+bool KernelWriter::can_shuffle(std::span<const uint32_t> lanes) const {
+  for (uint32_t lane : lanes)
+    if (inst(lane).op != PGR_OP_LANE || inst(lane).lanes != 1 || source(lane, 0).lanes == 1)
+      return false;
+  const std::vector<uint32_t> vectors = vectors_of(lanes);
+  if (vectors.size() <= 2) return inst(vectors.front()).lanes == inst(vectors.back()).lanes;
+  const size_t half = lanes.size() / 2;
+  return half > 1 && can_shuffle(lanes.first(half)) && can_shuffle(lanes.subspan(half));
+}
+
+std::string KernelWriter::shuffle_of(std::span<const uint32_t> lanes) {
+  const auto count = static_cast<uint32_t>(lanes.size());
+  const std::vector<uint32_t> vectors = vectors_of(lanes);
+  std::string first, second, numbers;
+  if (vectors.size() > 2) {
+    first = shuffle_of(lanes.first(count / 2));
+    second = shuffle_of(lanes.subspan(count / 2));
+    numbers = lane_numbers(0, count);
+  } else {
+    first = use_name(vectors.front());
+    second = use_name(vectors.back());
+    for (uint32_t lane : lanes) {
+      const bool is_first = ir_.source(lane, 0) == vectors.front();
+      const uint64_t before = is_first ? 0 : inst(vectors.front()).lanes;
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(before + inst(lane).arg);
+    }
+  }
+  return expand(dialect_.shuffle, {{'T', prelude_.type({inst(lanes[0]).dtype, count})},
+                                   {'0', first},
+                                   {'1', second},
+                                   {'2', numbers}});
+}
+
+// Clang turns long lists of lanes into several shuffles each, and takes three times as long.
+bool KernelWriter::write_shuffle(uint32_t number) {
+  const auto lanes = ir_.sources(number);
+  if (!dialect_.shuffle || inst(number).dtype == PGR_DTYPE_BOOL || !can_shuffle(lanes))
+    return false;
+  for (uint32_t lane : lanes) use(lane, Prec::Loose);
+  define(number, shuffle_of(lanes), Prec::Unary);
   return true;
 }
 

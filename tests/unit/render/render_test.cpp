@@ -303,8 +303,10 @@ TEST_F(Renderer, LanesOfTwoVectors_AreAShuffle) {
   EXPECT_THAT(source_, Not(HasSubstr("val2")));
   EXPECT_THAT(render(picked_lanes({11, 10, 9, 8})),
               HasSubstr("(f32x4)__builtin_shufflevector(val0, val0, 3, 2, 1, 0)"));
-  EXPECT_THAT(render(picked_lanes({0, 4, 8, 1})),
-              HasSubstr("(f32x4){val0[0], val1[0], val2[0], val0[1]}"));
+  EXPECT_THAT(render(picked_lanes({0, 4, 8, 9})),
+              HasSubstr("(f32x4)__builtin_shufflevector("
+                        "(f32x2)__builtin_shufflevector(val1, val2, 0, 4), "
+                        "(f32x2)__builtin_shufflevector(val0, val0, 0, 1), 0, 1, 2, 3)"));
   EXPECT_THAT(render(picked_lanes({4, 0, 5, 1}, PGR_DTYPE_BOOL)), Not(HasSubstr("shuffle")));
   ASSERT_EQ(try_render(picked_lanes({4, 0, 5, 1}).finish(), "opencl"), PGR_STATUS_OK);
   EXPECT_THAT(source_, HasSubstr("(float4)(val1.s0, val0.s0, val1.s1, val0.s1)"));
