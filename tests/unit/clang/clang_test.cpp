@@ -77,6 +77,27 @@ TEST_F(ClangComponent, SameInput_GivesTheSameBytes) {
   EXPECT_EQ(object_, first);
 }
 
+// A thread keeps its target machine from one compilation to the next.
+TEST_F(ClangComponent, EarlierCompilationsOfTheThread_ChangeNothing) {
+  const Options options[] = {{}, {{"cpu", "x86-64-v3"}}, {{"features", "+avx2,+fma"}}};
+  const std::string source = "#pragma STDC FP_CONTRACT ON\n" + std::string(kMultiplyAdd);
+  std::vector<std::string> alone, in_turn;
+  for (const Options& given : options)
+    for (const uint32_t contract : {PGR_CONTRACT_OFF, PGR_CONTRACT_ALLOWED})
+      std::thread([&] {
+        ASSERT_EQ(compile(source, given, contract), PGR_STATUS_OK);
+        alone.push_back(object_);
+      }).join();
+  for (const Options& given : options)
+    for (const uint32_t contract : {PGR_CONTRACT_OFF, PGR_CONTRACT_ALLOWED}) {
+      ASSERT_EQ(compile("int f(", given, contract), PGR_STATUS_COMPILE_FAILED);
+      ASSERT_EQ(compile(source, given, contract), PGR_STATUS_OK);
+      in_turn.push_back(object_);
+    }
+  EXPECT_TRUE(in_turn == alone);
+  EXPECT_NE(alone[2], alone[3]);  // with and without a fused product
+}
+
 TEST_F(ClangComponent, WrongSource_FailsWithItsLog) {
   EXPECT_EQ(compile("void k(void) {\n  return missing;\n}"), PGR_STATUS_COMPILE_FAILED);
   EXPECT_THAT(log_, HasSubstr("kernel.c:2:10: error: use of undeclared identifier 'missing'"));
