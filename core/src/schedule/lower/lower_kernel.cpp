@@ -8,30 +8,10 @@
 #include "ir/kernel_ast.h"
 #include "ir/range.h"
 #include "plugrad/plugin_api/kernel_ir.h"
+#include "schedule/lower/contraction.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::schedule {
-namespace {
-
-/// Whether a fused multiply-add could change more than the last bits, in a kernel without products
-/// of matrices: what is rounded to an integer may lie halfway between two, as sums of quantised
-/// numbers often do; of a * b + c * d, which product is fused depends on the order of recording.
-bool must_not_contract(const Graph& g, Id sink) {
-  const auto is_product = [&](Id id) { return g[id].op == Op::Mul && is_float(g[id].dtype); };
-  bool rounds = false, adds_products = false, is_transcendental_too = false;
-  Reachable reachable;
-  for (Id id : reachable.from(g, std::span(&sink, 1))) {
-    const Node& n = g[id];
-    if (n.op == Op::Reduce && is_product(n.src[0])) return false;
-    rounds |= n.op == Op::Trunc;
-    is_transcendental_too |= is_transcendental(n.op);
-    adds_products |=
-        (n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]);
-  }
-  return rounds || (adds_products && !is_transcendental_too);
-}
-
-}  // namespace
 
 void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier) {
   for (Id id : touched_) first_[id] = kNone;
