@@ -91,12 +91,8 @@ struct Model::State {
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);
-  }
-
-  std::string expected() const {
-    std::string text = table_of(inputs);
-    for (const ValueInfo& input : optional) text += "\n  " + to_string(input) + ", optional";
-    return text;
+    expected = table_of(inputs);
+    for (const ValueInfo& input : optional) expected += "\n  " + to_string(input) + ", optional";
   }
 
   // The inputs on the model's device; optional ones that are left out give no value. Errors: User,
@@ -104,7 +100,7 @@ struct Model::State {
   std::vector<Value> checked(const std::vector<Data>& given) const {
     require(given.size() >= inputs.size() && given.size() <= declared.size(),
             "[onnx] {} inputs are given, the model expects {}:{}", given.size(), inputs.size(),
-            expected());
+            expected);
     std::vector<Value> there;
     for (size_t i = 0; i < given.size(); ++i) {
       if (i >= inputs.size() && is_left_out(given[i])) {
@@ -113,7 +109,7 @@ struct Model::State {
       }
       const std::string what = mismatch(given[i], declared[i]->type);
       require(what.empty(), "[onnx] input \"{}\" {}, the model expects:{}", declared[i]->name, what,
-              expected());
+              expected);
       there.push_back(value_of(given[i], declared[i]->type, device));
     }
     return there;
@@ -284,6 +280,7 @@ struct Model::State {
   ModelFiles files;
   std::vector<const ValueMessage*> declared;  // the inputs, then the optional ones
   std::vector<ValueInfo> inputs, optional, outputs;
+  std::string expected;           // the inputs as a table, for errors
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   Reads reads = Reads::Nothing;
@@ -337,7 +334,7 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
   for (const ValueInfo& input : state_->inputs) {
     const auto at = inputs.find(input.name);
     require(at != inputs.end(), "[onnx] input \"{}\" is not given; the model expects:{}",
-            input.name, state_->expected());
+            input.name, state_->expected);
     in_order.push_back(at->second);
   }
   for (const ValueInfo& input : state_->optional) {
@@ -347,7 +344,7 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
   for (const auto& [name, tensor] : inputs)
     require(
         std::ranges::find(state_->declared, name, &ValueMessage::name) != state_->declared.end(),
-        "[onnx] the model has no input \"{}\"; it expects:{}", name, state_->expected());
+        "[onnx] the model has no input \"{}\"; it expects:{}", name, state_->expected);
   const std::vector<Tensor> results = (*this)(in_order);
   std::map<std::string, Tensor> named;
   for (size_t i = 0; i < results.size(); ++i) named.emplace(state_->outputs[i].name, results[i]);

@@ -67,6 +67,14 @@ onnx::Strings strings_of(nb::handle array) {
   return strings;
 }
 
+/// Null for NumPy's own dtypes, whose names NumPy makes anew each time.
+const Emulated* emulated_type_of(nb::handle dtype) {
+  if (nb::cast<int>(nb::object(dtype.attr("isbuiltin"))) == 1) return nullptr;
+  const auto name = nb::cast<std::string>(nb::object(dtype.attr("name")));
+  const auto at = std::ranges::find(kEmulated, name, &Emulated::ml_dtypes);
+  return at == std::end(kEmulated) ? nullptr : &*at;
+}
+
 /// A list is a sequence, None an empty optional; arrays of strings and of ml_dtypes' types are those
 /// of ONNX. Errors: TypeError for other objects that are no tensors.
 onnx::Data data_of(nb::handle object) {
@@ -84,13 +92,11 @@ onnx::Data data_of(nb::handle object) {
     const nb::object dtype = object.attr("dtype");
     const auto kind = nb::cast<std::string>(nb::object(dtype.attr("kind")));
     if (kind.find_first_of("USOT") != std::string::npos) return strings_of(object);
-    const auto name = nb::cast<std::string>(nb::object(dtype.attr("name")));
-    for (const Emulated& type : kEmulated)
-      if (name == type.ml_dtypes) {
-        onnx::Data data = *tensor_of_array(object.attr("astype")(type.held));
-        data.type = type.onnx;
-        return data;
-      }
+    if (const Emulated* type = emulated_type_of(dtype)) {
+      onnx::Data data = *tensor_of_array(object.attr("astype")(type->held));
+      data.type = type->onnx;
+      return data;
+    }
   }
   TensorLike tensor;
   if (!tensor.assign(object))
@@ -134,9 +140,10 @@ nb::object object_of(const onnx::Data& data) {
 /// TypeError for names that the model does not have, that are given twice or missing.
 std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_position,
                                   const nb::kwargs& by_name) {
-  std::vector<onnx::ValueInfo> declared = model.inputs();
+  std::vector<const std::string*> declared;  // names
+  for (const onnx::ValueInfo& input : model.inputs()) declared.push_back(&input.name);
   const size_t needed = declared.size();
-  declared.insert(declared.end(), model.optional_inputs().begin(), model.optional_inputs().end());
+  for (const onnx::ValueInfo& input : model.optional_inputs()) declared.push_back(&input.name);
   std::vector<onnx::Data> inputs;
   nb::dict named = by_name;
   if (by_position.size() == 1 && nb::isinstance<nb::dict>(by_position[0]) && by_name.size() == 0)
@@ -145,20 +152,20 @@ std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_p
     for (const nb::handle object : by_position) inputs.push_back(data_of(object));
   for (const auto& [name, value] : named) {
     const std::string text = nb::cast<std::string>(nb::str(name));
-    const auto at = std::ranges::find(declared, text, &onnx::ValueInfo::name);
+    const auto at = std::ranges::find(
+        declared, text, [](const std::string* known) -> const std::string& { return *known; });
     if (at == declared.end()) refuse_inputs(model, "the model has no input \"" + text + "\"");
     if (at - declared.begin() < static_cast<ptrdiff_t>(inputs.size()))
       refuse_inputs(model, "input \"" + text + "\" is given by position and by name");
   }
   if (named.size() == 0) return inputs;
   for (size_t i = inputs.size(); i < declared.size(); ++i) {
-    const nb::str name(declared[i].name.c_str());
+    const nb::str name(declared[i]->c_str());
     if (i >= needed && !named.contains(name)) {
       inputs.emplace_back();
       continue;
     }
-    if (!named.contains(name))
-      refuse_inputs(model, "input \"" + declared[i].name + "\" is not given");
+    if (!named.contains(name)) refuse_inputs(model, "input \"" + *declared[i] + "\" is not given");
     inputs.push_back(data_of(named[name]));
   }
   return inputs;
