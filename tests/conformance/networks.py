@@ -109,7 +109,7 @@ def check_bad_input(folder):
     code, tests, err = judged("--device", "REFERENCE", "--models", folder)
     check("other models run", code == 1 and whole(tests, "text")["status"] == "fail" and whole(tests)["status"] == "pass", tests, err)
     (folder / "empty").mkdir()
-    for given, said in ((folder / "empty", "there is no .onnx file"), ("no/such/package", "neither a folder")):
+    for given, said in ((folder / "empty", "there is no .onnx file"), ("no/such/package", "there is no folder or file no/such/package")):
         code, out, err = run("--device", "REFERENCE", "--models", given)
         check("a place without models", code == 1 and said in err, code, out, err)
     code, out, err = run("--device", "REFERENCE", "--models", folder, "--expected", "TPU")
