@@ -17,7 +17,7 @@ using schedule::Step;
 
 class PlanCache : public ::testing::Test {
  protected:
-  // b = softmax(a @ a) in several kernels with temporaries and a donation.
+  // b = 2a * rowsum(2a), with a donation.
   static Plan example() {
     Graph g;
     const Id a = g.add(Op::Buffer, DType::F32, {}, g.list({0, 1, 64, 64}));

@@ -1,5 +1,5 @@
-// What no model can have is refused by name: in graphs while they are loaded, in nodes and inputs at
-// the call.
+// Invalid models are refused by name: faulty graphs when they are loaded, faulty nodes and inputs
+// when they are called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 namespace plugrad::tools {
 
-/// What the options --size and --input say about a model's inputs.
+/// The values and sizes of a model's inputs that --input and --size give.
 struct GivenInputs {
   NamedTensors tensors;  ///< by input, on the default device, made without a kernel
   Names sizes;           ///< of all open axes but those of files: given, of files, or assumed

@@ -11,7 +11,7 @@ namespace plugrad::tools {
 /// rounded.
 std::vector<double> elements_of(const Tensor& tensor);
 
-/// What roundings may amount to: of the largest element, and more.
+/// The largest difference that passes: `relative` times the largest element, plus `absolute`.
 struct Tolerance {
   double relative = 0, absolute = 0;
 };

@@ -9,8 +9,8 @@
 
 namespace plugrad::onnx {
 
-/// What a file that is no ONNX model is, by its first bytes: "the file is a Git LFS pointer; …".
-/// Empty: they do not tell.
+/// Recognises other formats by their first bytes, for errors: "the file is a Git LFS pointer; …".
+/// Empty if the format is not known.
 std::string foreign_format(std::span<const std::byte> file);
 
 /// Throws the error with the file's name: "[onnx] NAME: what".

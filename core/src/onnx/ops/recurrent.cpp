@@ -204,7 +204,7 @@ Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const St
   return (is_short ? unrolled : looped)(d, from_input, inside, step);
 }
 
-// What an operator computes.
+// A kind of recurrent layer: LSTM, GRU, RNN or a quantised LSTM.
 struct Layer {
   int64_t gates;
   std::vector<std::string_view> activations;  // of one direction
