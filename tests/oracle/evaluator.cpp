@@ -139,6 +139,7 @@ Array Evaluator::compute(Id id) {
     case Op::Bounded:
     case Op::Function:
     case Op::Copy:
+    case Op::Shard:
       return source(node, 0);
     case Op::Reshape: case Op::Permute: case Op::Expand: case Op::Pad: case Op::Shrink:
     case Op::Flip:
@@ -156,7 +157,7 @@ Array Evaluator::compute(Id id) {
     case Op::Loop: case Op::EndLoop: case Op::If: case Op::EndIf: case Op::Load: case Op::Store:
     case Op::AtomicAdd: case Op::Barrier: case Op::Vector: case Op::Lane: case Op::Wmma:
     case Op::AsyncCopy: case Op::AsyncCommit: case Op::AsyncWait: case Op::Sink: case Op::Range: case Op::Filled:
-    case Op::Scalar: case Op::Keep:
+    case Op::Scalar: case Op::Keep: case Op::Collective:
       break;
   }
   fail(ErrorKind::Unsupported, "[evaluate] {} has no place in a tensor graph",

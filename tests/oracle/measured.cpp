@@ -165,6 +165,7 @@ Measured MeasuredEvaluator::compute(Id id) const {
     case Op::Reduce:
       return reduce(id, node);
     case Op::Contiguous:
+    case Op::Shard:
     case Op::Detach:
     case Op::Bounded:
     case Op::Function:

@@ -21,6 +21,7 @@
 #include "plugrad/scan.h"
 #include "plugrad/search.h"
 #include "plugrad/shape.h"
+#include "plugrad/sharding.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
 #include "plugrad/training_progress.h"

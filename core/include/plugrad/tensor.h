@@ -34,6 +34,8 @@ namespace ir {
 class UOp;
 }
 class IndexedTensor;
+class Mesh;
+class ShardSpec;
 
 /// How div rounds a quotient to an integer.
 enum class Rounding : uint8_t { None, Trunc, Floor };
@@ -457,6 +459,19 @@ class PLUGRAD_API Tensor {
   Tensor clone() const;       ///< the same value as a new tensor
   Tensor contiguous() const;  ///< stored when realised, not a view
   Tensor to(std::string_view device) const;
+
+  // ---- Sharding over a mesh of devices; see sharding.h ----
+  /// The same value, laid out on the mesh by the spec. A value on one device is cut into its parts;
+  /// one on the mesh moves to the spec. Errors: User for a spec of more dimensions than this, and
+  /// for axes that the mesh has not.
+  Tensor shard(const Mesh& mesh, const ShardSpec& spec) const;
+  Tensor shard(const Mesh& mesh) const;  ///< every device has all of it
+  /// All elements on one device: the given one, else the first of the mesh in this process.
+  Tensor unshard(std::string_view device = {}) const;
+  bool is_sharded() const;   ///< whether it is on a mesh
+  ShardSpec shard_spec() const;  ///< how it lies on its mesh. Errors: User when it is on none
+  /// The parts on the devices of this process, in the order of the mesh; realises the tensor.
+  std::vector<Tensor> shards() const;
 
  private:
   friend struct detail::HandleAccess;

@@ -125,6 +125,14 @@ void split(Vjp& s) {
   s.flow(2, flow_within(s, first.axis, first.count, s.shape(s.y())[first.axis]));
 }
 
+/// A value and its parts on a mesh have one gradient. It goes back to a source on one device.
+void shard(Vjp& s) {
+  const uint32_t from = s.device(s.x(0));
+  s.flow(0, from == 0 || from == s.device(s.y())
+                ? s.g()
+                : s.graph.add(Op::Copy, s.dtype(), {s.g()}, from));
+}
+
 void copy(Vjp& s) {
   s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0))));
 }
@@ -327,6 +335,7 @@ constexpr Rule kDerivatives[] = {
     derivative("d-where", choice, flows(kNothing, where(x, g, 0.0), where(x, 0.0, g))),
     derivative("d-cast",       cast(x),                 flows(cast(g))),
     derivative("d-contiguous", node(Op::Contiguous, x), flows(g)),
+    derivative("d-shard",      node(Op::Shard, x),      by<shard>),
     derivative("d-copy",       node(Op::Copy, x),       by<copy>),
     derivative("d-reshape",    node(Op::Reshape, x),    by<reshape>),
     derivative("d-permute",    node(Op::Permute, x),    by<permute>),

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "base/check.h"
+#include "sharding/spec.h"
 
 namespace plugrad::engine {
 namespace {
@@ -74,6 +77,25 @@ uint32_t DeviceTable::number(runtime::Device& device) {
   return number;
 }
 
+uint32_t DeviceTable::number(sharding::Mesh mesh) {
+  for (uint32_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].mesh && entries_[i].mesh->axes == mesh.axes &&
+        entries_[i].mesh->sizes == mesh.sizes && entries_[i].mesh->places == mesh.places)
+      return i + 1;
+  const auto number = static_cast<uint32_t>(entries_.size() + 1);
+  std::vector<std::string> devices;
+  for (const auto& place : mesh.places)
+    devices.push_back(place.rank == mesh.rank ? name(place.device)
+                                              : fmt::format("rank {}", place.rank));
+  const std::string text =
+      fmt::format("mesh {} ({})", sharding::to_string(mesh), fmt::join(devices, ", "));
+  mesh.device = number;
+  entries_.push_back({text, nullptr, std::make_shared<const sharding::Mesh>(std::move(mesh))});
+  by_selection_.emplace(text, number);
+  has_meshes_ = true;
+  return number;
+}
+
 void DeviceTable::set_device(uint32_t number, runtime::Device& device) {
   entries_[number - 1].device = &device;
   if (on_open) on_open(device);
@@ -81,6 +103,7 @@ void DeviceTable::set_device(uint32_t number, runtime::Device& device) {
 
 runtime::Device& DeviceTable::open(uint32_t number) {
   if (runtime::Device* device = entry(number).device) return *device;
+  ensure(!entry(number).mesh, "{} is no device", entry(number).name);
   runtime::Device& device = runtime::Registry::instance().find_device(entry(number).name);
   set_device(number, device);
   return device;

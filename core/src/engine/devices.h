@@ -1,12 +1,15 @@
 // Maps device names to the numbers that nodes store.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/registry.h"
+#include "sharding/mesh.h"
 
 namespace plugrad::engine {
 
@@ -28,6 +31,11 @@ class DeviceTable {
   uint32_t default_number();
   /// Sets the default of the calling thread, 0 for none; returns the one before.
   static uint32_t set_default_of_thread(uint32_t number);
+  /// The number of a mesh, under which its values are known. Equal meshes have one number.
+  uint32_t number(sharding::Mesh mesh);
+  /// Null if the number is that of a device.
+  const sharding::Mesh* mesh(uint32_t number) const { return entry(number).mesh.get(); }
+  bool has_meshes() const { return has_meshes_; }
   /// Devices opened so far.
   std::vector<runtime::Device*> opened() const;
 
@@ -35,12 +43,14 @@ class DeviceTable {
   struct Entry {
     std::string name;
     runtime::Device* device = nullptr;
+    std::shared_ptr<const sharding::Mesh> mesh{};
   };
   const Entry& entry(uint32_t number) const;
   uint32_t number_of_name(const std::string& name);
   void set_device(uint32_t number, runtime::Device& device);
 
   std::vector<Entry> entries_;
+  bool has_meshes_ = false;
   std::map<std::string, uint32_t, std::less<>> by_selection_;
 };
 

@@ -77,6 +77,7 @@ void Session::note_marked() {
 void Session::forget_unreached() {
   remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
+  if (lowering_) lowering_->clear();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
   note_marked();
@@ -153,6 +154,7 @@ void Session::renumber() {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
+  if (lowering_) make_lowering();
   remark_leaves();
   state_->renumber_above = std::max(SessionState::kSmallGraph, 2 * graph_.size());
   note_marked();

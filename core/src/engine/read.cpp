@@ -85,6 +85,7 @@ std::optional<uint64_t> Session::constant_value(Id node) {
 
 std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   realize(state);
+  if (is_on_mesh(state.node)) return readable_parts(state.node);
   const auto has_value = [&](Id id) {
     return state_->values.find(id) && is_stored(id, state.device);
   };
@@ -105,6 +106,7 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
 // Waits for the device without the session's lock; Source shares ownership of the buffer, so that
 // its contents stay unchanged.
 void Session::read(TensorState& state, std::span<std::byte> out) {
+  if (const StatePtr whole = on_one_device(state)) return read(*whole, out);
   const Source source = read_or_find_source(state, out);
   if (source.pending_checks) source.pending_checks->require_within();
   if (source.buffer) source.buffer->copy_out(out.data(), out.size());

@@ -343,7 +343,8 @@ std::vector<ValuePtr> Session::run_work(Work& work) {
 }
 
 // On out of memory, retries without the nodes that would be stored along.
-std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) try {
+std::vector<ValuePtr> Session::compute_local(std::span<const Id> roots,
+                                             uint32_t default_device) try {
   Work work = work_for(roots, default_device, true);
   std::vector<ValuePtr> values;
   try {

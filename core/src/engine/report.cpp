@@ -58,7 +58,7 @@ std::vector<KernelReport> Session::kernels_of(States states) {
   const std::lock_guard guard(mutex_);
   safe_point();
   std::vector<KernelReport> reports;
-  for (const auto& [device, roots] : missing_roots(states)) {
+  for (const auto& [device, roots] : missing_local_roots(states)) {
     const Work work = work_for(roots, device == 0 ? default_device() : device, true);
     state_->canonical.take_inputs();
     add_kernels_of(*work.ready, reports);
@@ -87,7 +87,7 @@ std::vector<KernelReport> Session::planned_kernels_of(States states) {
   const std::lock_guard guard(mutex_);
   safe_point();
   std::vector<KernelReport> reports;
-  for (const auto& [device, roots] : missing_roots(states)) {
+  for (const auto& [device, roots] : missing_local_roots(states)) {
     add_reports(planned(roots, device == 0 ? default_device() : device), reports);
   }
   return reports;
@@ -105,7 +105,7 @@ std::vector<std::string> Session::sources_of(States states) {
   const std::lock_guard guard(mutex_);
   safe_point();
   std::vector<std::string> sources;
-  for (const auto& [device, roots] : missing_roots(states)) {
+  for (const auto& [device, roots] : missing_local_roots(states)) {
     std::vector<KernelRequest> requests;
     add_requests(planned(roots, device == 0 ? default_device() : device), requests);
     std::ranges::move(render(requests, KernelOptions::from_settings()),

@@ -274,7 +274,11 @@ Statistics Session::statistics() {
   now.kernels_kept = state_->kernels.size();
   now.kept_bytes = state_->plans.size_bytes() + state_->kernels.size_bytes();
   std::vector<const Value*> distinct;  // several nodes may share one value
-  state_->values.each([&](const Value& value) { distinct.push_back(&value); });
+  state_->values.each([&](const Value& value) {
+    distinct.push_back(&value);
+    for (size_t i = 0; value.sharded && i < value.sharded->parts.size(); ++i)
+      if (value.sharded->parts[i]) distinct.push_back(value.sharded->parts[i].get());
+  });
   now.live_values = distinct.size();
   std::ranges::sort(distinct);
   const auto repeated = std::ranges::unique(distinct);

@@ -28,6 +28,7 @@
 #include "ir/facts.h"
 #include "ir/graph.h"
 #include "plugrad/error.h"
+#include "sharding/lowering.h"
 
 namespace plugrad::schedule {
 struct Options;
@@ -155,6 +156,19 @@ class Session {
   void set_default_device(std::string_view selection);  ///< empty: the registry's rule
   std::string add_plugin(const std::string& path);      ///< returns its device name
 
+  // Sharded values (sharding/).
+  /// The number of a mesh: the device of values on it.
+  uint32_t mesh_number(sharding::Mesh mesh);
+  /// Null if the number is that of a device, or 0.
+  const sharding::Mesh* mesh(uint32_t number) const;
+  /// How a node on a mesh lies on it. Errors: as sharding::propagate.
+  const sharding::Spec& spec(Id node);
+  /// A value on the mesh, of which the states are the parts of this process, in order.
+  StatePtr join_parts(const sharding::Mesh& mesh, const sharding::Spec& spec,
+                      std::span<const int64_t> shape, States parts);
+  /// The state's part on each position of this process.
+  std::vector<StatePtr> parts_of(TensorState& state);
+
   // Values from the host.
   /// A new Buffer node that holds `bytes` (row-major). The device is first used when a kernel needs
   /// the value.
@@ -261,6 +275,7 @@ class Session {
   Id stored_base(Id node, uint32_t device);
   void make_strong(TensorState& state);
   RootGroups missing_roots(States states);
+  RootGroups missing_local_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
   struct Work {
     std::vector<Id> roots;                      // the requested ones, then those stored along
@@ -285,6 +300,18 @@ class Session {
   std::shared_ptr<ReadyPlan> ready_body(const LoopBody& body, uint32_t device, uint32_t depth,
                                         const KernelOptions& kernel_options);
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
+  std::vector<std::shared_ptr<Value>> compute_local(std::span<const Id> roots,
+                                                    uint32_t default_device);
+
+  // sharded.cpp
+  struct LocalRoots;
+  LocalRoots local_roots(std::span<const Id> roots, uint32_t default_device);
+  void make_lowering();
+  bool is_known_to_lowering(Id node) const;
+  std::vector<Id> buffers_of_parts(Id node);
+  bool is_on_mesh(Id node) { return mesh((*devices_)[node]) != nullptr; }
+  StatePtr on_one_device(TensorState& state);
+  std::shared_ptr<Value> readable_parts(Id node);
   std::vector<std::shared_ptr<Value>> run_work(Work& work);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
@@ -350,6 +377,7 @@ class Session {
   std::unique_ptr<Shapes> shapes_;
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<Extents> extents_;
+  std::unique_ptr<sharding::Lowering> lowering_;  // null until there is a mesh
   bool has_bounds_ = false;
   RandomState random_;
   FunctionTable functions_;

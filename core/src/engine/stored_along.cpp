@@ -70,7 +70,8 @@ void Session::add_overdue(DistinctRoots& roots) {
     const auto versions = state_->versions.find(state);
     if (versions == state_->versions.end() || versions->second.size() < kMostVersions) continue;
     const Id base = stored_base(state->node, state->device);
-    if ((*devices_)[base] != 0 && !is_stored(base, state->device)) roots.add(base);
+    if ((*devices_)[base] != 0 && !is_on_mesh(base) && !is_stored(base, state->device))
+      roots.add(base);
   }
 }
 
@@ -81,7 +82,7 @@ bool Session::add_gradients(DistinctRoots& roots) {
   state_->each_state([&](const TensorState& leaf) {
     if (!leaf.requires_grad || !leaf.grad || leaf.grad->backward == 0) return;
     const Id base = stored_base(leaf.grad->node, leaf.grad->device);
-    if (is_stored(base, leaf.grad->device) || (*devices_)[base] == 0) return;
+    if (is_stored(base, leaf.grad->device) || (*devices_)[base] == 0 || is_on_mesh(base)) return;
     missing.emplace_back(leaf.grad->backward, base);
     if (state_->canonical.computes(base)) calls.insert(leaf.grad->backward);
   });

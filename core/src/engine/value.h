@@ -7,11 +7,20 @@
 
 #include "ir/graph.h"
 #include "runtime/device/device.h"
+#include "sharding/spec.h"
 
 namespace plugrad::engine {
 
 class PendingSizeChecks;
 class SizeNumber;
+
+struct Value;
+
+/// The parts of a value on a mesh.
+struct ShardedParts {
+  sharding::Spec spec;
+  std::vector<std::shared_ptr<Value>> parts;  // by position; null for those of other processes
+};
 
 /// The elements of a node, row-major: in device memory, or on the host until a kernel needs them.
 struct Value {
@@ -21,6 +30,7 @@ struct Value {
   std::shared_ptr<runtime::Buffer> buffer;
   std::span<const std::byte> host;         // valid while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
+  std::shared_ptr<const ShardedParts> sharded;  // set if `device` is a mesh: then all above is empty
 
   bool is_gone = false;      // its memory was donated to another value
   bool is_assigned = false;  // to a tensor, which stays on its device from then on

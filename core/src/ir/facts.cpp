@@ -66,6 +66,11 @@ ListId Shapes::compute(Id node) {
       return padded_shape(graph_, first(), graph_.arg_list(node));
     case Op::Shrink:
       return shrunk_shape(graph_, graph_.arg_list(node));
+    case Op::Collective: {
+      const auto list = graph_.arg_list(node);
+      const std::vector<int64_t> shape(list.begin() + 1, list.begin() + 1 + list[0]);
+      return graph_.list(shape);
+    }
     case Op::Reduce:
       return reduced_shape(graph_, first(), graph_.arg_list(node));
     default:
@@ -108,6 +113,8 @@ uint32_t Devices::operator[](Id node) {
       device = buffer_device(graph_, id);
     else if (n.op == Op::Copy)
       device = static_cast<uint32_t>(n.arg);
+    else if (n.op == Op::Shard)
+      device = static_cast<uint32_t>(graph_.arg_list(id)[0]);
     else
       for (Id s : graph_.sources(n))
         if ((device = by_id_[s]) != 0) break;

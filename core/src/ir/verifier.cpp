@@ -289,6 +289,9 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
       return check_axes(s);
     case Op::Bounded:
       return check_bounded(s);
+    case Op::Shard:
+      return s.list().size() == s.source().size() + 3 ? nullptr
+                                                      : "the spec has another rank than the source";
     default:
       return is_alu(subject.n.op) ? check_equal_shapes(s) : nullptr;
   }

@@ -42,6 +42,12 @@ Id Recorder::use(const Tensor& tensor) {
   engine::TensorState& state = *tensor::state_of(tensor);
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
+  if (device != 0 && device_ != 0 && device != device_ &&
+      (session_.mesh(device) != nullptr || session_.mesh(device_) != nullptr))
+    fail(ErrorKind::User,
+         "[{}] tensors are on {} and on {}; x.shard(mesh, {{}}) puts all of x on every device of a "
+         "mesh, x.unshard() brings it to one device",
+         function_, session_.device_name(device_), session_.device_name(device));
   if (device != 0 && device_ != 0 && device != device_)
     fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,
          session_.device_name(device_), session_.device_name(device),
@@ -54,6 +60,7 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
+  if (session_.mesh(session_.devices()[node]) != nullptr) session_.spec(node);  // the rules apply
   const Op op = graph()[node].op;
   if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
     node = graph().unary(Op::Detach, node);

@@ -58,6 +58,12 @@ Id Recorder::like(Id node, Id model) {
 }
 
 Id Recorder::assigned(Id old, Id value) {
+  // A sharded tensor stays on its mesh, with its spec.
+  if (const sharding::Mesh* mesh = session_.mesh(session_.devices()[old])) {
+    const sharding::Spec spec = session_.spec(old);
+    value = graph().add(Op::Shard, dtype(value), {value},
+                        graph().list(sharding::shard_arg(*mesh, spec)));
+  }
   if (!session_.has_bounds()) return value;
   const std::vector<Extent> own = (*extents())[old], given = (*extents())[value];
   for (size_t i = 0; i < own.size(); ++i)

@@ -1,0 +1,209 @@
+// Values on a mesh: the session knows each by one node and one Value, and computes the nodes of its
+// parts (sharding/lowering.h).
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "base/settings.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Guard = std::lock_guard<InterpreterAwareMutex>;
+
+ValuePtr join_values(const sharding::Mesh& mesh, DType dtype, sharding::Spec spec,
+                     std::vector<ValuePtr> parts) {
+  auto value = std::make_shared<Value>();
+  value->dtype = dtype;
+  value->device = mesh.device;
+  value->sharded = std::make_shared<const ShardedParts>(
+      ShardedParts{std::move(spec), std::move(parts)});
+  return value;
+}
+
+}  // namespace
+
+uint32_t Session::mesh_number(sharding::Mesh mesh) {
+  const Guard guard(mutex_);
+  if (!lowering_) make_lowering();
+  return state_->devices.number(std::move(mesh));
+}
+
+const sharding::Mesh* Session::mesh(uint32_t number) const {
+  return number == 0 || !state_->devices.has_meshes() ? nullptr : state_->devices.mesh(number);
+}
+
+void Session::make_lowering() {
+  lowering_ = std::make_unique<sharding::Lowering>(
+      graph_, *shapes_, *devices_,
+      sharding::Owner{.mesh = [this](uint32_t device) { return mesh(device); },
+                      .is_stored = [this](Id node) { return is_known_to_lowering(node); },
+                      .stored_spec =
+                          [this](Id node) { return state_->values.find(node)->sharded->spec; },
+                      .stored_parts = [this](Id node) { return buffers_of_parts(node); }});
+}
+
+bool Session::is_known_to_lowering(Id node) const {
+  return (*devices_)[node] != 0 && state_->values.find(node) != nullptr;
+}
+
+std::vector<Id> Session::buffers_of_parts(Id node) {
+  const ValuePtr value = state_->values.share(node);
+  const sharding::Mesh& on = *mesh(value->device);
+  const std::vector<int64_t> whole(shape(node).begin(), shape(node).end());
+  std::vector<Id> buffers(on.size(), kNoId);
+  for (uint32_t position = 0; position < on.size(); ++position) {
+    const ValuePtr& part = value->sharded->parts[position];
+    if (!part) continue;
+    const auto local = sharding::local_shape(on, value->sharded->spec, whole, position);
+    buffers[position] = add_buffer(graph_, local, part->dtype, part->device);
+    state_->values.set(buffers[position], part);
+  }
+  return buffers;
+}
+
+const sharding::Spec& Session::spec(Id node) {
+  const Guard guard(mutex_);
+  return lowering_->spec(node, settings().fast_math);
+}
+
+/// The nodes to compute for some roots, by the device that computes constants, and the roots that
+/// each of them is a part of.
+struct Session::LocalRoots {
+  struct Root {
+    const sharding::Mesh* mesh = nullptr;  // null: one device, one part
+    sharding::Spec spec;
+    std::vector<std::pair<uint32_t, size_t>> parts;  // by position: device, index; or kNone
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+  std::map<uint32_t, std::vector<Id>> nodes;
+  std::vector<Root> roots;
+
+  std::pair<uint32_t, size_t> add(uint32_t device, Id node) {
+    std::vector<Id>& all = nodes[device];
+    const auto known = std::ranges::find(all, node);
+    const auto index = static_cast<size_t>(known - all.begin());
+    if (known == all.end()) all.push_back(node);
+    return {device, index};
+  }
+};
+
+Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t default_device) {
+  LocalRoots local;
+  for (const Id root : roots) {
+    const uint32_t own = (*devices_)[root] == 0 ? default_device : (*devices_)[root];
+    const sharding::Mesh* on = mesh(own);
+    const bool free = on != nullptr && (*devices_)[root] == 0;
+    const auto lowered =
+        lowering_->lower(free ? graph_.add(Op::Copy, graph_[root].dtype, {root}, own) : root,
+                         settings().fast_math);
+    LocalRoots::Root made{on, lowered.spec, {}};
+    for (uint32_t position = 0; position < lowered.parts.size(); ++position) {
+      const Id part = lowered.parts[position];
+      if (part == kNoId) {
+        made.parts.emplace_back(0, LocalRoots::kNone);
+        continue;
+      }
+      const bool is_constant = (*devices_)[part] == 0;
+      const uint32_t device = on ? on->places[position].device : default_device;
+      made.parts.push_back(local.add(is_constant && on ? device : 0, part));
+    }
+    local.roots.push_back(std::move(made));
+  }
+  return local;
+}
+
+std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
+  if (!lowering_) return compute_local(roots, default_device);
+  const LocalRoots local = local_roots(roots, default_device);
+  std::map<uint32_t, std::vector<ValuePtr>> computed;
+  const uint32_t here = mesh(default_device) == nullptr ? default_device : this->default_device();
+  for (const auto& [device, nodes] : local.nodes)
+    computed[device] = compute_local(nodes, device == 0 ? here : device);
+  std::vector<ValuePtr> values;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const LocalRoots::Root& root = local.roots[i];
+    std::vector<ValuePtr> parts;
+    for (const auto& [device, index] : root.parts)
+      parts.push_back(index == LocalRoots::kNone ? nullptr : computed.at(device)[index]);
+    values.push_back(root.mesh == nullptr
+                         ? parts[0]
+                         : join_values(*root.mesh, graph_[roots[i]].dtype, root.spec, parts));
+  }
+  lowering_->clear();  // the roots are stored from now on
+  return values;
+}
+
+// As missing_roots, with the parts of roots on a mesh instead of the roots.
+Session::RootGroups Session::missing_local_roots(States states) {
+  RootGroups groups = missing_roots(states);
+  if (!lowering_) return groups;
+  RootGroups local;
+  for (const auto& [device, roots] : groups)
+    for (const auto& [part_device, nodes] :
+         local_roots(roots, device == 0 ? default_device() : device).nodes) {
+      std::vector<Id>& all = local[part_device == 0 ? device : part_device];
+      all.insert(all.end(), nodes.begin(), nodes.end());
+    }
+  lowering_->clear();  // the caller may replace values
+  return local;
+}
+
+/// The value of all elements of the state, on the first device of this process; null if the state
+/// is on no mesh.
+StatePtr Session::on_one_device(TensorState& state) {
+  const Guard guard(mutex_);
+  const sharding::Mesh* const on = mesh((*devices_)[state.node]);
+  if (on == nullptr) return nullptr;
+  realize(state);
+  const uint32_t device = on->places[on->first_here()].device;
+  return make(graph_.add(Op::Copy, graph_[state.node].dtype, {state.node}, device), device);
+}
+
+ValuePtr Session::readable_parts(Id node) {
+  while (!state_->values.find(node) && graph_[node].op == Op::Detach)
+    node = graph_.sources(node)[0];
+  if (state_->values.find(node)) return state_->values.share(node);
+  const Id root = graph_.add(Op::Contiguous, graph_[node].dtype, {node});
+  if (!state_->values.find(root)) {
+    state_->values.set(root, compute(std::span(&root, 1), 0)[0]);
+    state_->maybe_garbage = true;  // the value has no holder
+  }
+  return state_->values.share(root);
+}
+
+StatePtr Session::join_parts(const sharding::Mesh& mesh, const sharding::Spec& spec,
+                             std::span<const int64_t> shape, States parts) {
+  const Guard guard(mutex_);
+  realize(parts);
+  std::vector<ValuePtr> values(mesh.size());
+  size_t next = 0;
+  for (uint32_t position = 0; position < mesh.size(); ++position)
+    if (mesh.is_here(position)) values[position] = readable_value(*parts[next++]);
+  const DType dtype = values[mesh.first_here()]->dtype;
+  const Id node = add_buffer(graph_, shape, dtype, mesh.device);
+  state_->values.set(node, join_values(mesh, dtype, spec, std::move(values)));
+  return make(node, mesh.device);
+}
+
+std::vector<StatePtr> Session::parts_of(TensorState& state) {
+  const Guard guard(mutex_);
+  realize(state);
+  const ValuePtr value = readable_parts(state.node);
+  const sharding::Mesh& on = *mesh(value->device);
+  const std::vector<int64_t> whole(shape(state.node).begin(), shape(state.node).end());
+  std::vector<StatePtr> parts;
+  for (uint32_t position = 0; position < on.size(); ++position) {
+    const ValuePtr& part = value->sharded->parts[position];
+    if (!part) continue;
+    const auto local = sharding::local_shape(on, value->sharded->spec, whole, position);
+    const Id node = add_buffer(graph_, local, part->dtype, part->device);
+    state_->values.set(node, part);
+    parts.push_back(make(node, part->device));
+  }
+  return parts;
+}
+
+}  // namespace plugrad::engine

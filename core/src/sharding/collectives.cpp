@@ -1,0 +1,411 @@
+#include "sharding/collectives.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plugrad::sharding {
+namespace {
+
+/// The axes of `a` before the first in which it differs from `b`.
+AxisSet common_prefix(AxisSet a, AxisSet b) {
+  const AxisSet differ = a ^ b;
+  const AxisSet below_first = differ == 0 ? ~AxisSet{0} : (differ & (~differ + 1)) - 1;
+  return a & below_first;
+}
+
+/// Whether all axes of `added` come after those of `before`.
+bool is_suffix(AxisSet before, AxisSet added) {
+  return before == 0 || added == 0 || static_cast<int>(std::bit_width(before)) <= std::countr_zero(added);
+}
+
+/// The dimension of `to` that terms along some of `axes` are scattered into; the axes, or 0.
+std::pair<size_t, AxisSet> scatter_of(const Spec& from, const Spec& to, AxisSet axes) {
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    const AxisSet added = to.dims[d] & ~from.dims[d];
+    if (added != 0 && (added & axes) == added && (from.dims[d] & ~to.dims[d]) == 0 &&
+        is_suffix(from.dims[d], added))
+      return {d, added};
+  }
+  return {0, 0};
+}
+
+/// A dimension to which all axes that leave `d` move, as its last ones; or the rank.
+size_t exchange_of(const Spec& now, const Spec& to, size_t d, AxisSet leaving) {
+  for (size_t e = 0; e < now.dims.size(); ++e)
+    if (e != d && to.dims[e] == (now.dims[e] | leaving) && is_suffix(now.dims[e], leaving))
+      return e;
+  return now.dims.size();
+}
+
+int64_t count_of(std::span<const int64_t> shape) {
+  return element_count(shape);
+}
+
+// From this size on, each device reduces a slice for all others: 2 copies of the value a device
+// instead of one for each other device. Chosen, not measured.
+constexpr int64_t kLeastSliced = 1 << 14;  // elements
+
+}  // namespace
+
+const char* name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return "all-reduce";
+    case CollectiveKind::ReduceScatter:
+      return "reduce-scatter";
+    case CollectiveKind::AllGather:
+      return "all-gather";
+    case CollectiveKind::AllToAll:
+      return "all-to-all";
+  }
+  return "?";
+}
+
+std::vector<Movement> movements(const Spec& from, const Spec& to) {
+  std::vector<Movement> moves;
+  Spec now = from;
+  AxisSet terms = from.partial & ~to.partial;
+  while (terms != 0) {
+    const auto [d, added] = scatter_of(now, to, terms);
+    if (added == 0) break;
+    moves.push_back({CollectiveKind::ReduceScatter, added, d, d});
+    now.dims[d] |= added;
+    terms &= ~added;
+  }
+  if (terms != 0) moves.push_back({CollectiveKind::AllReduce, terms});
+  for (size_t d = 0; d < now.dims.size(); ++d) {
+    const AxisSet leaving = now.dims[d] & ~common_prefix(now.dims[d], to.dims[d]);
+    if (leaving == 0) continue;
+    const size_t e = exchange_of(now, to, d, leaving);
+    now.dims[d] &= ~leaving;
+    if (e == now.dims.size()) {
+      moves.push_back({CollectiveKind::AllGather, leaving, d, d});
+      continue;
+    }
+    moves.push_back({CollectiveKind::AllToAll, leaving, d, e});
+    now.dims[e] |= leaving;
+  }
+  return moves;
+}
+
+std::vector<int64_t> CollectiveArg::list() const {
+  std::vector<int64_t> list;
+  const auto put = [&](std::span<const int64_t> values) {
+    list.push_back(static_cast<int64_t>(values.size()));
+    list.insert(list.end(), values.begin(), values.end());
+  };
+  put(shape);  // first, where Shapes reads it
+  list.insert(list.end(), {order, static_cast<int64_t>(kind), static_cast<int64_t>(reduction)});
+  for (const auto* values : {&ranks, &sent, &received}) put(*values);
+  return list;
+}
+
+CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
+  CollectiveArg arg;
+  const auto take = [&](std::vector<int64_t>& values) {
+    const auto found = list.subspan(1, static_cast<size_t>(list[0]));
+    values.assign(found.begin(), found.end());
+    list = list.subspan(1 + found.size());
+  };
+  take(arg.shape);
+  arg.order = list[0];
+  arg.kind = static_cast<CollectiveKind>(list[1]);
+  arg.reduction = static_cast<Op>(list[2]);
+  list = list.subspan(3);
+  for (auto* values : {&arg.ranks, &arg.sent, &arg.received}) take(*values);
+  return arg;
+}
+
+std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spec& to,
+                                     std::span<const int64_t> shape) {
+  for (const Movement& move : movements(from, to)) {
+    Spec next = from;
+    switch (move.kind) {
+      case CollectiveKind::AllReduce:
+        parts = all_reduce(parts, move.along, from.reduction);
+        break;
+      case CollectiveKind::ReduceScatter:
+        next.dims[move.to] |= move.along;
+        parts = reduce_scatter(parts, move.along, move.to, from.reduction, next, shape);
+        break;
+      case CollectiveKind::AllGather:
+        next.dims[move.from] &= ~move.along;
+        parts = all_gather(parts, move.along, move.from, from, shape);
+        break;
+      case CollectiveKind::AllToAll:
+        next.dims[move.from] &= ~move.along;
+        next.dims[move.to] |= move.along;
+        parts = all_to_all(parts, move.along, move.from, move.to, from, next, shape);
+        break;
+    }
+    if (move.kind == CollectiveKind::AllReduce || move.kind == CollectiveKind::ReduceScatter)
+      next.partial &= ~move.along;
+    from = std::move(next);
+  }
+  parts = sliced(parts, from, to, shape);
+  const AxisSet terms = to.partial & ~from.partial;
+  return terms == 0 ? parts : as_terms(parts, terms, to.reduction);
+}
+
+/// Calls run(group, out) for each group that has members here.
+template <class Run>
+Collectives::Parts Collectives::in_groups(const Parts& parts, AxisSet along, const Run& run) {
+  Parts out(parts.size(), kNoId);
+  for (uint32_t first = 0; first < mesh_.size(); ++first) {
+    if (mesh_.index(first, along) != 0) continue;
+    Group group{mesh_.group(first, along), {}, {}};
+    for (uint32_t i = 0; i < group.members.size(); ++i) {
+      const Mesh::Place& place = mesh_.places[group.members[i]];
+      if (place.rank == mesh_.rank) group.here.push_back(i);
+      if (std::ranges::find(group.ranks, int64_t{place.rank}) == group.ranks.end())
+        group.ranks.push_back(place.rank);
+    }
+    if (!group.here.empty()) run(group, out);
+  }
+  ++next_order_;
+  return out;
+}
+
+Id Collectives::collective(CollectiveArg arg, Id source) {
+  Graph& graph = build_.graph();
+  arg.order = next_order_ * mesh_.size() + arg.order;
+  return graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list()));
+}
+
+Id Collectives::reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device) {
+  std::vector<Id> terms;
+  for (const uint32_t i : group.here) terms.push_back(build_.on(parts[group.members[i]], device));
+  return build_.tree(reduction, terms);
+}
+
+void Collectives::reduce_locally(const Group& group, const Parts& parts, Op reduction,
+                                 Parts& out) {
+  const auto device = [&](uint32_t i) { return mesh_.places[group.members[i]].device; };
+  std::vector<uint32_t> devices;
+  for (const uint32_t i : group.here) devices.push_back(device(i));
+  std::ranges::sort(devices);
+  devices.erase(std::ranges::unique(devices).begin(), devices.end());
+  const std::vector<int64_t> shape = build_.shape(parts[group.members[group.here[0]]]);
+  const int64_t count = count_of(shape);
+  const auto pieces = static_cast<int64_t>(devices.size());
+  if (pieces <= 2 || count < kLeastSliced) {
+    for (const uint32_t i : group.here)
+      out[group.members[i]] = reduced_on(group, parts, reduction, device(i));
+    return;
+  }
+  std::vector<Id> slices;
+  for (int64_t k = 0; k < pieces; ++k) {
+    Parts sources(parts.size(), kNoId);
+    for (const uint32_t i : group.here)
+      sources[group.members[i]] = build_.slice(build_.flat(parts[group.members[i]]), 0,
+                                               {count * k / pieces, count * (k + 1) / pieces});
+    slices.push_back(reduced_on(group, sources, reduction, devices[static_cast<size_t>(k)]));
+  }
+  for (const uint32_t i : group.here) {
+    std::vector<Id> there;
+    for (const Id slice : slices) there.push_back(build_.on(slice, device(i)));
+    out[group.members[i]] = build_.reshape(build_.join(there, 0), shape);
+  }
+}
+
+Collectives::Parts Collectives::all_reduce(const Parts& parts, AxisSet along, Op reduction) {
+  return in_groups(parts, along, [&](const Group& group, Parts& out) {
+    if (group.is_local()) return reduce_locally(group, parts, reduction, out);
+    const uint32_t leader = group.members[group.here[0]];
+    const Id own = reduced_on(group, parts, reduction, mesh_.places[leader].device);
+    const int64_t count = count_of(build_.shape(own));
+    const Id sum = collective({.kind = CollectiveKind::AllReduce,
+                               .reduction = reduction,
+                               .order = group.members[0],
+                               .ranks = group.ranks,
+                               .sent = {count},
+                               .received = {},
+                               .shape = build_.shape(own)},
+                              own);
+    for (const uint32_t i : group.here)
+      out[group.members[i]] = build_.on(sum, mesh_.places[group.members[i]].device);
+  });
+}
+
+Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, size_t d,
+                                           const Spec& from, std::span<const int64_t> shape) {
+  return in_groups(parts, along, [&](const Group& group, Parts& out) {
+    const auto local = [&](uint32_t position) {
+      return local_shape(mesh_, from, shape, position);
+    };
+    std::vector<Id> all;  // by member, on the leader's device
+    const uint32_t leader = group.members[group.here[0]];
+    const uint32_t device = mesh_.places[leader].device;
+    if (group.is_local()) {
+      for (const uint32_t i : group.here) {
+        std::vector<Id> there;
+        for (const uint32_t member : group.members)
+          there.push_back(build_.on(parts[member], mesh_.places[group.members[i]].device));
+        out[group.members[i]] = build_.join(there, d);
+      }
+      return;
+    }
+    std::vector<Id> mine;
+    for (const uint32_t i : group.here)
+      mine.push_back(build_.flat(build_.on(parts[group.members[i]], device)));
+    CollectiveArg arg{.kind = CollectiveKind::AllGather,
+                      .order = group.members[0],
+                      .ranks = group.ranks,
+                      .sent = {},
+                      .received = std::vector<int64_t>(group.ranks.size()),
+                      .shape = {0}};
+    for (const uint32_t member : group.members) {
+      const int64_t count = count_of(local(member));
+      const auto rank = std::ranges::find(group.ranks, int64_t{mesh_.places[member].rank});
+      arg.received[static_cast<size_t>(rank - group.ranks.begin())] += count;
+      arg.shape[0] += count;
+    }
+    const Id gathered = collective(arg, build_.join(mine, 0));
+    int64_t begin = 0;
+    for (const uint32_t member : group.members) {
+      const std::vector<int64_t> sizes = local(member);
+      const int64_t count = count_of(sizes);
+      all.push_back(build_.reshape(build_.slice(gathered, 0, {begin, begin + count}), sizes));
+      begin += count;
+    }
+    const Id joined = build_.join(all, d);
+    for (const uint32_t i : group.here)
+      out[group.members[i]] = build_.on(joined, mesh_.places[group.members[i]].device);
+  });
+}
+
+/// The indices that a position has of the part cut along `outer`, if `all` cuts it further.
+Part Collectives::within(uint32_t position, AxisSet outer, AxisSet all, int64_t size) const {
+  const Part whole = part_of(mesh_, outer, size, position), own = part_of(mesh_, all, size, position);
+  return {own.begin - whole.begin, own.end - whole.begin};
+}
+
+Collectives::Parts Collectives::reduce_scatter(const Parts& parts, AxisSet along, size_t d,
+                                               Op reduction, const Spec& to,
+                                               std::span<const int64_t> shape) {
+  const AxisSet outer = to.dims[d] & ~along;
+  const auto part_for = [&](uint32_t member) {
+    return within(member, outer, to.dims[d], shape[d]);
+  };
+  return in_groups(parts, along, [&](const Group& group, Parts& out) {
+    const auto reduced_for = [&](uint32_t member, uint32_t device) {
+      Parts sources(parts.size(), kNoId);
+      for (const uint32_t i : group.here)
+        sources[group.members[i]] = build_.slice(parts[group.members[i]], d, part_for(member));
+      return reduced_on(group, sources, reduction, device);
+    };
+    if (group.is_local()) {
+      for (const uint32_t member : group.members)
+        out[member] = reduced_for(member, mesh_.places[member].device);
+      return;
+    }
+    const uint32_t device = mesh_.places[group.members[group.here[0]]].device;
+    CollectiveArg arg{.kind = CollectiveKind::ReduceScatter,
+                      .reduction = reduction,
+                      .order = group.members[0],
+                      .ranks = group.ranks,
+                      .sent = std::vector<int64_t>(group.ranks.size()),
+                      .received = {},
+                      .shape = {0}};
+    std::vector<Id> pieces;
+    for (const uint32_t member : group.members) {
+      pieces.push_back(build_.flat(reduced_for(member, device)));
+      const int64_t count = count_of(build_.shape(pieces.back()));
+      const auto rank = std::ranges::find(group.ranks, int64_t{mesh_.places[member].rank});
+      arg.sent[static_cast<size_t>(rank - group.ranks.begin())] += count;
+      if (mesh_.is_here(member)) arg.shape[0] += count;
+    }
+    const Id scattered = collective(arg, build_.join(pieces, 0));
+    int64_t begin = 0;
+    for (const uint32_t i : group.here) {
+      const uint32_t member = group.members[i];
+      const std::vector<int64_t> sizes = local_shape(mesh_, to, shape, member);
+      const int64_t count = count_of(sizes);
+      const Id own = build_.reshape(build_.slice(scattered, 0, {begin, begin + count}), sizes);
+      out[member] = build_.on(own, mesh_.places[member].device);
+      begin += count;
+    }
+  });
+}
+
+Collectives::Parts Collectives::all_to_all(const Parts& parts, AxisSet along, size_t d, size_t e,
+                                           const Spec& from, const Spec& to,
+                                           std::span<const int64_t> shape) {
+  const AxisSet outer = to.dims[e] & ~along;
+  const auto part_for = [&](uint32_t member) {
+    return within(member, outer, to.dims[e], shape[e]);
+  };
+  // Between processes with one member each; otherwise every device gathers all and takes its part.
+  bool is_direct = true;
+  Parts out = in_groups(parts, along, [&](const Group& group, Parts& result) {
+    if (group.is_local()) {
+      for (const uint32_t member : group.members) {
+        std::vector<Id> there;
+        for (const uint32_t other : group.members)
+          there.push_back(build_.on(build_.slice(parts[other], e, part_for(member)),
+                                    mesh_.places[member].device));
+        result[member] = build_.join(there, d);
+      }
+      return;
+    }
+    if (group.ranks.size() != group.members.size()) {
+      is_direct = false;
+      return;
+    }
+    const uint32_t own = group.members[group.here[0]];
+    CollectiveArg arg{.kind = CollectiveKind::AllToAll,
+                      .order = group.members[0],
+                      .ranks = group.ranks,
+                      .sent = {},
+                      .received = {},
+                      .shape = {0}};
+    std::vector<Id> pieces;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const uint32_t member : group.members) {
+      pieces.push_back(build_.flat(build_.slice(parts[own], e, part_for(member))));
+      arg.sent.push_back(count_of(build_.shape(pieces.back())));
+      shapes.push_back(local_shape(mesh_, from, shape, member));
+      shapes.back()[e] = part_for(own).size();
+      arg.received.push_back(count_of(shapes.back()));
+      arg.shape[0] += arg.received.back();
+    }
+    const Id exchanged = collective(arg, build_.join(pieces, 0));
+    std::vector<Id> arrived;
+    int64_t begin = 0;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      arrived.push_back(build_.reshape(
+          build_.slice(exchanged, 0, {begin, begin + arg.received[i]}), shapes[i]));
+      begin += arg.received[i];
+    }
+    result[own] = build_.join(arrived, d);
+  });
+  if (is_direct) return out;
+  Spec gathered = from;
+  gathered.dims[d] &= ~along;
+  return sliced(all_gather(parts, along, d, from, shape), gathered, to, shape);
+}
+
+/// Cuts dimensions further; every device has what it needs.
+Collectives::Parts Collectives::sliced(const Parts& parts, const Spec& from, const Spec& to,
+                                       std::span<const int64_t> shape) {
+  Parts out = parts;
+  for (uint32_t position = 0; position < parts.size(); ++position)
+    for (size_t d = 0; d < from.dims.size() && parts[position] != kNoId; ++d)
+      if (from.dims[d] != to.dims[d])
+        out[position] = build_.slice(out[position], d,
+                                     within(position, from.dims[d], to.dims[d], shape[d]));
+  return out;
+}
+
+/// The first device along the axes keeps the value, the others get the identity.
+Collectives::Parts Collectives::as_terms(const Parts& parts, AxisSet along, Op reduction) {
+  Parts out = parts;
+  for (uint32_t position = 0; position < parts.size(); ++position)
+    if (parts[position] != kNoId && mesh_.index(position, along) != 0)
+      out[position] = build_.identity(reduction, build_.graph()[parts[position]].dtype,
+                                      build_.shape(parts[position]));
+  return out;
+}
+
+}  // namespace plugrad::sharding

@@ -1,0 +1,88 @@
+// Moves the parts of a value from one spec to another: slices where every device has what it needs,
+// and collectives elsewhere. Between devices of one process a collective is copies and reductions;
+// between processes it is a Collective node, which the engine hands to a backend
+// (distributed/backend.h).
+//   all-reduce      partial add(data) -> [-]         every device gets the sum of all terms
+//   reduce-scatter  partial add(data) -> [data]      every device gets its part of the sum
+//   all-gather      [data] -> [-]                    every device gets all parts
+//   all-to-all      [data, -] -> [-, data]           every device gets a slice of every part
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sharding/local_builder.h"
+
+namespace plugrad::sharding {
+
+enum class CollectiveKind : uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
+const char* name_of(CollectiveKind kind);
+
+/// One movement of a reshard, as a user sees it.
+struct Movement {
+  CollectiveKind kind;
+  AxisSet along;
+  size_t from = 0, to = 0;  // dimensions: gathered, scattered into
+};
+
+/// The collectives that lead from one spec to another, in order; slices are not among them.
+std::vector<Movement> movements(const Spec& from, const Spec& to);
+
+/// The argument of a Collective node. Values are flat; `counts` are elements by member of the
+/// group: of each part that arrives (AllGather, AllToAll) or of each part of the source that leaves
+/// (ReduceScatter; AllToAll: sent).
+struct CollectiveArg {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  Op reduction = Op::Add;
+  int64_t order = 0;  // collectives of one process run in ascending order
+  std::vector<int64_t> ranks;
+  std::vector<int64_t> sent, received;
+  std::vector<int64_t> shape;  // of the result
+
+  std::vector<int64_t> list() const;
+  static CollectiveArg of(std::span<const int64_t> list);
+};
+
+class Collectives {
+ public:
+  /// `next_order` grows with every collective between processes, alike in all of them.
+  Collectives(LocalBuilder& build, const Mesh& mesh, int64_t& next_order)
+      : build_(build), mesh_(mesh), next_order_(next_order) {}
+
+  /// Parts by position, kNoId for those of other processes. `shape`: of the whole value.
+  std::vector<Id> reshard(std::vector<Id> parts, Spec from, const Spec& to,
+                          std::span<const int64_t> shape);
+
+ private:
+  using Parts = std::vector<Id>;
+  struct Group {
+    std::vector<uint32_t> members;  // positions
+    std::vector<uint32_t> here;     // indices into members of this process
+    std::vector<int64_t> ranks;     // distinct, ascending
+    bool is_local() const { return ranks.size() == 1; }
+  };
+  template <class Run>
+  Parts in_groups(const Parts& parts, AxisSet along, const Run& run);
+  Parts all_reduce(const Parts& parts, AxisSet along, Op reduction);
+  Parts all_gather(const Parts& parts, AxisSet along, size_t d, const Spec& from,
+                   std::span<const int64_t> shape);
+  Parts reduce_scatter(const Parts& parts, AxisSet along, size_t d, Op reduction, const Spec& to,
+                       std::span<const int64_t> shape);
+  Parts all_to_all(const Parts& parts, AxisSet along, size_t d, size_t e, const Spec& from,
+                   const Spec& to, std::span<const int64_t> shape);
+  Parts sliced(const Parts& parts, const Spec& from, const Spec& to,
+               std::span<const int64_t> shape);
+  Parts as_terms(const Parts& parts, AxisSet along, Op reduction);
+  void reduce_locally(const Group& group, const Parts& parts, Op reduction, Parts& out);
+  Id reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device);
+  Part within(uint32_t position, AxisSet outer, AxisSet all, int64_t size) const;
+  Id collective(CollectiveArg arg, Id source);
+
+  LocalBuilder& build_;
+  const Mesh& mesh_;
+  int64_t& next_order_;
+};
+
+}  // namespace plugrad::sharding

@@ -1,0 +1,184 @@
+#include "sharding/lowering.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plugrad::sharding {
+
+Lowering::Lowering(Graph& graph, Shapes& shapes, Devices& devices, Owner owner)
+    : graph_(graph),
+      shapes_(shapes),
+      devices_(devices),
+      owner_(std::move(owner)),
+      build_(graph, shapes, devices) {}
+
+void Lowering::clear() {
+  known_.clear();
+  lowered_.clear();
+  resharded_.clear();
+}
+
+const Mesh* Lowering::mesh_of(Id node) {
+  const uint32_t device = devices_[node];
+  return device == 0 ? nullptr : owner_.mesh(device);
+}
+
+// ---- Specs ----
+
+Operand Lowering::operand(Id source) {
+  const auto sizes = shapes_[source];
+  Operand x{.spec = Spec::replicated(sizes.size()), .shape = {sizes.begin(), sizes.end()}};
+  x.bytes = static_cast<uint64_t>(element_count(sizes)) * size_of(strong(graph_[source].dtype));
+  x.is_constant = devices_[source] == 0;
+  if (mesh_of(source) != nullptr) x.spec = known_.at(source).result;
+  return x;
+}
+
+void Lowering::propagate_node(Id node, bool fast_math) {
+  const Mesh* mesh = mesh_of(node);
+  if (mesh == nullptr) return;
+  if (owner_.is_stored(node)) {
+    known_[node] = {{}, owner_.stored_spec(node)};
+    return;
+  }
+  std::vector<Operand> sources;
+  for (const Id source : graph_.sources(node)) sources.push_back(operand(source));
+  const auto sizes = shapes_[node];
+  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+  known_[node] = propagate({graph_, node, shape, sources, *mesh, fast_math});
+}
+
+const Spec& Lowering::spec(Id node, bool fast_math) {
+  if (const auto known = known_.find(node); known != known_.end()) return known->second.result;
+  const auto ends = [&](Id id) { return known_.contains(id) || owner_.is_stored(id); };
+  for (const Id id : reachable_.from(graph_, std::span(&node, 1), ends))
+    if (!known_.contains(id)) propagate_node(id, fast_math);
+  ensure(known_.contains(node), "node {} is on no mesh", node);
+  return known_.at(node).result;
+}
+
+// ---- Nodes ----
+
+StoredParts Lowering::lower(Id node, bool fast_math) {
+  const Mesh* mesh = mesh_of(node);
+  const auto ends = [&](Id id) { return lowered_.contains(id) || owner_.is_stored(id); };
+  const std::vector<Id> nodes = reachable_.from(graph_, std::span(&node, 1), ends);
+  for (const Id id : nodes)
+    if (mesh_of(id) != nullptr) spec(id, fast_math);
+  for (const Id id : nodes)
+    if (!lowered_.contains(id)) lower_node(id);
+  if (mesh == nullptr) return {{}, lowered_.at(node)};
+  Spec stored = spec(node, fast_math);
+  stored.partial = 0;
+  stored.reduction = Op::Add;
+  return {stored, source_on(*mesh, node, stored)};
+}
+
+void Lowering::lower_node(Id node) {
+  const Mesh* mesh = mesh_of(node);
+  std::vector<Id> parts;
+  if (mesh == nullptr)
+    parts = {rebuilt(node)};
+  else if (owner_.is_stored(node))
+    parts = owner_.stored_parts(node);
+  else
+    parts = lowered_on(*mesh, node);
+  lowered_.emplace(node, std::move(parts));
+}
+
+/// A node on one device, reading what its sources became.
+Id Lowering::rebuilt(Id node) {
+  if (owner_.is_stored(node) || graph_.sources(node).empty()) return node;
+  if (graph_[node].op == Op::Copy)
+    if (const Mesh* mesh = mesh_of(graph_.sources(node)[0]); mesh != nullptr) {
+      const Id source = graph_.sources(node)[0];
+      const auto whole = source_on(*mesh, source, Spec::replicated(shapes_[source].size()));
+      return build_.on(whole[mesh->first_here()], static_cast<uint32_t>(graph_[node].arg));
+    }
+  std::vector<Id> sources;
+  for (const Id source : graph_.sources(node)) sources.push_back(lowered_.at(source)[0]);
+  return std::ranges::equal(sources, graph_.sources(node)) ? node
+                                                           : graph_.with_sources(node, sources);
+}
+
+/// The part that a position has of a value that is not sharded, on the position's device.
+Id Lowering::cut_of(const Mesh& mesh, Id value, const Spec& wanted, uint32_t position) {
+  const auto sizes = shapes_[value];
+  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+  Id part = value;
+  for (size_t d = 0; d < shape.size(); ++d)
+    part = build_.slice(part, d, part_of(mesh, wanted.dims[d], shape[d], position));
+  if (wanted.partial != 0 && mesh.index(position, wanted.partial) != 0)
+    part = build_.identity(wanted.reduction, graph_[part].dtype, build_.shape(part));
+  return build_.on(part, mesh.places[position].device);
+}
+
+std::vector<Id> Lowering::source_on(const Mesh& mesh, Id source, const Spec& wanted) {
+  if (mesh_of(source) == nullptr) {
+    std::vector<Id> parts(mesh.size(), kNoId);
+    for (uint32_t position = 0; position < mesh.size(); ++position)
+      if (mesh.is_here(position))
+        parts[position] = cut_of(mesh, lowered_.at(source)[0], wanted, position);
+    return parts;
+  }
+  const Spec& own = known_.at(source).result;
+  if (own == wanted) return lowered_.at(source);
+  const KeyOfReshard key{source, wanted};
+  if (const auto known = resharded_.find(key); known != resharded_.end()) return known->second;
+  const auto sizes = shapes_[source];
+  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+  Collectives collectives(build_, mesh, next_order_);
+  auto parts = collectives.reshard(lowered_.at(source), own, wanted, shape);
+  return resharded_.emplace(key, std::move(parts)).first->second;
+}
+
+std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
+  const Propagation propagation = known_.at(node);
+  const std::vector<Id> sources(graph_.sources(node).begin(), graph_.sources(node).end());
+  const Op op = graph_[node].op;
+  std::vector<std::vector<Id>> by_source;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    require(mesh_of(sources[i]) == nullptr || devices_[sources[i]] == mesh.device,
+            "[{}] tensors are on two meshes; move one with to_device() or shard()",
+            op_info(op).name);
+    by_source.push_back(source_on(mesh, sources[i], propagation.sources[i]));
+  }
+  if (op == Op::Shard || op == Op::Copy || op == Op::Function) return by_source[0];
+  std::vector<Id> parts(mesh.size(), kNoId);
+  for (uint32_t position = 0; position < mesh.size(); ++position) {
+    if (!mesh.is_here(position)) continue;
+    std::vector<Id> local;
+    for (const auto& source : by_source) local.push_back(source[position]);
+    parts[position] = local_node(mesh, node, local, position);
+  }
+  return parts;
+}
+
+/// The node over the parts of its sources: its shapes are those of the position's parts.
+Id Lowering::local_node(const Mesh& mesh, Id node, std::span<const Id> sources, uint32_t position) {
+  const Op op = graph_[node].op;
+  if (op == Op::Reshape || op == Op::Expand) {
+    const auto sizes = shapes_[node];
+    const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+    return build_.move(op, sources[0],
+                       local_shape(mesh, known_.at(node).result, shape, position));
+  }
+  if (op == Op::Shrink) {
+    std::vector<int64_t> box(graph_.arg_list(node).begin(), graph_.arg_list(node).end());
+    const std::vector<int64_t> local = build_.shape(sources[0]);
+    for (size_t d = 0; d < local.size(); ++d)
+      if (known_.at(node).result.dims[d] != 0) box[2 * d + 1] = local[d];
+    return build_.move(op, sources[0], box);
+  }
+  return graph_.with_sources(node, sources);
+}
+
+std::vector<Movement> Lowering::movements_to(Id node, size_t source) {
+  const Propagation& propagation = known_.at(node);
+  const Id from = graph_.sources(node)[source];
+  if (mesh_of(from) == nullptr || propagation.sources.empty()) return {};
+  return movements(known_.at(from).result, propagation.sources[source]);
+}
+
+}  // namespace plugrad::sharding

@@ -1,0 +1,83 @@
+// Turns a graph with sharded values into the graph that the devices of this process compute: each
+// sharded node becomes one node a device, with the shapes of its parts, and collectives where a
+// rule (propagation.h) asks for another spec than a source has.
+//   before   %2 = add %0 [data, -], %1 [-, -]      on the mesh data=2
+//   after    %3 = add %0.0, (shrink %1 rows 0..2)  on device 0
+//            %4 = add %0.1, (shrink %1 rows 2..4)  on device 1
+// Works in the session's graph, so that equal parts are equal nodes. Values do not change, except
+// that sums over cut dimensions are added in another order.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sharding/collectives.h"
+#include "sharding/propagation.h"
+
+namespace plugrad::sharding {
+
+/// A sharded value that is stored: a Buffer, or a node that was computed.
+struct StoredParts {
+  Spec spec;
+  std::vector<Id> parts;  // Buffers, by position; kNoId for those of other processes
+};
+
+/// What the lowering asks of its owner.
+struct Owner {
+  std::function<const Mesh*(uint32_t device)> mesh;         // null: a device, not a mesh
+  std::function<bool(Id)> is_stored;                        // nothing below is looked at
+  std::function<Spec(Id)> stored_spec;                      // of a stored node on a mesh
+  std::function<std::vector<Id>(Id)> stored_parts;          // their Buffers
+};
+
+class Lowering {
+ public:
+  Lowering(Graph& graph, Shapes& shapes, Devices& devices, Owner owner);
+
+  /// The spec of a node on a mesh. Errors: User, by the rules of propagation.
+  const Spec& spec(Id node, bool fast_math);
+  /// The nodes to compute for `node`: on a mesh one by position, without terms of sums; otherwise
+  /// one.
+  StoredParts lower(Id node, bool fast_math);
+  /// Forgets what it knows of nodes: call when values or ids change.
+  void clear();
+
+  /// What moves between the devices on the way to each source: for a report.
+  std::vector<Movement> movements_to(Id node, size_t source);
+
+ private:
+  struct Known {
+    Propagation propagation;
+  };
+  struct KeyOfReshard {
+    Id node;
+    Spec spec;
+    auto operator<=>(const KeyOfReshard&) const = default;
+  };
+  const Mesh* mesh_of(Id node);
+  const std::vector<Id>& below(std::span<const Id> roots);
+  void propagate_node(Id node, bool fast_math);
+  Operand operand(Id source);
+  void lower_node(Id node);
+  Id rebuilt(Id node);
+  std::vector<Id> lowered_on(const Mesh& mesh, Id node);
+  std::vector<Id> source_on(const Mesh& mesh, Id source, const Spec& spec);
+  Id cut_of(const Mesh& mesh, Id value, const Spec& spec, uint32_t position);
+  Id local_node(const Mesh& mesh, Id node, std::span<const Id> sources, uint32_t position);
+
+  Graph& graph_;
+  Shapes& shapes_;
+  Devices& devices_;
+  Owner owner_;
+  LocalBuilder build_;
+  Reachable reachable_;
+  std::unordered_map<Id, Propagation> known_;
+  std::unordered_map<Id, std::vector<Id>> lowered_;
+  std::map<KeyOfReshard, std::vector<Id>> resharded_;
+  int64_t next_order_ = 0;
+};
+
+}  // namespace plugrad::sharding

@@ -1,0 +1,250 @@
+// The public functions of sharded tensors.
+#include "plugrad/sharding.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sharding/lowering.h"
+#include "tensor/handles.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+namespace detail {
+struct MeshAccess {
+  static uint32_t number(const Mesh& mesh) { return mesh.number_; }
+};
+}  // namespace detail
+
+namespace {
+
+using tensor::Recorder;
+
+constexpr size_t kMostAxes = 32;  // bits of an AxisSet
+
+const sharding::Mesh& mesh_of(const Mesh& mesh) {
+  return *engine::Session::current().mesh(detail::MeshAccess::number(mesh));
+}
+
+void check_axes(const std::vector<Mesh::Axis>& axes) {
+  require(!axes.empty(), "[Mesh] a mesh has at least one axis: Mesh({{{{\"data\", 2}}}})");
+  require(axes.size() <= kMostAxes, "[Mesh] {} axes are given, a mesh has at most {}", axes.size(),
+          kMostAxes);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto& [name, size] = axes[i];
+    require(!name.empty() && name != "-" && name.find_first_of("+, ()[]=") == std::string::npos,
+            "[Mesh] axis {} is named \"{}\"; a name is a word such as data", i, name);
+    require(size >= 1, "[Mesh] axis {} has size {}; sizes are at least 1", name, size);
+    require(std::ranges::count(axes, name, &Mesh::Axis::first) == 1,
+            "[Mesh] two axes are named {}; give each its own name", name);
+  }
+}
+
+std::vector<std::string> default_devices(int64_t count) {
+  engine::Session& session = engine::Session::current();
+  const std::string first = session.device_name(0);
+  std::vector<std::string> devices = {first};
+  for (int64_t i = 1; i < count; ++i) {
+    const std::string name = fmt::format("{}:{}", first, i);
+    try {
+      session.device_number(name);
+    } catch (const Error&) {
+      fail(ErrorKind::User,
+           "[Mesh] the axes have {} positions, but {} has {} device{}. Name the device of each "
+           "position, which may repeat: Mesh(axes, {{\"{}\", \"{}\", …}})",
+           count, first, i, i == 1 ? "" : "s", first, first);
+    }
+    devices.push_back(name);
+  }
+  return devices;
+}
+
+/// The axes that "data+model" names. Errors: User.
+sharding::AxisSet axes_named(std::string_view function, const sharding::Mesh& mesh,
+                             std::string_view text) {
+  sharding::AxisSet axes = 0;
+  if (text.empty() || text == "-") return axes;
+  while (true) {
+    const std::string_view name = text.substr(0, text.find('+'));
+    const auto at = std::ranges::find(mesh.axes, name) - mesh.axes.begin();
+    require(static_cast<size_t>(at) < mesh.axes.size(),
+            "[{}] the mesh {} has no axis \"{}\"; its axes are {}", function,
+            sharding::to_string(mesh), name, fmt::join(mesh.axes, ", "));
+    const sharding::AxisSet bit = sharding::AxisSet{1} << at;
+    require((axes & bit) == 0, "[{}] axis {} is named twice for one dimension", function, name);
+    require(axes < bit, "[{}] axes of one dimension are named in the order of the mesh: {}",
+            function, fmt::join(mesh.axes, ", "));
+    axes |= bit;
+    if (name.size() == text.size()) return axes;
+    text.remove_prefix(name.size() + 1);
+  }
+}
+
+sharding::Spec spec_of(std::string_view function, const sharding::Mesh& mesh,
+                       const ShardSpec& given, const Shape& shape) {
+  require(given.dims().size() <= shape.size(),
+          "[{}] the spec {} has {} dimensions, the tensor of shape {} has {}", function,
+          given.to_string(), given.dims().size(), to_string(shape), shape.size());
+  sharding::Spec spec = sharding::Spec::replicated(shape.size());
+  sharding::AxisSet used = 0;
+  const auto take = [&](std::string_view text) {
+    const sharding::AxisSet axes = axes_named(function, mesh, text);
+    require((axes & used) == 0, "[{}] the spec {} names an axis of the mesh twice", function,
+            given.to_string());
+    used |= axes;
+    return axes;
+  };
+  for (size_t d = 0; d < given.dims().size(); ++d) spec.dims[d] = take(given.dims()[d]);
+  spec.partial = take(given.partial_sum());
+  return spec;
+}
+
+std::string names_of(const sharding::Mesh& mesh, sharding::AxisSet axes) {
+  std::string text;
+  for (size_t i = 0; i < mesh.axes.size(); ++i)
+    if (axes >> i & 1) text += (text.empty() ? "" : "+") + mesh.axes[i];
+  return text;
+}
+
+}  // namespace
+
+Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std::move(axes)) {
+  check_axes(axes_);
+  const int64_t count = size();
+  if (devices.empty()) devices = default_devices(count);
+  require(static_cast<int64_t>(devices.size()) == count,
+          "[Mesh] {} devices are given for {} positions, the product of the sizes of the axes",
+          devices.size(), count);
+  engine::Session& session = engine::Session::current();
+  sharding::Mesh mesh;
+  for (const auto& [name, axis_size] : axes_) {
+    mesh.axes.push_back(name);
+    mesh.sizes.push_back(axis_size);
+  }
+  for (const std::string& device : devices) {
+    const uint32_t number = session.device_number(device);
+    require(session.mesh(number) == nullptr, "[Mesh] {} is a mesh, not a device", device);
+    mesh.places.push_back({0, number});
+  }
+  number_ = session.mesh_number(std::move(mesh));
+}
+
+int64_t Mesh::size() const {
+  int64_t count = 1;
+  for (const auto& [name, size] : axes_)
+    require(!__builtin_mul_overflow(count, size, &count) && count <= 1 << 20,
+            "[Mesh] the mesh has more than {} positions", 1 << 20);
+  return count;
+}
+
+int64_t Mesh::size(std::string_view axis) const {
+  const auto at = std::ranges::find(axes_, axis, &Axis::first);
+  require(at != axes_.end(), "[Mesh] there is no axis \"{}\"", axis);
+  return at->second;
+}
+
+std::string Mesh::device() const {
+  return engine::Session::current().device_name(number_);
+}
+
+ShardSpec ShardSpec::with_partial_sum(std::string axes) const {
+  ShardSpec spec = *this;
+  spec.partial_sum_ = std::move(axes);
+  return spec;
+}
+
+std::string ShardSpec::to_string() const {
+  std::vector<std::string> dims = dims_;
+  for (std::string& dim : dims)
+    if (dim.empty()) dim = "-";
+  std::string text = fmt::format("[{}]", fmt::join(dims, ", "));
+  if (!partial_sum_.empty()) text += fmt::format(" partial add({})", partial_sum_);
+  return text;
+}
+
+Tensor Tensor::shard(const Mesh& mesh, const ShardSpec& given) const {
+  Recorder r("shard");
+  const sharding::Mesh& on = mesh_of(mesh);
+  Id node = r.use(*this);
+  const uint32_t from = r.session().devices()[node];
+  require(r.session().mesh(from) == nullptr || from == on.device,
+          "[shard] the tensor is on {}; move it off that mesh first: x.unshard()",
+          r.session().device_name(from));
+  node = r.cast(node, strong(r.dtype(node)));
+  const sharding::Spec spec = spec_of("shard", on, given, r.shape(node));
+  const ListId arg = r.graph().list(sharding::shard_arg(on, spec));
+  const Id sharded = r.graph().add(Op::Shard, r.dtype(node), {node}, arg);
+  r.session().spec(sharded);  // throws where no rule leads there
+  return tensor::tensor_of(r.session().make(sharded, on.device));
+}
+
+Tensor Tensor::shard(const Mesh& mesh) const {
+  return shard(mesh, ShardSpec());
+}
+
+Tensor Tensor::unshard(std::string_view device) const {
+  if (!is_sharded()) return device.empty() ? *this : to(device);
+  if (!device.empty()) return to(device);
+  std::string first;
+  {
+    Recorder r("unshard");
+    const sharding::Mesh& on = *r.session().mesh(r.session().devices()[r.use(*this)]);
+    first = r.session().device_name(on.places[on.first_here()].device);
+  }
+  return to(first);
+}
+
+bool Tensor::is_sharded() const {
+  Recorder r("is_sharded");
+  return r.session().mesh(r.session().devices()[r.use(*this)]) != nullptr;
+}
+
+ShardSpec Tensor::shard_spec() const {
+  Recorder r("shard_spec");
+  const Id node = r.use(*this);
+  const sharding::Mesh* on = r.session().mesh(r.session().devices()[node]);
+  require(on != nullptr, "[shard_spec] the tensor is on no mesh; shard(mesh, spec) it");
+  const sharding::Spec spec = r.session().spec(node);
+  std::vector<std::string> dims;
+  for (const sharding::AxisSet axes : spec.dims) dims.push_back(names_of(*on, axes));
+  return ShardSpec(std::move(dims)).with_partial_sum(names_of(*on, spec.partial));
+}
+
+std::vector<Tensor> Tensor::shards() const {
+  Recorder r("shards");
+  const Id node = r.use(*this);
+  require(r.session().mesh(r.session().devices()[node]) != nullptr,
+          "[shards] the tensor is on no mesh; shard(mesh, spec) it");
+  std::vector<Tensor> parts;
+  for (engine::StatePtr& state : r.session().parts_of(*tensor::state_of(*this)))
+    parts.push_back(tensor::tensor_of(std::move(state)));
+  return parts;
+}
+
+Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
+                   const std::vector<Tensor>& parts) {
+  const sharding::Mesh& on = mesh_of(mesh);
+  const sharding::Spec spec = spec_of("from_shards", on, given, shape);
+  std::vector<engine::TensorState*> states;
+  size_t next = 0;
+  for (uint32_t position = 0; position < on.size(); ++position) {
+    if (!on.is_here(position)) continue;
+    require(next < parts.size(), "[from_shards] {} parts are given, this process has more devices",
+            parts.size());
+    const Tensor& part = parts[next++];
+    const Shape wanted = sharding::local_shape(on, spec, shape, position);
+    const std::string device = engine::Session::current().device_name(on.places[position].device);
+    require(part.shape() == wanted && part.dtype() == parts[0].dtype() && part.device() == device,
+            "[from_shards] part {} is {} {} on {}; position {} of the mesh takes {} {} on {}",
+            next - 1, name_of(part.dtype()), to_string(part.shape()), part.device(), position,
+            name_of(parts[0].dtype()), to_string(wanted), device);
+    states.push_back(tensor::state_of(part).get());
+  }
+  require(next == parts.size(), "[from_shards] {} parts are given, this process has {} devices",
+          parts.size(), next);
+  return tensor::tensor_of(engine::Session::current().join_parts(on, spec, shape, states));
+}
+
+}  // namespace plugrad

@@ -1,0 +1,106 @@
+// Each op of the propagation table, with every spec of its sources, against the evaluator.
+#include <functional>
+#include <set>
+
+#include "ir/op.h"
+#include "sharding/meshes.h"
+#include "sharding/propagation.h"
+
+namespace plugrad {
+namespace {
+
+using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
+struct Case {
+  Op op;
+  Function function;  // of two sources of shape (4, 6)
+};
+
+Tensor whole(const Tensor& x) {
+  return (x * 3).cast(DType::I32);
+}
+
+std::vector<Case> cases() {
+  const auto unary = [](auto f) { return [f](const Tensor& a, const Tensor&) { return f(a); }; };
+  return {
+      {Op::Add, [](auto& a, auto& b) { return a + b; }},
+      {Op::Sub, [](auto& a, auto& b) { return a - b; }},
+      {Op::Mul, [](auto& a, auto& b) { return a * b; }},
+      {Op::FDiv, [](auto& a, auto& b) { return a / (b * b + 1); }},
+      {Op::Max, [](auto& a, auto& b) { return a.maximum(b); }},
+      {Op::CmpLt, [](auto& a, auto& b) { return a < b; }},
+      {Op::CmpEq, [](auto& a, auto& b) { return a == b; }},
+      {Op::CmpNe, [](auto& a, auto& b) { return a != b; }},
+      {Op::Where, [](auto& a, auto& b) { return (a < 0).where(b, a); }},
+      {Op::IDiv, [](auto& a, auto& b) { return whole(a).trunc_div(whole(b) * 2 + 1); }},
+      {Op::Mod, [](auto& a, auto& b) { return whole(a).fmod(whole(b) * 2 + 1); }},
+      {Op::FloorDiv, [](auto& a, auto& b) { return whole(a).floor_div(whole(b) * 2 + 1); }},
+      {Op::FloorMod, [](auto& a, auto& b) { return whole(a) % (whole(b) * 2 + 1); }},
+      {Op::And, [](auto& a, auto& b) { return whole(a) & whole(b); }},
+      {Op::Or, [](auto& a, auto& b) { return whole(a) | whole(b); }},
+      {Op::Xor, [](auto& a, auto& b) { return whole(a) ^ whole(b); }},
+      {Op::Shl, [](auto& a, auto&) { return whole(a) << 2; }},
+      {Op::Shr, [](auto& a, auto&) { return whole(a) >> 1; }},
+      {Op::Neg, unary([](auto& a) { return -a; })},
+      {Op::Recip, unary([](auto& a) { return (a * a + 1).reciprocal(); })},
+      {Op::Sqrt, unary([](auto& a) { return a.abs().sqrt(); })},
+      {Op::Trunc, unary([](auto& a) { return a.trunc(); })},
+      {Op::Exp2, unary([](auto& a) { return a.exp2(); })},
+      {Op::Log2, unary([](auto& a) { return (a.abs() + 1).log2(); })},
+      {Op::Sin, unary([](auto& a) { return a.sin(); })},
+      {Op::Cast, unary([](auto& a) { return a.cast(DType::F64); })},
+      {Op::Bitcast, unary([](auto& a) { return a.bitcast(DType::I32); })},
+      {Op::Reshape, unary([](auto& a) { return a.reshape({2, 2, 6}); })},
+      {Op::Reshape, unary([](auto& a) { return a.reshape({24}); })},
+      {Op::Reshape, unary([](auto& a) { return a.reshape({4, 1, 3, 2}); })},
+      {Op::Permute, unary([](auto& a) { return a.transpose(); })},
+      {Op::Expand, unary([](auto& a) { return a.sum(0, true).expand({3, 6}); })},
+      {Op::Pad, unary([](auto& a) { return a.pad(Pads{{1, 2}, {0, 0}}); })},
+      {Op::Shrink, unary([](auto& a) { return a.shrink({{1, 3}, {0, 6}}); })},
+      {Op::Flip, unary([](auto& a) { return a.flip(0); })},
+      {Op::Reduce, unary([](auto& a) { return a.sum(); })},
+      {Op::Reduce, unary([](auto& a) { return a.sum(1); })},
+      {Op::Reduce, unary([](auto& a) { return a.max(0); })},
+      {Op::Reduce, unary([](auto& a) { return (a * 0.1).prod(1); })},
+      {Op::Contiguous, unary([](auto& a) { return a.contiguous() + 1; })},
+      {Op::Detach, unary([](auto& a) { return a.detach() + 1; })},
+      {Op::Reduce, [](auto& a, auto& b) { return a.matmul(b.transpose()); }},
+      {Op::Reduce, [](auto& a, auto& b) { return (a.sum(0) * 2 + b.sum(0)).softmax(); }},
+      {Op::Pad, [](auto& a, auto& b) { return cat({a, b}, 1); }},
+      {Op::Shrink, unary([](auto& a) { return a.cumsum(0); })},
+      {Op::Where, unary([](auto& a) { return a.sort(1).first; })},
+  };
+}
+
+std::vector<ShardSpec> specs_of(const Mesh& mesh) {
+  if (mesh.axes().size() == 1)
+    return {{}, {"data"}, {"", "data"}, ShardSpec().with_partial_sum("data")};
+  return {{}, {"data"}, {"", "model"}, {"data", "model"}, {"model", "data"}, {"data+model"},
+          ShardSpec({"", "data"}).with_partial_sum("model")};
+}
+
+TEST(Propagation, EveryOpWithEverySpec) {
+  for (const Mesh& mesh : {two(), four(), two_by_two()})
+    for (const Case& c : cases())
+      for (const ShardSpec& left : specs_of(mesh))
+        for (const ShardSpec& right : specs_of(mesh)) {
+          const Tensor a = counting({4, 6}).shard(mesh, left);
+          const Tensor b = counting({4, 6}, 2.0, -0.25).shard(mesh, right);
+          expect_as_evaluated(c.function(a, b), std::string(op_info(c.op).name) + " of " +
+                                                    left.to_string() + " and " +
+                                                    right.to_string() + " on " + mesh.device());
+        }
+}
+
+TEST(Propagation, EveryRuleHasACase) {
+  std::set<Op> covered = {Op::Shard, Op::Copy};  // in every case
+  for (const Case& c : cases()) covered.insert(c.op);
+  for (const sharding::Rule& rule : sharding::propagation_rules()) {
+    if (rule.op == Op::UserKernel || rule.op == Op::Bounded || rule.op == Op::Function ||
+        rule.op == Op::Fma)
+      continue;
+    EXPECT_TRUE(covered.contains(rule.op)) << op_info(rule.op).name;
+  }
+}
+
+}  // namespace
+}  // namespace plugrad

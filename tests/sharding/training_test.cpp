@@ -1,0 +1,54 @@
+// Gradients and optimisers of sharded tensors.
+#include "sharding/meshes.h"
+
+namespace plugrad {
+namespace {
+
+TEST(ShardedTraining, AGradientLiesOnTheMeshOfItsTensor) {
+  const Mesh mesh = two();
+  const Tensor x = counting({4, 3}).shard(mesh, {"data"});
+  Tensor w = counting({3, 2}).shard(mesh).realize();
+  w.requires_grad_();
+  const Tensor loss = x.matmul(w).square().sum();
+  loss.backward();
+  EXPECT_EQ(w.grad().device(), mesh.device());
+  Tensor plain = counting({3, 2});
+  plain.requires_grad_();
+  const Tensor same = counting({4, 3}).matmul(plain).square().sum();
+  same.backward();
+  EXPECT_EQ(w.grad().to_vector<float>(), plain.grad().to_vector<float>());
+  EXPECT_EQ(loss.item<float>(), same.item<float>());
+}
+
+TEST(ShardedTraining, DataParallelStepsAreThoseOfOneDevice) {
+  const auto train = [](bool is_sharded) {
+    Tensor::manual_seed(3);
+    nn::Linear first(6, 8), last(8, 3);
+    const Mesh mesh = two();
+    std::vector<Tensor> parameters = {first.weight, first.bias, last.weight, last.bias};
+    if (is_sharded)
+      for (Tensor* p : {&first.weight, &first.bias, &last.weight, &last.bias})
+        *p = p->shard(mesh).realize().requires_grad_();
+    parameters = {first.weight, first.bias, last.weight, last.bias};
+    optim::Adam adam(parameters, {.lr = 0.01});
+    std::vector<float> losses;
+    for (int step = 0; step < 4; ++step) {
+      Tensor x = counting({8, 6}, step * 0.1, 0.03), y = counting({8, 3}, 0.0, 0.1);
+      if (is_sharded) {
+        x = x.shard(mesh, {"data"});
+        y = y.shard(mesh, {"data"});
+      }
+      adam.zero_grad();
+      const Tensor loss = (last(first(x).relu()) - y).square().mean();
+      loss.backward();
+      adam.step();
+      losses.push_back(loss.item<float>());
+    }
+    return losses;
+  };
+  const std::vector<float> one = train(false), many = train(true);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i]));
+}
+
+}  // namespace
+}  // namespace plugrad

@@ -1,0 +1,88 @@
+// Values of sharded tensors: parts, movements between specs, functions, assignment.
+#include "sharding/meshes.h"
+
+namespace plugrad {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ShardedValues, PartsOfADimensionDifferByAtMostOne) {
+  const Tensor x = counting({5, 2}, 0.0, 1.0).shard(four(), {"data"});
+  const std::vector<Tensor> parts = x.shards();
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_THAT(parts[0].to_vector<int>(), ElementsAre(0, 1));
+  EXPECT_THAT(parts[1].to_vector<int>(), ElementsAre(2, 3));
+  EXPECT_THAT(parts[3].to_vector<int>(), ElementsAre(6, 7, 8, 9));
+  EXPECT_EQ(parts[3].device(), "REFERENCE");
+  EXPECT_THAT(x.to_vector<int>(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST(ShardedValues, AMatrixProductOfCutRowsAndColumns) {
+  const Mesh mesh = two_by_two();
+  const Tensor x = counting({4, 3}).shard(mesh, {"data"});
+  const Tensor w = counting({3, 6}).shard(mesh, {"", "model"});
+  const Tensor y = x.matmul(w);
+  EXPECT_EQ(y.shard_spec().to_string(), "[data, model]");
+  expect_as_evaluated(y);
+  EXPECT_EQ(y.shards()[0].shape(), (Shape{2, 3}));
+}
+
+TEST(ShardedValues, AProductOverACutDimensionLeavesTerms) {
+  const Mesh mesh = two_by_two();
+  const Tensor x = counting({4, 6}).shard(mesh, {"data", "model"});
+  const Tensor w = counting({6, 5}).shard(mesh, {"model"});
+  const Tensor y = x.matmul(w);
+  EXPECT_EQ(y.shard_spec().to_string(), "[data, -] partial add(model)");
+  expect_as_evaluated(y);
+  expect_as_evaluated(y.relu());
+  EXPECT_EQ(y.relu().shard_spec().to_string(), "[data, -]");
+}
+
+TEST(ShardedValues, EverySpecLeadsToEveryOther) {
+  const Mesh mesh = two_by_two();
+  const std::vector<ShardSpec> specs = {
+      {}, {"data"}, {"model"}, {"", "data"}, {"data", "model"}, {"model", "data"},
+      {"data+model"}, {"", "data+model"}, ShardSpec({"data"}).with_partial_sum("model"),
+      ShardSpec().with_partial_sum("data+model")};
+  for (const Shape& shape : {Shape{8, 4}, Shape{5, 3}, Shape{1, 2}, Shape{0, 3}})
+    for (const ShardSpec& from : specs)
+      for (const ShardSpec& to : specs) {
+        const Tensor x = counting(shape).shard(mesh, from);
+        const Tensor y = x.shard(mesh, to);
+        EXPECT_EQ(y.shard_spec(), ShardSpec(to.dims().size() == 2 ? to.dims() : [&] {
+                    auto dims = to.dims();
+                    dims.resize(2);
+                    return dims;
+                  }()).with_partial_sum(to.partial_sum()));
+        EXPECT_EQ(y.to_vector<float>(), counting(shape).to_vector<float>())
+            << from.to_string() << " to " << to.to_string() << " of " << to_string(shape);
+      }
+}
+
+TEST(ShardedValues, AnAssignedTensorKeepsItsSpec) {
+  const Mesh mesh = two();
+  Tensor x = counting({4, 2}, 0.0, 1.0).shard(mesh, {"data"}).realize();
+  const Tensor before = x + 1;
+  x.assign(x * 2);
+  x += counting({4, 2}, 1.0, 0.0).shard(mesh);
+  EXPECT_EQ(x.shard_spec().to_string(), "[data, -]");
+  EXPECT_THAT(x.to_vector<int>(), ElementsAre(1, 3, 5, 7, 9, 11, 13, 15));
+  EXPECT_THAT(before.to_vector<int>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(x.shard_spec().to_string(), "[data, -]");
+}
+
+TEST(ShardedValues, ConstantsAndRandomNumbersAreThoseOfOneDevice) {
+  const Mesh mesh = two();
+  Tensor::manual_seed(5);
+  const Tensor one = Tensor::rand({6, 4}, DType::F32, "CPU");
+  Tensor::manual_seed(5);
+  const Tensor sharded = Tensor::rand({6, 4}, DType::F32, "CPU").shard(mesh, {"data"});
+  EXPECT_EQ(one.to_vector<float>(), sharded.to_vector<float>());
+  EXPECT_THAT(Tensor::arange(5).shard(mesh, {"data"}).to_vector<int>(), ElementsAre(0, 1, 2, 3, 4));
+  const Tensor ones = one.shard(mesh, {"data"}).ones_like();
+  EXPECT_TRUE(ones.is_realized() || ones.device() == mesh.device());
+  EXPECT_EQ((one.shard(mesh, {"data"}) * 0 + ones).to_vector<float>(), std::vector<float>(24, 1.F));
+}
+
+}  // namespace
+}  // namespace plugrad
