@@ -11,7 +11,8 @@ TEST(ShardingErrors, Meshes) {
               HasSubstr("two axes are named data"));
   EXPECT_THAT(error_of([] { Mesh({{"data", 3}}, {"CPU", "CPU"}); }),
               HasSubstr("2 devices are given for 3 positions"));
-  EXPECT_THAT(error_of([] { Mesh({{"data", 64}}); }), HasSubstr("Name the device of each position"));
+  EXPECT_THAT(error_of([] { Mesh({{"data", 64}}); }),
+              HasSubstr("Name the device of each position"));
   EXPECT_THAT(error_of([] { Mesh({{"data", 0}}, {"CPU"}); }), HasSubstr("sizes are at least 1"));
   EXPECT_THAT(error_of([] { Mesh({}); }), HasSubstr("at least one axis"));
 }

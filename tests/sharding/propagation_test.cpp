@@ -1,10 +1,11 @@
 // Each op of the propagation table, with every spec of its sources, against the evaluator.
+#include "sharding/propagation.h"
+
 #include <functional>
 #include <set>
 
 #include "ir/op.h"
 #include "sharding/meshes.h"
-#include "sharding/propagation.h"
 
 namespace plugrad {
 namespace {
@@ -74,7 +75,12 @@ std::vector<Case> cases() {
 std::vector<ShardSpec> specs_of(const Mesh& mesh) {
   if (mesh.axes().size() == 1)
     return {{}, {"data"}, {"", "data"}, ShardSpec().with_partial_sum("data")};
-  return {{}, {"data"}, {"", "model"}, {"data", "model"}, {"model", "data"}, {"data+model"},
+  return {{},
+          {"data"},
+          {"", "model"},
+          {"data", "model"},
+          {"model", "data"},
+          {"data+model"},
           ShardSpec({"", "data"}).with_partial_sum("model")};
 }
 
@@ -86,8 +92,8 @@ TEST(Propagation, EveryOpWithEverySpec) {
           const Tensor a = counting({4, 6}).shard(mesh, left);
           const Tensor b = counting({4, 6}, 2.0, -0.25).shard(mesh, right);
           expect_as_evaluated(c.function(a, b), std::string(op_info(c.op).name) + " of " +
-                                                    left.to_string() + " and " +
-                                                    right.to_string() + " on " + mesh.device());
+                                                    left.to_string() + " and " + right.to_string() +
+                                                    " on " + mesh.device());
         }
 }
 

@@ -50,5 +50,26 @@ TEST(ShardedTraining, DataParallelStepsAreThoseOfOneDevice) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i]));
 }
 
+TEST(ShardedTraining, AJittedStepReplaysWithNewParts) {
+  const Mesh mesh = two();
+  Tensor w = counting({6, 3}, 0.1, 0.02).shard(mesh, {"data"}).realize();
+  const auto step = jit([&](const Tensor& x) {
+    const Tensor y = x.matmul(w);
+    w.assign(w * 0.5);
+    return y.sum();
+  });
+  std::vector<float> expected(18);
+  Tensor plain = counting({6, 3}, 0.1, 0.02);
+  for (int i = 0; i < 5; ++i) {
+    const Tensor x = counting({4, 6}, i, 0.1);
+    const float want = x.matmul(plain).sum().item<float>();
+    plain.assign(plain * 0.5).realize();
+    const Tensor got = step(x.shard(mesh, {"", "data"}));
+    EXPECT_NEAR(got.item<float>(), want, 1e-5F * std::abs(want)) << i;
+    EXPECT_EQ(w.to_vector<float>(), plain.to_vector<float>()) << i;
+  }
+  EXPECT_EQ(step.recordings(), 1u);
+}
+
 }  // namespace
 }  // namespace plugrad

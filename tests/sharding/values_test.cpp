@@ -40,10 +40,16 @@ TEST(ShardedValues, AProductOverACutDimensionLeavesTerms) {
 
 TEST(ShardedValues, EverySpecLeadsToEveryOther) {
   const Mesh mesh = two_by_two();
-  const std::vector<ShardSpec> specs = {
-      {}, {"data"}, {"model"}, {"", "data"}, {"data", "model"}, {"model", "data"},
-      {"data+model"}, {"", "data+model"}, ShardSpec({"data"}).with_partial_sum("model"),
-      ShardSpec().with_partial_sum("data+model")};
+  const std::vector<ShardSpec> specs = {{},
+                                        {"data"},
+                                        {"model"},
+                                        {"", "data"},
+                                        {"data", "model"},
+                                        {"model", "data"},
+                                        {"data+model"},
+                                        {"", "data+model"},
+                                        ShardSpec({"data"}).with_partial_sum("model"),
+                                        ShardSpec().with_partial_sum("data+model")};
   for (const Shape& shape : {Shape{8, 4}, Shape{5, 3}, Shape{1, 2}, Shape{0, 3}})
     for (const ShardSpec& from : specs)
       for (const ShardSpec& to : specs) {

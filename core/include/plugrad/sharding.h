@@ -36,7 +36,7 @@ class PLUGRAD_API Mesh {
   explicit Mesh(std::vector<Axis> axes, std::vector<std::string> devices = {});
 
   const std::vector<Axis>& axes() const { return axes_; }
-  int64_t size() const;                ///< the number of positions
+  int64_t size() const;                       ///< the number of positions
   int64_t size(std::string_view axis) const;  ///< Errors: User for an axis that it has not
   /// "mesh data=2 model=2 (CPU, CPU, OPENCL, OPENCL)": names it as a device, e.g. in Tensor::to.
   std::string device() const;

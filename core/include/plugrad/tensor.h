@@ -468,7 +468,7 @@ class PLUGRAD_API Tensor {
   Tensor shard(const Mesh& mesh) const;  ///< every device has all of it
   /// All elements on one device: the given one, else the first of the mesh in this process.
   Tensor unshard(std::string_view device = {}) const;
-  bool is_sharded() const;   ///< whether it is on a mesh
+  bool is_sharded() const;       ///< whether it is on a mesh
   ShardSpec shard_spec() const;  ///< how it lies on its mesh. Errors: User when it is on none
   /// The parts on the devices of this process, in the order of the mesh; realises the tensor.
   std::vector<Tensor> shards() const;

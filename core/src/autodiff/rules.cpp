@@ -128,9 +128,8 @@ void split(Vjp& s) {
 /// A value and its parts on a mesh have one gradient. It goes back to a source on one device.
 void shard(Vjp& s) {
   const uint32_t from = s.device(s.x(0));
-  s.flow(0, from == 0 || from == s.device(s.y())
-                ? s.g()
-                : s.graph.add(Op::Copy, s.dtype(), {s.g()}, from));
+  s.flow(0, from == 0 || from == s.device(s.y()) ? s.g()
+                                                 : s.graph.add(Op::Copy, s.dtype(), {s.g()}, from));
 }
 
 void copy(Vjp& s) {

@@ -1,9 +1,9 @@
 #include "engine/devices.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "sharding/spec.h"

@@ -161,6 +161,8 @@ class Session {
   uint32_t mesh_number(sharding::Mesh mesh);
   /// Null if the number is that of a device, or 0.
   const sharding::Mesh* mesh(uint32_t number) const;
+  /// The number of the first device that a mesh has in this process; that of a device is itself.
+  uint32_t device_of(uint32_t number) const;
   /// How a node on a mesh lies on it. Errors: as sharding::propagate.
   const sharding::Spec& spec(Id node);
   /// A value on the mesh, of which the states are the parts of this process, in order.
@@ -245,6 +247,9 @@ class Session {
   SessionState& state() { return *state_; }
   /// A new Buffer node of `graph` without a value.
   Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
+  /// Whether the node's value has the elements of its source's in the same order. A reshaped value
+  /// on a mesh has parts of another shape.
+  bool shows_source(Id node);
   /// The bits of a node whose elements all equal one constant.
   std::optional<uint64_t> constant_value(Id node);
   /// The state's elements in row-major order, computed or copied if needed.

@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
+#include "engine/views.h"
 
 namespace plugrad::engine {
 namespace {
@@ -18,8 +19,8 @@ ValuePtr join_values(const sharding::Mesh& mesh, DType dtype, sharding::Spec spe
   auto value = std::make_shared<Value>();
   value->dtype = dtype;
   value->device = mesh.device;
-  value->sharded = std::make_shared<const ShardedParts>(
-      ShardedParts{std::move(spec), std::move(parts)});
+  value->sharded =
+      std::make_shared<const ShardedParts>(ShardedParts{std::move(spec), std::move(parts)});
   return value;
 }
 
@@ -35,14 +36,19 @@ const sharding::Mesh* Session::mesh(uint32_t number) const {
   return number == 0 || !state_->devices.has_meshes() ? nullptr : state_->devices.mesh(number);
 }
 
+uint32_t Session::device_of(uint32_t number) const {
+  const sharding::Mesh* const on = mesh(number);
+  return on == nullptr ? number : on->places[on->first_here()].device;
+}
+
 void Session::make_lowering() {
   lowering_ = std::make_unique<sharding::Lowering>(
       graph_, *shapes_, *devices_,
-      sharding::Owner{.mesh = [this](uint32_t device) { return mesh(device); },
-                      .is_stored = [this](Id node) { return is_known_to_lowering(node); },
-                      .stored_spec =
-                          [this](Id node) { return state_->values.find(node)->sharded->spec; },
-                      .stored_parts = [this](Id node) { return buffers_of_parts(node); }});
+      sharding::Owner{
+          .mesh = [this](uint32_t device) { return mesh(device); },
+          .is_stored = [this](Id node) { return is_known_to_lowering(node); },
+          .stored_spec = [this](Id node) { return state_->values.find(node)->sharded->spec; },
+          .stored_parts = [this](Id node) { return buffers_of_parts(node); }});
 }
 
 bool Session::is_known_to_lowering(Id node) const {
@@ -67,6 +73,11 @@ std::vector<Id> Session::buffers_of_parts(Id node) {
 const sharding::Spec& Session::spec(Id node) {
   const Guard guard(mutex_);
   return lowering_->spec(node, settings().fast_math);
+}
+
+bool Session::shows_source(Id node) {
+  const Op op = graph_[node].op;
+  return shows_the_same_elements(op) && (op != Op::Reshape || !is_on_mesh(node));
 }
 
 /// The nodes to compute for some roots, by the device that computes constants, and the roots that
@@ -96,9 +107,8 @@ Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t def
     const uint32_t own = (*devices_)[root] == 0 ? default_device : (*devices_)[root];
     const sharding::Mesh* on = mesh(own);
     const bool free = on != nullptr && (*devices_)[root] == 0;
-    const auto lowered =
-        lowering_->lower(free ? graph_.add(Op::Copy, graph_[root].dtype, {root}, own) : root,
-                         settings().fast_math);
+    const auto lowered = lowering_->lower(
+        free ? graph_.add(Op::Copy, graph_[root].dtype, {root}, own) : root, settings().fast_math);
     LocalRoots::Root made{on, lowered.spec, {}};
     for (uint32_t position = 0; position < lowered.parts.size(); ++position) {
       const Id part = lowered.parts[position];
@@ -128,9 +138,12 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
     std::vector<ValuePtr> parts;
     for (const auto& [device, index] : root.parts)
       parts.push_back(index == LocalRoots::kNone ? nullptr : computed.at(device)[index]);
-    values.push_back(root.mesh == nullptr
-                         ? parts[0]
-                         : join_values(*root.mesh, graph_[roots[i]].dtype, root.spec, parts));
+    if (root.mesh == nullptr) {
+      values.push_back(parts[0]);
+      continue;
+    }
+    values.push_back(join_values(*root.mesh, graph_[roots[i]].dtype, root.spec, parts));
+    if (CallObserver* observer = CallObserver::active()) observer->joined(values.back());
   }
   lowering_->clear();  // the roots are stored from now on
   return values;
@@ -158,13 +171,12 @@ StatePtr Session::on_one_device(TensorState& state) {
   const sharding::Mesh* const on = mesh((*devices_)[state.node]);
   if (on == nullptr) return nullptr;
   realize(state);
-  const uint32_t device = on->places[on->first_here()].device;
+  const uint32_t device = device_of(on->device);
   return make(graph_.add(Op::Copy, graph_[state.node].dtype, {state.node}, device), device);
 }
 
 ValuePtr Session::readable_parts(Id node) {
-  while (!state_->values.find(node) && graph_[node].op == Op::Detach)
-    node = graph_.sources(node)[0];
+  while (!state_->values.find(node) && shows_source(node)) node = graph_.sources(node)[0];
   if (state_->values.find(node)) return state_->values.share(node);
   const Id root = graph_.add(Op::Contiguous, graph_[node].dtype, {node});
   if (!state_->values.find(root)) {

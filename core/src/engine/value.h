@@ -30,7 +30,8 @@ struct Value {
   std::shared_ptr<runtime::Buffer> buffer;
   std::span<const std::byte> host;         // valid while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
-  std::shared_ptr<const ShardedParts> sharded;  // set if `device` is a mesh: then all above is empty
+  std::shared_ptr<const ShardedParts>
+      sharded;  // set if `device` is a mesh: then all above is empty
 
   bool is_gone = false;      // its memory was donated to another value
   bool is_assigned = false;  // to a tensor, which stays on its device from then on

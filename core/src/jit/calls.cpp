@@ -57,6 +57,10 @@ std::vector<uint64_t> full_key(engine::Session& session,
                     shape.size() << 16 | uint64_t{device != 0 ? device : argument->device} << 32);
     words.insert(words.end(), shape.begin(), shape.end());
     if (node.op == Op::Const) words.push_back(node.arg);
+    if (session.mesh(device) != nullptr)
+      for (const int64_t word :
+           sharding::shard_arg(*session.mesh(device), session.spec(argument->node)))
+        words.push_back(static_cast<uint64_t>(word));
   }
   add_counts(words, session, arguments);
   return words;
@@ -258,7 +262,8 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
     entry.is_comparable = settings().jit == 2 || may_capture;
     if (!entry.is_comparable)
       for (JitValue& value : entry.recording->values) value.host_owner.reset();
-    for (JitRun& run : entry.recording->runs) run.ready->is_recorded = true;
+    for (JitRun& run : entry.recording->runs)
+      if (run.ready) run.ready->is_recorded = true;
     if (debugging(1))
       debug_write(fmt::format("jit: recorded {} plans on {} values\n", entry.recording->runs.size(),
                               entry.recording->values.size()));

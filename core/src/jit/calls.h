@@ -102,6 +102,7 @@ class JitReplay {
   void bind();
   engine::ValuePtr random_key(const JitValue& value);
   void find_constants();
+  void regroup(const JitRun& run);
   void run_plans();
   std::vector<engine::ValuePtr> run_one(const JitRun& run, std::span<const engine::ValuePtr> inputs,
                                         bool is_last);

@@ -188,6 +188,10 @@ std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& reco
   const std::vector<bool> is_constant = constant_values(recording);
   std::vector<std::shared_ptr<JitConstants>> all;
   for (const JitRun& run : recording.runs) {
+    if (!run.ready) {
+      all.push_back(nullptr);
+      continue;
+    }
     auto constants = std::make_shared<JitConstants>(run, is_constant, kept);
     all.push_back(constants->empty() ? nullptr : std::move(constants));
   }

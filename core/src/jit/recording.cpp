@@ -60,7 +60,8 @@ std::string difference_of(const std::vector<JitRun>& now, const std::vector<JitR
   while (is_same(now[at], before[at])) ++at;
   const std::string where =
       now.size() == 1 ? "" : fmt::format(" (plan {} of {})", at + 1, now.size());
-  if (now[at].ready == before[at].ready) return "it computed the same of other values" + where;
+  if (now[at].ready == before[at].ready || !now[at].ready || !before[at].ready)
+    return "it computed the same of other values" + where;
   const std::string kernels = kernels_of(*now[at].ready), others = kernels_of(*before[at].ready);
   if (std::ranges::equal(now[at].ready->kernels, before[at].ready->kernels, is_same_kernel))
     return fmt::format("its kernels read and write other values{}: {}", where, kernels);

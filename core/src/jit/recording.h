@@ -77,10 +77,13 @@ struct JitIndices {
   engine::IndexRange range;
 };
 
-/// One run of a plan, on values by number.
+/// One run of a plan, on values by number. Without a plan: takes the sharded value that is its input
+/// apart, or joins parts to one.
 struct JitRun {
   std::shared_ptr<engine::ReadyPlan> ready;
   std::vector<uint32_t> inputs, roots;
+  engine::ValuePtr joined{};    // the value to join, without its parts; null: takes apart
+  std::vector<bool> is_here{};  // of the joined value: which positions are of this process
 };
 
 /// The node that a tensor denotes after the call.

@@ -114,7 +114,7 @@ engine::TensorState& JitReplay::source_of(const JitValue& value) {
 Id JitReplay::base_of(const engine::TensorState& state) const {
   const Graph& graph = session_.graph();
   Id base = state.node;
-  while (!session_.state().values.find(base) && engine::shows_the_same_elements(graph[base].op))
+  while (!session_.state().values.find(base) && session_.shows_source(base))
     base = graph.sources(base)[0];
   return base;
 }
@@ -182,12 +182,32 @@ std::vector<engine::ValuePtr> JitReplay::run_with_constants(JitConstants& consta
 void JitReplay::find_constants() {
   engine::SessionState& state = session_.state();
   if (recording_.constants.size() == recording_.runs.size()) return;
-  const auto plans = recording_.runs | std::views::transform(&JitRun::ready);
-  engine::refine(std::vector(plans.begin(), plans.end()), state.kernels);
+  std::vector<std::shared_ptr<engine::ReadyPlan>> plans;
+  for (const JitRun& run : recording_.runs)
+    if (run.ready) plans.push_back(run.ready);
+  engine::refine(plans, state.kernels);
   recording_.constants =
       constants_of(recording_, [&](uint32_t device) { return state.constants.bytes_on(device); });
   for (const auto& constants : recording_.constants)
     if (constants) state.constants.add(constants->kept());
+}
+
+/// Takes a sharded value apart, or joins parts.
+void JitReplay::regroup(const JitRun& run) {
+  if (!run.joined) {
+    const engine::ShardedParts& whole = *values_[run.inputs[0]]->sharded;
+    size_t next = 0;
+    for (const engine::ValuePtr& part : whole.parts)
+      if (part) values_[run.roots[next++]] = part;
+    return;
+  }
+  engine::ShardedParts parts{run.joined->sharded->spec, {}};
+  size_t next = 0;
+  for (const bool is_here : run.is_here)
+    parts.parts.push_back(is_here ? values_[run.inputs[next++]] : nullptr);
+  auto whole = std::make_shared<engine::Value>(*run.joined);
+  whole->sharded = std::make_shared<const engine::ShardedParts>(std::move(parts));
+  values_[run.roots[0]] = std::move(whole);
 }
 
 void JitReplay::run_plans() {
@@ -196,6 +216,10 @@ void JitReplay::run_plans() {
   for (size_t i = 0; i < recording_.runs.size(); ++i) {
     const JitRun& run = recording_.runs[i];
     JitConstants* const constants = recording_.constants[i].get();
+    if (!run.ready) {
+      regroup(run);
+      continue;
+    }
     const bool is_last = i + 1 == recording_.runs.size();
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);

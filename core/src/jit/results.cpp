@@ -67,8 +67,7 @@ JitResult JitTrace::result_of(engine::TensorState& state) {
     return {.kind = Kind::Constant, .constant = handle(state.node, state.device)};
   const auto base_of = [&] {
     Id base = state.node;
-    while (!session_.state().values.find(base) &&
-           engine::shows_the_same_elements(session_.graph()[base].op))
+    while (!session_.state().values.find(base) && session_.shows_source(base))
       base = session_.graph().sources(base)[0];
     return base;
   };

@@ -141,10 +141,27 @@ engine::ValuePtr JitTrace::own_value(engine::TensorState& state) {
     return own;
   }
   const engine::ValuePtr value = session_.readable_value(state);
+  if (value->sharded) return own_parts(*value);
   if (!value->buffer && is_integer(value->dtype))
     host_[own.get()] = {value->host.begin(), value->host.end()};
   engine::buffer_of(*value, session_.state().devices);
   *own = *value;
+  return own;
+}
+
+engine::ValuePtr JitTrace::own_parts(const engine::Value& whole) {
+  auto own = std::make_shared<engine::Value>(whole);
+  engine::ShardedParts parts{whole.sharded->spec, {}};
+  std::unordered_map<const engine::Value*, engine::ValuePtr> copies;  // positions may share a part
+  for (const engine::ValuePtr& part : whole.sharded->parts) {
+    engine::ValuePtr& copy = copies[part.get()];
+    if (part && !copy) {
+      engine::buffer_of(*part, session_.state().devices);
+      copy = std::make_shared<engine::Value>(*part);
+    }
+    parts.parts.push_back(copy);
+  }
+  own->sharded = std::make_shared<const engine::ShardedParts>(std::move(parts));
   return own;
 }
 
@@ -213,6 +230,7 @@ void JitTrace::cut_off(engine::TensorState& state, JitValue origin) {
   seen_.push_back(std::move(seen));
   const uint32_t tensor = origin.tensor;
   const uint32_t number = known ? known->value : add_value(value, std::move(origin));
+  if (value->sharded) split(value);
   if (!is_tensor || value->dtype != DType::I32 || !session_.shape(before).empty()) return;
   recording_.tensors[tensor].counts.push_back({JitCount::kItself, number});
   if (!known) counts_.push_back({handle(before, 0), handle(node, value->device), number});
@@ -249,6 +267,32 @@ void JitTrace::ran(const std::shared_ptr<engine::ReadyPlan>& ready,
     run.roots.push_back(known != value_of_.end() ? known->second
                                                  : add_value(root, {.kind = JitValue::Kind::Made}));
   }
+  recording_.runs.push_back(std::move(run));
+}
+
+/// The numbers of the parts in this process; new ones are values that a run makes.
+std::vector<uint32_t> JitTrace::parts_of(const engine::Value& whole) {
+  std::vector<uint32_t> numbers;
+  for (const engine::ValuePtr& part : whole.sharded->parts) {
+    if (!part) continue;
+    const auto known = value_of_.find(part.get());
+    numbers.push_back(known != value_of_.end() ? known->second
+                                               : add_value(part, {.kind = JitValue::Kind::Made}));
+  }
+  return numbers;
+}
+
+void JitTrace::split(const engine::ValuePtr& whole) {
+  recording_.runs.push_back({nullptr, {number_of(whole)}, parts_of(*whole), nullptr});
+}
+
+void JitTrace::joined(const engine::ValuePtr& whole) {
+  auto form = std::make_shared<engine::Value>(*whole);
+  form->sharded =
+      std::make_shared<const engine::ShardedParts>(engine::ShardedParts{whole->sharded->spec, {}});
+  JitRun run{nullptr, parts_of(*whole), {}, std::move(form)};
+  for (const engine::ValuePtr& part : whole->sharded->parts) run.is_here.push_back(part != nullptr);
+  run.roots = {add_value(whole, {.kind = JitValue::Kind::Made})};
   recording_.runs.push_back(std::move(run));
 }
 

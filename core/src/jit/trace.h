@@ -40,6 +40,7 @@ class JitTrace final : public engine::CallObserver {
   void ran(const std::shared_ptr<engine::ReadyPlan>& ready,
            std::span<const engine::ValuePtr> inputs,
            std::span<const engine::ValuePtr> roots) override;
+  void joined(const engine::ValuePtr& whole) override;
   void brought_from_host(const engine::ValuePtr& value) override;
   /// Numbers of the inputs that are values of captured tensors not assigned so far.
   std::vector<uint32_t> constant_inputs(std::span<const engine::ValuePtr> inputs) const override;
@@ -73,9 +74,12 @@ class JitTrace final : public engine::CallObserver {
   bool is_number(const engine::TensorState& state);
   void cut_off(engine::TensorState& state, JitValue origin);
   engine::ValuePtr own_value(engine::TensorState& state);
+  engine::ValuePtr own_parts(const engine::Value& whole);
   bool is_before(const engine::TensorState& state) const { return state.call != call_; }
   engine::StatePtr handle(Id node, uint32_t device);
   uint32_t number_of(const engine::ValuePtr& value);
+  void split(const engine::ValuePtr& whole);
+  std::vector<uint32_t> parts_of(const engine::Value& whole);
   uint32_t add_value(const engine::ValuePtr& value, JitValue made);
   bool is_of_constants(const engine::Value& value);
   JitResult result_of(engine::TensorState& state);

@@ -16,7 +16,8 @@ AxisSet common_prefix(AxisSet a, AxisSet b) {
 
 /// Whether all axes of `added` come after those of `before`.
 bool is_suffix(AxisSet before, AxisSet added) {
-  return before == 0 || added == 0 || static_cast<int>(std::bit_width(before)) <= std::countr_zero(added);
+  return before == 0 || added == 0 ||
+         static_cast<int>(std::bit_width(before)) <= std::countr_zero(added);
 }
 
 /// The dimension of `to` that terms along some of `axes` are scattered into; the axes, or 0.
@@ -179,8 +180,7 @@ Id Collectives::reduced_on(const Group& group, const Parts& parts, Op reduction,
   return build_.tree(reduction, terms);
 }
 
-void Collectives::reduce_locally(const Group& group, const Parts& parts, Op reduction,
-                                 Parts& out) {
+void Collectives::reduce_locally(const Group& group, const Parts& parts, Op reduction, Parts& out) {
   const auto device = [&](uint32_t i) { return mesh_.places[group.members[i]].device; };
   std::vector<uint32_t> devices;
   for (const uint32_t i : group.here) devices.push_back(device(i));
@@ -231,9 +231,7 @@ Collectives::Parts Collectives::all_reduce(const Parts& parts, AxisSet along, Op
 Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, size_t d,
                                            const Spec& from, std::span<const int64_t> shape) {
   return in_groups(parts, along, [&](const Group& group, Parts& out) {
-    const auto local = [&](uint32_t position) {
-      return local_shape(mesh_, from, shape, position);
-    };
+    const auto local = [&](uint32_t position) { return local_shape(mesh_, from, shape, position); };
     std::vector<Id> all;  // by member, on the leader's device
     const uint32_t leader = group.members[group.here[0]];
     const uint32_t device = mesh_.places[leader].device;
@@ -277,7 +275,8 @@ Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, si
 
 /// The indices that a position has of the part cut along `outer`, if `all` cuts it further.
 Part Collectives::within(uint32_t position, AxisSet outer, AxisSet all, int64_t size) const {
-  const Part whole = part_of(mesh_, outer, size, position), own = part_of(mesh_, all, size, position);
+  const Part whole = part_of(mesh_, outer, size, position),
+             own = part_of(mesh_, all, size, position);
   return {own.begin - whole.begin, own.end - whole.begin};
 }
 
@@ -374,8 +373,8 @@ Collectives::Parts Collectives::all_to_all(const Parts& parts, AxisSet along, si
     std::vector<Id> arrived;
     int64_t begin = 0;
     for (size_t i = 0; i < shapes.size(); ++i) {
-      arrived.push_back(build_.reshape(
-          build_.slice(exchanged, 0, {begin, begin + arg.received[i]}), shapes[i]));
+      arrived.push_back(
+          build_.reshape(build_.slice(exchanged, 0, {begin, begin + arg.received[i]}), shapes[i]));
       begin += arg.received[i];
     }
     result[own] = build_.join(arrived, d);
@@ -393,8 +392,8 @@ Collectives::Parts Collectives::sliced(const Parts& parts, const Spec& from, con
   for (uint32_t position = 0; position < parts.size(); ++position)
     for (size_t d = 0; d < from.dims.size() && parts[position] != kNoId; ++d)
       if (from.dims[d] != to.dims[d])
-        out[position] = build_.slice(out[position], d,
-                                     within(position, from.dims[d], to.dims[d], shape[d]));
+        out[position] =
+            build_.slice(out[position], d, within(position, from.dims[d], to.dims[d], shape[d]));
   return out;
 }
 

@@ -59,8 +59,8 @@ Id LocalBuilder::join(std::span<const Id> parts, size_t d) {
     if (joined == kNoId || is_whole) {
       joined = framed;
     } else {
-      const Id before = graph_.binary(Op::CmpLt, counter(whole, d),
-                                      graph_.constant(DType::I32, begin));
+      const Id before =
+          graph_.binary(Op::CmpLt, counter(whole, d), graph_.constant(DType::I32, begin));
       joined = graph_.where(before, joined, framed);
     }
     begin += size;

@@ -161,8 +161,7 @@ Id Lowering::local_node(const Mesh& mesh, Id node, std::span<const Id> sources, 
   if (op == Op::Reshape || op == Op::Expand) {
     const auto sizes = shapes_[node];
     const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-    return build_.move(op, sources[0],
-                       local_shape(mesh, known_.at(node).result, shape, position));
+    return build_.move(op, sources[0], local_shape(mesh, known_.at(node).result, shape, position));
   }
   if (op == Op::Shrink) {
     std::vector<int64_t> box(graph_.arg_list(node).begin(), graph_.arg_list(node).end());

@@ -27,10 +27,10 @@ struct StoredParts {
 
 /// What the lowering asks of its owner.
 struct Owner {
-  std::function<const Mesh*(uint32_t device)> mesh;         // null: a device, not a mesh
-  std::function<bool(Id)> is_stored;                        // nothing below is looked at
-  std::function<Spec(Id)> stored_spec;                      // of a stored node on a mesh
-  std::function<std::vector<Id>(Id)> stored_parts;          // their Buffers
+  std::function<const Mesh*(uint32_t device)> mesh;  // null: a device, not a mesh
+  std::function<bool(Id)> is_stored;                 // nothing below is looked at
+  std::function<Spec(Id)> stored_spec;               // of a stored node on a mesh
+  std::function<std::vector<Id>(Id)> stored_parts;   // their Buffers
 };
 
 class Lowering {

@@ -111,17 +111,15 @@ Spec uncut_where(const Subject& s, Moves moves) {
 /// Zeros around terms of a sum are terms of zeros; around those of a maximum or product not.
 Propagation pad(const Subject& s) {
   const Dims pads = arg_of(s);
-  Spec spec =
-      uncut_where(s, [&](size_t d) { return pads[2 * d] != 0 || pads[2 * d + 1] != 0; });
+  Spec spec = uncut_where(s, [&](size_t d) { return pads[2 * d] != 0 || pads[2 * d + 1] != 0; });
   if (spec.reduction != Op::Add) spec = without_partial(spec);
   return {{spec}, spec};
 }
 
 Propagation shrink(const Subject& s) {
   const Dims box = arg_of(s);
-  const Spec spec = uncut_where(s, [&](size_t d) {
-    return box[2 * d] != 0 || box[2 * d + 1] != s.sources[0].shape[d];
-  });
+  const Spec spec = uncut_where(
+      s, [&](size_t d) { return box[2 * d] != 0 || box[2 * d + 1] != s.sources[0].shape[d]; });
   return {{spec}, spec};
 }
 
@@ -188,10 +186,9 @@ void reshape_group(const Subject& s, const Group& g, Spec& from, Spec& to) {
   for (size_t d = g.from; d < g.from_end; ++d) {
     const AxisSet along = from.dims[d];
     if (along == 0) continue;
-    const bool fits =
-        d == a && b < g.to_end &&
-        (shape[a] == s.shape[b] ||
-         (is_even(s.mesh, along, shape[a]) && is_even(s.mesh, along, s.shape[b])));
+    const bool fits = d == a && b < g.to_end &&
+                      (shape[a] == s.shape[b] ||
+                       (is_even(s.mesh, along, shape[a]) && is_even(s.mesh, along, s.shape[b])));
     if (fits)
       to.dims[b] = along;
     else
@@ -263,14 +260,33 @@ Propagation replicated_only(const Subject& s) {
 }
 
 #define ELEMENTWISE(op) \
-  Rule { Op::op, elementwise, "all sources are cut alike; terms are reduced first" }
+  Rule{Op::op, elementwise, "all sources are cut alike; terms are reduced first"}
 constexpr std::array kRules = {
-    ELEMENTWISE(Sub), ELEMENTWISE(IDiv), ELEMENTWISE(Mod), ELEMENTWISE(Max), ELEMENTWISE(Recip),
-    ELEMENTWISE(FDiv), ELEMENTWISE(Sqrt), ELEMENTWISE(Fma), ELEMENTWISE(Trunc), ELEMENTWISE(And),
-    ELEMENTWISE(Or), ELEMENTWISE(Xor), ELEMENTWISE(Shl), ELEMENTWISE(Shr), ELEMENTWISE(CmpLt),
-    ELEMENTWISE(CmpEq), ELEMENTWISE(CmpNe), ELEMENTWISE(Where), ELEMENTWISE(Cast),
-    ELEMENTWISE(Bitcast), ELEMENTWISE(Exp2), ELEMENTWISE(Log2), ELEMENTWISE(Sin),
-    ELEMENTWISE(FloorDiv), ELEMENTWISE(FloorMod),
+    ELEMENTWISE(Sub),
+    ELEMENTWISE(IDiv),
+    ELEMENTWISE(Mod),
+    ELEMENTWISE(Max),
+    ELEMENTWISE(Recip),
+    ELEMENTWISE(FDiv),
+    ELEMENTWISE(Sqrt),
+    ELEMENTWISE(Fma),
+    ELEMENTWISE(Trunc),
+    ELEMENTWISE(And),
+    ELEMENTWISE(Or),
+    ELEMENTWISE(Xor),
+    ELEMENTWISE(Shl),
+    ELEMENTWISE(Shr),
+    ELEMENTWISE(CmpLt),
+    ELEMENTWISE(CmpEq),
+    ELEMENTWISE(CmpNe),
+    ELEMENTWISE(Where),
+    ELEMENTWISE(Cast),
+    ELEMENTWISE(Bitcast),
+    ELEMENTWISE(Exp2),
+    ELEMENTWISE(Log2),
+    ELEMENTWISE(Sin),
+    ELEMENTWISE(FloorDiv),
+    ELEMENTWISE(FloorMod),
     Rule{Op::Neg, negate, "as elementwise; terms of a sum pass"},
     Rule{Op::Add, add, "as elementwise; with fast math, terms of two sums pass"},
     Rule{Op::Mul, multiply, "as elementwise; with fast math, terms of one factor pass"},

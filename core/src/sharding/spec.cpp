@@ -34,8 +34,8 @@ Part part_of(const Mesh& mesh, AxisSet along, int64_t size, uint32_t position) {
   return {begin(index), begin(index + 1)};
 }
 
-std::vector<int64_t> local_shape(const Mesh& mesh, const Spec& spec,
-                                 std::span<const int64_t> shape, uint32_t position) {
+std::vector<int64_t> local_shape(const Mesh& mesh, const Spec& spec, std::span<const int64_t> shape,
+                                 uint32_t position) {
   std::vector<int64_t> local(shape.begin(), shape.end());
   for (size_t i = 0; i < local.size(); ++i)
     local[i] = part_of(mesh, spec.dims[i], shape[i], position).size();
@@ -51,8 +51,8 @@ std::string to_string(const Mesh& mesh, const Spec& spec) {
   for (const AxisSet along : spec.dims) dims.push_back(names_of(mesh, along));
   std::string text = fmt::format("[{}]", fmt::join(dims, ", "));
   if (spec.partial != 0)
-    text += fmt::format(" partial {}({})", op_info(spec.reduction).name,
-                        names_of(mesh, spec.partial));
+    text +=
+        fmt::format(" partial {}({})", op_info(spec.reduction).name, names_of(mesh, spec.partial));
   return text;
 }
 

@@ -36,8 +36,8 @@ struct Part {
 /// fewer axes are unions of parts along more.
 Part part_of(const Mesh& mesh, AxisSet along, int64_t size, uint32_t position);
 /// The shape of the part that a device has of a value of this shape.
-std::vector<int64_t> local_shape(const Mesh& mesh, const Spec& spec,
-                                 std::span<const int64_t> shape, uint32_t position);
+std::vector<int64_t> local_shape(const Mesh& mesh, const Spec& spec, std::span<const int64_t> shape,
+                                 uint32_t position);
 /// Whether all devices have parts of one size.
 bool is_even(const Mesh& mesh, AxisSet along, int64_t size);
 

@@ -31,6 +31,8 @@ class CallObserver {
   virtual uint64_t call() const = 0;
   virtual void ran(const std::shared_ptr<ReadyPlan>& ready, std::span<const ValuePtr> inputs,
                    std::span<const ValuePtr> roots) = 0;
+  /// The parts of a sharded value became one.
+  virtual void joined(const ValuePtr& whole) = 0;
   virtual void brought_from_host(const ValuePtr& value) = 0;
   /// An optimiser's step was recorded and computed.
   virtual void step_done() = 0;

@@ -65,8 +65,10 @@ Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
   const engine::RandomState before = random;
   random.counter += words;
   const std::array<uint32_t, 2> words_of_key = key_at(before);
-  const Tensor key =
-      Tensor::from_bytes(std::as_bytes(std::span(words_of_key)), {2}, DType::U32, device);
+  const Tensor key = Tensor::from_bytes(
+      std::as_bytes(std::span(words_of_key)), {2}, DType::U32,
+      r.session().device_name(
+          r.session().device_of(device.empty() ? 0 : r.session().device_number(device))));
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
     trace->drew_random(tensor::state_of(key)->node, before, key_at);
   return key;
