@@ -29,6 +29,8 @@ struct World {
     bool marked = false;             // requires_grad_(), as all float leaves
   };
   const bool pure;
+  std::function<Tensor(const Tensor&, int step, bool is_leaf)>
+      place;  // of the other world: moves results on a mesh
   std::map<Variable, Slot> slots;
 };
 

@@ -26,11 +26,15 @@ struct Step {
   std::vector<int64_t> numbers;
 };
 
+/// Over which mesh of devices the values lie.
+enum class Spread : uint8_t { No, Two, Four, TwoByTwo };
+
 struct Program {
   uint64_t seed = 0;
   std::string device;
   bool noopt = false;
   bool together = false;  ///< realises the final reads in one plan
+  Spread spread = Spread::No;
   std::vector<Step> steps;
 };
 

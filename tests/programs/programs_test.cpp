@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 #include "engine/session.h"
 #include "oracle/reference_options.h"
@@ -54,7 +55,8 @@ void report(const Program& program, const std::string& fault) {
       fault, again ? *again : "(no longer fails)", to_text(small));
 }
 
-TEST(Programs, AgreeWithTheEvaluator) {
+/// Runs programs that `change` made of the drawn ones.
+void run_programs(const std::function<void(Program&)>& change) {
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL}) std::signal(signal, on_crash);
   oracle::set_reference_options();
   const uint64_t seed = number_from("PLUGRAD_TEST_SEED", 1);
@@ -67,6 +69,7 @@ TEST(Programs, AgreeWithTheEvaluator) {
     running_seed = seed + i;
     Program program = make_program(seed + i);
     if (device) program.device = device;
+    change(program);
     steps += program.steps.size();
     if (std::getenv("PLUGRAD_TEST_PRINT")) {
       std::printf("seed %llu %s", static_cast<unsigned long long>(seed + i),
@@ -94,6 +97,17 @@ TEST(Programs, AgreeWithTheEvaluator) {
       100.0 * static_cast<double>(coverage.elements - coverage.exact - coverage.unknown) /
           static_cast<double>(coverage.elements),
       100.0 * static_cast<double>(coverage.unknown) / static_cast<double>(coverage.elements));
+}
+
+TEST(Programs, AgreeWithTheEvaluator) {
+  run_programs([](Program&) {});
+}
+
+TEST(Sharded, AgreeWithTheEvaluator) {
+  run_programs([](Program& program) {
+    constexpr Spread kSpreads[] = {Spread::Two, Spread::Four, Spread::TwoByTwo};
+    program.spread = kSpreads[program.seed % 3];
+  });
 }
 
 }  // namespace

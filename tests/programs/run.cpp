@@ -25,6 +25,40 @@ World pure_world(const Program& program, std::vector<Step>* kept) {
   return world;
 }
 
+Mesh mesh_of(Spread spread) {
+  if (spread == Spread::Two) return Mesh({{"a", 2}}, {"CPU", "REFERENCE"});
+  if (spread == Spread::Four) return Mesh({{"a", 4}}, {"CPU", "CPU", "REFERENCE", "CPU"});
+  return Mesh({{"a", 2}, {"b", 2}}, {"CPU", "REFERENCE", "CPU", "REFERENCE"});
+}
+
+/// A spec that the program's seed and the step decide: each axis cuts some dimension or none.
+ShardSpec draw_spec(const Mesh& mesh, const Tensor& x, std::mt19937_64& random) {
+  std::vector<std::string> dims(static_cast<size_t>(x.ndim()));
+  std::string partial;
+  for (const auto& [axis, size] : mesh.axes()) {
+    const uint64_t at = random() % (dims.size() + 2);
+    std::string* text = at < dims.size() ? &dims[at] : nullptr;
+    if (at == dims.size() && random() % 4 == 0 && is_float(x.dtype())) text = &partial;
+    if (text != nullptr) *text += (text->empty() ? "" : "+") + axis;
+  }
+  return ShardSpec(dims).with_partial_sum(partial);
+}
+
+/// Leaves are sharded; every fourth other result moves to another spec.
+std::function<Tensor(const Tensor&, int, bool)> place_on_mesh(const Program& program) {
+  return [mesh = mesh_of(program.spread), seed = program.seed](const Tensor& x, int step,
+                                                               bool is_leaf) {
+    std::mt19937_64 random(seed * 1000003 + static_cast<uint64_t>(step));
+    if (!is_leaf && random() % 4 != 0) return x;
+    return x.shard(mesh, draw_spec(mesh, x, random));
+  };
+}
+
+/// Kernels of users and variable sizes do not run sharded, and say so.
+bool is_without_rule(const Error& error) {
+  return std::string_view(error.what()).find("has no rule for sharded") != std::string_view::npos;
+}
+
 bool agrees(double want, double got, double error) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   return want == got || std::fabs(want - got) <= 2 * error;
@@ -35,6 +69,7 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
                                     const std::vector<oracle::Measured>& expected,
                                     Coverage* coverage) {
   World world(false);
+  if (program.spread != Spread::No) world.place = place_on_mesh(program);
   const Step* current = nullptr;
   try {
     for (const Step& step : steps) {
@@ -56,6 +91,7 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
       if (!fault.empty()) return fmt::format("{}: {}", name_of(variable), fault);
     }
   } catch (const Error& error) {
+    if (program.spread != Spread::No && is_without_rule(error)) return std::nullopt;
     return fmt::format("{}: {}", current ? fmt::format("v{}", current->id) : "at the end",
                        error.what());
   }
@@ -116,8 +152,11 @@ std::optional<std::string> run(const Program& program, Coverage* coverage) {
 }
 
 std::string to_text(const Program& program) {
-  std::string text = fmt::format("on {}{}{}\n", program.device, program.noopt ? ", NOOPT" : "",
-                                 program.together ? ", read together" : "");
+  std::string text =
+      fmt::format("on {}{}{}{}\n",
+                  program.spread == Spread::No ? program.device : mesh_of(program.spread).device(),
+                  program.noopt ? ", NOOPT" : "", program.together ? ", read together" : "",
+                  program.spread == Spread::No ? "" : ", sharded");
   World world(true);
   for (Step step : program.steps) {
     if (!perform(world, step, nullptr)) continue;

@@ -29,7 +29,7 @@ NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
 NARROW_ROOMS = {"cost", "schedule", "codegen"}
 # uop::DType is public; runtime needs only the dtype from the rooms above base.
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "source_scope.h": "base", "binding.h": "base", "dtype.h": "base", "plugrad.h": "nn", "jit.h": "nn", "numpy.h": "nn", "search.h": "tuning",
-               "uop.h": "tensor", "gradient.h": "tensor"}
+               "sharding.h": "tensor", "uop.h": "tensor", "gradient.h": "tensor"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
 # No public header names the namespaces of these rooms; ir, jit, nn and io have a public part.
 HIDDEN_ROOMS = "engine|runtime|tuning|schedule|codegen|rewrite|symbolic|cost|autodiff|tensor"

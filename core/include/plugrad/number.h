@@ -1,8 +1,10 @@
-/// Host numbers that are no plain arithmetic type: mixed lists, the state of the random stream.
+/// Host numbers: mixed lists, numbers next to tensors, the state of the random stream.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
+
+#include "plugrad/dtype.h"
 
 namespace plugrad {
 
@@ -24,4 +26,25 @@ struct MixedNumber {
   double value;
 };
 
+namespace detail {
+
+/// A number next to a tensor, as wide as it can be.
+struct LiteralNumber {
+  DType dtype;  // Index, WeakFloat, Bool, or U64 for values beyond i64
+  double real;
+  int64_t integer;
+};
+
+template <class T>
+constexpr LiteralNumber convert_literal(T value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return {DType::Bool, 0.0, value};
+  else if constexpr (std::is_floating_point_v<T>)
+    return {DType::WeakFloat, value, 0};
+  else  // a value beyond i64 has the bits of a negative number
+    return {std::is_unsigned_v<T> && static_cast<int64_t>(value) < 0 ? DType::U64 : DType::Index,
+            0.0, static_cast<int64_t>(value)};
+}
+
+}  // namespace detail
 }  // namespace plugrad

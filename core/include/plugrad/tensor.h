@@ -47,7 +47,7 @@ class PLUGRAD_API Tensor {
   /// A weak number: takes the dtype and device of the other operand; alone it is i32, f32 or bool.
   template <class T>
     requires std::is_arithmetic_v<T>
-  Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
+  Tensor(T value) : Tensor(Literal{}, detail::convert_literal(value)) {}
   /// The values along one axis, on `device`: Tensor({1, 2, 3}, "CPU"). Like from().
   template <class T>
     requires std::is_arithmetic_v<T>
@@ -476,22 +476,7 @@ class PLUGRAD_API Tensor {
  private:
   friend struct detail::HandleAccess;
   struct Literal {};
-  struct Number {
-    DType dtype;  // Index, WeakFloat, Bool, or U64 for values beyond i64
-    double real;
-    int64_t integer;
-  };
-  template <class T>
-  static constexpr Number convert_literal(T value) {
-    if constexpr (std::is_same_v<T, bool>)
-      return {DType::Bool, 0.0, value};
-    else if constexpr (std::is_floating_point_v<T>)
-      return {DType::WeakFloat, value, 0};
-    else  // a value beyond i64 has the bits of a negative number
-      return {std::is_unsigned_v<T> && static_cast<int64_t>(value) < 0 ? DType::U64 : DType::Index,
-              0.0, static_cast<int64_t>(value)};
-  }
-  Tensor(Literal, Number value);
+  Tensor(Literal, detail::LiteralNumber value);
   explicit Tensor(std::shared_ptr<detail::TensorState> state) : state_(std::move(state)) {}
   static void require_row_length(int64_t length, int64_t first);
   int64_t read_count() const;

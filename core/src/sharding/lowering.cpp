@@ -29,10 +29,19 @@ const Mesh* Lowering::mesh_of(Id node) {
 Operand Lowering::operand(Id source) {
   const auto sizes = shapes_[source];
   Operand x{.spec = Spec::replicated(sizes.size()), .shape = {sizes.begin(), sizes.end()}};
-  x.bytes = static_cast<uint64_t>(element_count(sizes)) * size_of(strong(graph_[source].dtype));
+  x.bytes = bytes_to_move(source);
   x.is_constant = devices_[source] == 0;
   if (mesh_of(source) != nullptr) x.spec = known_.at(source).result;
   return x;
+}
+
+/// Views are moved by their sources.
+uint64_t Lowering::bytes_to_move(Id source) {
+  int64_t count = element_count(shapes_[source]);
+  for (Id id = source; is_movement(graph_[id].op);
+       count = std::min(count, element_count(shapes_[id])))
+    id = graph_.sources(id)[0];
+  return static_cast<uint64_t>(count) * size_of(strong(graph_[source].dtype));
 }
 
 void Lowering::propagate_node(Id node, bool fast_math) {
@@ -126,11 +135,36 @@ std::vector<Id> Lowering::source_on(const Mesh& mesh, Id source, const Spec& wan
   if (own == wanted) return lowered_.at(source);
   const KeyOfReshard key{source, wanted};
   if (const auto known = resharded_.find(key); known != resharded_.end()) return known->second;
-  const auto sizes = shapes_[source];
-  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-  Collectives collectives(build_, mesh, next_order_);
-  auto parts = collectives.reshard(lowered_.at(source), own, wanted, shape);
+  std::vector<Id> parts;
+  if (auto below = moved_below(mesh, source, wanted)) {
+    parts = *std::move(below);
+  } else {
+    const auto sizes = shapes_[source];
+    const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+    Collectives collectives(build_, mesh, next_order_);
+    parts = collectives.reshard(lowered_.at(source), own, wanted, shape);
+  }
   return resharded_.emplace(key, std::move(parts)).first->second;
+}
+
+/// A view with another spec, as the view of its source with another one.
+std::optional<std::vector<Id>> Lowering::moved_below(const Mesh& mesh, Id view,
+                                                     const Spec& wanted) {
+  if (owner_.is_stored(view) || !is_movement(graph_[view].op)) return std::nullopt;
+  const Id source = graph_.sources(view)[0];
+  if (mesh_of(source) == nullptr) return std::nullopt;
+  const auto sizes = shapes_[view];
+  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+  const Operand operand_of_view = operand(source);
+  const auto spec =
+      source_spec({graph_, view, shape, std::span(&operand_of_view, 1), mesh, false}, wanted);
+  if (!spec) return std::nullopt;
+  const std::vector<Id> sources = source_on(mesh, source, *spec);
+  std::vector<Id> parts(mesh.size(), kNoId);
+  for (uint32_t position = 0; position < mesh.size(); ++position)
+    if (mesh.is_here(position))
+      parts[position] = local_node(mesh, view, wanted, std::span(&sources[position], 1), position);
+  return parts;
 }
 
 std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
@@ -150,24 +184,25 @@ std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
     if (!mesh.is_here(position)) continue;
     std::vector<Id> local;
     for (const auto& source : by_source) local.push_back(source[position]);
-    parts[position] = local_node(mesh, node, local, position);
+    parts[position] = local_node(mesh, node, propagation.result, local, position);
   }
   return parts;
 }
 
 /// The node over the parts of its sources: its shapes are those of the position's parts.
-Id Lowering::local_node(const Mesh& mesh, Id node, std::span<const Id> sources, uint32_t position) {
+Id Lowering::local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,
+                        uint32_t position) {
   const Op op = graph_[node].op;
   if (op == Op::Reshape || op == Op::Expand) {
     const auto sizes = shapes_[node];
     const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-    return build_.move(op, sources[0], local_shape(mesh, known_.at(node).result, shape, position));
+    return build_.move(op, sources[0], local_shape(mesh, spec, shape, position));
   }
   if (op == Op::Shrink) {
     std::vector<int64_t> box(graph_.arg_list(node).begin(), graph_.arg_list(node).end());
     const std::vector<int64_t> local = build_.shape(sources[0]);
     for (size_t d = 0; d < local.size(); ++d)
-      if (known_.at(node).result.dims[d] != 0) box[2 * d + 1] = local[d];
+      if (spec.dims[d] != 0) box[2 * d + 1] = local[d];
     return build_.move(op, sources[0], box);
   }
   return graph_.with_sources(node, sources);

@@ -65,8 +65,11 @@ class Lowering {
   Id rebuilt(Id node);
   std::vector<Id> lowered_on(const Mesh& mesh, Id node);
   std::vector<Id> source_on(const Mesh& mesh, Id source, const Spec& spec);
+  std::optional<std::vector<Id>> moved_below(const Mesh& mesh, Id view, const Spec& wanted);
   Id cut_of(const Mesh& mesh, Id value, const Spec& spec, uint32_t position);
-  Id local_node(const Mesh& mesh, Id node, std::span<const Id> sources, uint32_t position);
+  Id local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,
+                uint32_t position);
+  uint64_t bytes_to_move(Id source);
 
   Graph& graph_;
   Shapes& shapes_;

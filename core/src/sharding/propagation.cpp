@@ -313,6 +313,29 @@ std::span<const Rule> propagation_rules() {
   return kRules;
 }
 
+std::optional<Spec> source_spec(const Subject& s, const Spec& wanted) {
+  const Op op = s.graph[s.node].op;
+  Spec spec{{}, wanted.partial, wanted.reduction};
+  if (op == Op::Expand) {
+    spec.dims = wanted.dims;
+    for (size_t d = 0; d < spec.dims.size(); ++d)
+      if (s.sources[0].shape[d] != s.shape[d]) spec.dims[d] = 0;
+    return spec;
+  }
+  if (op == Op::Permute) {
+    const Dims order = arg_of(s);
+    spec.dims.resize(order.size());
+    for (size_t d = 0; d < order.size(); ++d)
+      spec.dims[static_cast<size_t>(order[d])] = wanted.dims[d];
+    return spec;
+  }
+  if (op != Op::Reshape) return std::nullopt;
+  const Operand result{wanted, {s.shape.begin(), s.shape.end()}};
+  const Subject back{s.graph, s.node, s.sources[0].shape, std::span(&result, 1), s.mesh, false};
+  const Propagation p = reshape(back);
+  return p.sources[0] == wanted ? std::optional(p.result) : std::nullopt;
+}
+
 Propagation propagate(const Subject& subject) {
   const auto rule = std::ranges::find(kRules, subject.graph[subject.node].op, &Rule::op);
   if (rule == kRules.end()) fail_without_rule(subject);

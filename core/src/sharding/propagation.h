@@ -2,6 +2,7 @@
 // its result. Where a source has another spec, lowering moves its data (collectives.h).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ struct Rule {
 
 /// The rules by op, for documentation and tests.
 std::span<const Rule> propagation_rules();
+
+/// The spec of a view's source for which the view has `wanted`, if data that move are better moved
+/// before it: an Expand repeats them, other views cost nothing.
+std::optional<Spec> source_spec(const Subject& subject, const Spec& wanted);
 
 /// Errors: User for an op without a rule, with the op, shapes and specs and the reshard that helps.
 Propagation propagate(const Subject& subject);

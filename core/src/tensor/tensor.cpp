@@ -78,7 +78,7 @@ std::string add_plugin(const std::string& path) {
 
 // ---- Properties ----
 
-Tensor::Tensor(Literal, Number value) {
+Tensor::Tensor(Literal, detail::LiteralNumber value) {
   Recorder r("Tensor");
   Graph& g = r.graph();
   const bool real = value.dtype == DType::WeakFloat;
