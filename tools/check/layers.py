@@ -17,7 +17,12 @@ BUILDS_ON = {
     "codegen": ["cost"],
     "runtime": ["base"],
     "tuning": ["codegen", "runtime"],
+<<<<<<< HEAD
     "engine": ["schedule", "sharding", "tuning"],
+=======
+    "distributed": ["ir", "runtime"],
+    "engine": ["schedule", "tuning", "distributed"],
+>>>>>>> 36b3727b (distributed: collectives on MPI by a communication thread)
     "jit": ["engine"],
     "tensor": ["jit", "autodiff"],
     "io": ["base"],

@@ -4,6 +4,7 @@
 #include "plugrad/conv.h"
 #include "plugrad/data.h"
 #include "plugrad/device.h"
+#include "plugrad/distributed.h"
 #include "plugrad/dtype.h"
 #include "plugrad/error.h"
 #include "plugrad/function.h"

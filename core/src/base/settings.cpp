@@ -65,6 +65,14 @@ void read_device_timeout(Settings& out, const char* name, std::string_view text)
   out.device_timeout = value;
 }
 
+void read_collective_seconds(Settings& out, const char* name, std::string_view text) {
+  constexpr double kMostSeconds = 1e8;  // fits 64 bits of nanoseconds
+  double value = 0;
+  if (!parse_whole(text, value) || !(value > 0 && value <= kMostSeconds))
+    refuse(name, text, "seconds above 0, at most 1e8, such as 60");
+  out.collective_seconds = value;
+}
+
 void read_cpu_target(Settings& out, const char* name, std::string_view text) {
   constexpr std::string_view kTargets[] = {"native", "x86-64-v4", "x86-64-v3", "x86-64-v2",
                                            "x86-64"};
@@ -169,6 +177,10 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::validate>},
     {"PLUGRAD_DEVICE_TIMEOUT", "seconds after which a call of a device is given up and the device lost; 0: never",
      read_device_timeout},
+    {"PLUGRAD_MPI", "the MPI of a program of several processes: mpich, openmpi, abi, or the path of an MPI library",
+     read_text<&Settings::mpi>},
+    {"PLUGRAD_COLLECTIVE_SECONDS", "seconds after which a collective fails if a rank is not there; 60 unless told",
+     read_collective_seconds},
     {"NO_COLOR", "present: no colour in output",
      read_no_color},
 };

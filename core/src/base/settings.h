@@ -51,7 +51,9 @@ struct Settings {
   bool validate = false;        // PLUGRAD_VALIDATE
   std::string cpu_target;       // PLUGRAD_CPU_TARGET: option isa of the CPU's plugin; empty: native
   double device_timeout = 0;    // PLUGRAD_DEVICE_TIMEOUT: seconds of one call; 0 is no limit
-  bool color = true;            // NO_COLOR present: false
+  std::string mpi;              // PLUGRAD_MPI: empty: the launcher's
+  double collective_seconds = 60;  // PLUGRAD_COLLECTIVE_SECONDS: deadline of a collective; above 0
+  bool color = true;               // NO_COLOR present: false
 };
 
 /// One variable: its name, its meaning, and its parser.

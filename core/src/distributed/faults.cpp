@@ -1,0 +1,140 @@
+// What the communication thread does when ranks are late, lost, or differ: see communicator.h.
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "distributed/communicator.h"
+
+namespace plugrad::distributed {
+namespace {
+
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kAnswerNs = kSecondNs;  // for an answer of a rank that is late
+constexpr std::uint64_t kNewsNs = kSecondNs;    // for the news of a failure to reach all ranks
+
+std::string call_text(const Pending& p) {
+  return fmt::format("{}, call {} of {}", to_text(describe(p.call, p.self)), p.number,
+                     ranks_text(p.call.group));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> Communicator::unfinished_ranks(const Pending& p) const {
+  if (p.movement) return p.movement->unfinished_peers();
+  std::vector<std::uint32_t> out;
+  for (std::size_t member = 0; member < p.call.group.size(); ++member)
+    if (member != p.self && !p.arrived[member]) out.push_back(p.call.group[member]);
+  return out;
+}
+
+// While data moves, all members are asked: the one that is lost holds up the others.
+void Communicator::ask(const Pending& p) {
+  for (std::uint32_t other : p.call.group)
+    if (other != rank()) control_.tell(other, {.type = ControlType::Ping});
+}
+
+void Communicator::check_deadlines() {
+  const std::uint64_t now = monotonic_ns();
+  for (const Shared& call : calls_) {
+    Pending& p = *call;
+    const bool is_late = now > p.moved_ns + p.limit_ns;
+    if (is_late && p.asked_ns == 0) {
+      p.asked_ns = now;
+      ask(p);
+    }
+    const std::vector<std::uint32_t> missing = unfinished_ranks(p);
+    const auto answered = [&](std::uint32_t other) { return peers_[other].heard_ns >= p.asked_ns; };
+    const bool has_left =
+        !p.movement && std::ranges::any_of(missing, [&](auto r) { return peers_[r].has_left; });
+    const bool is_known =
+        is_late && (now > p.asked_ns + kAnswerNs || std::ranges::all_of(p.call.group, [&](auto r) {
+                      return r == rank() || answered(r);
+                    }));
+    if (has_left || is_known) return fail_late(p);
+  }
+}
+
+void Communicator::fail_late(const Pending& p) {
+  std::vector<std::uint32_t> silent, left, waiting = unfinished_ranks(p);
+  for (std::uint32_t other : p.movement ? p.call.group : waiting) {
+    if (other == rank()) continue;
+    Peer& peer = peers_[other];
+    if (peer.has_left && !p.movement)
+      left.push_back(other);
+    else if (p.asked_ns != 0 && peer.heard_ns < p.asked_ns)
+      silent.push_back(other), peer.is_silent = true;
+  }
+  std::string text = call_text(p) + ": ";
+  const double seconds = static_cast<double>(p.limit_ns) / 1e9;
+  if (!left.empty()) {
+    text += fmt::format("{} ended the program without it; all ranks must start the same calls",
+                        ranks_text(left));
+  } else if (!silent.empty()) {
+    text += fmt::format(
+        "{} {} within {} s and {} not answer: lost, or stopped; start the program again from its "
+        "last checkpoint",
+        ranks_text(silent), p.movement ? "sent no data" : "did not arrive", seconds,
+        silent.size() == 1 ? "does" : "do");
+  } else {
+    text += fmt::format("{} {} within {} s", ranks_text(waiting),
+                        p.movement ? "moved no data" : "did not arrive", seconds);
+    for (std::uint32_t other : waiting)
+      text += fmt::format("; rank {} has started last: {}", other, peers_[other].position);
+    text +=
+        "; start the same calls in all ranks, or set PLUGRAD_COLLECTIVE_SECONDS higher if "
+        "that rank computes for longer";
+  }
+  failing_ = &p;
+  begin_to_break({left.empty() ? ErrorKind::Device : ErrorKind::User, std::move(text)});
+}
+
+// False if it has already begun.
+bool Communicator::begin_to_break(Failure why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::Breaking) return false;
+    state_ = State::Breaking;
+    if (!broken_) broken_ = std::move(why);
+  }
+  breaking_ns_ = monotonic_ns();
+  const Control news{.type = ControlType::Broken, .text = broken_->text, .kind = broken_->kind};
+  for (std::uint32_t other = 0; other < peers_.size(); ++other)
+    if (other != rank() && !peers_[other].is_silent) control_.tell(other, news);
+  return true;
+}
+
+// Callers learn of the failure when all ranks know of it: the first to end may end all others.
+void Communicator::continue_to_break() {
+  bool all_know = control_.is_flushed();
+  for (std::uint32_t other = 0; other < peers_.size(); ++other)
+    all_know &= other == rank() || peers_[other].has_broken || peers_[other].is_silent;
+  if (all_know || monotonic_ns() > breaking_ns_ + kNewsNs) publish_failure();
+}
+
+void Communicator::publish_failure() {
+  try {
+    for (const Shared& call : calls_)
+      if (call->movement) call->movement->abandon(transport_);
+    control_.close();
+  } catch (const Error&) {  // the failure that is published says more
+  }
+  bool is_reported = false;
+  {
+    std::lock_guard lock(mutex_);
+    calls_.insert(calls_.end(), started_.begin(), started_.end());
+    started_.clear();
+    for (const Shared& call : calls_)
+      call->failure =
+          Failure{broken_->kind,
+                  call.get() == failing_ ? broken_->text : call_text(*call) + ": " + broken_->text};
+    is_reported = !calls_.empty() || state_ == State::Opening;
+    calls_.clear();
+    state_ = State::Broken;
+    broken_ns_ = monotonic_ns();
+  }
+  to_callers_.notify_all();
+  if (!is_reported) log_line(LogLevel::Error, fmt::format("[distributed] {}", broken_->text));
+}
+
+}  // namespace plugrad::distributed
