@@ -40,7 +40,7 @@ Communicator::Communicator(Transport transport, Beginning beginning)
       process_(::getpid()) {}
 
 bool Communicator::is_stuck(std::uint64_t limit_ns) const {
-  return monotonic_ns() > beat_ns_.load(std::memory_order_relaxed) + limit_ns;
+  return has_aborted() || monotonic_ns() > beat_ns_.load(std::memory_order_relaxed) + limit_ns;
 }
 
 void Communicator::begin() {
@@ -96,6 +96,7 @@ Request Communicator::start(Call call) {
   p->arrived.resize(group.size());
   {
     std::lock_guard lock(mutex_);
+    if (has_aborted()) fail_stuck(*p);
     if (broken_)
       fail(broken_->kind, "[{}] {} was not started, because an earlier collective failed: {}",
            name_of(p->call.kind), quoted(p->call.tensor), broken_->text);
@@ -115,19 +116,15 @@ void Communicator::wait(const Request& request) {
   require_usable(p->call);
   std::unique_lock lock(mutex_);
   while (!p->is_done && !p->failure) {
-    to_callers_.wait_for(lock, nanoseconds(kSecondNs));
-    if (!p->is_done && !p->failure && is_stuck(p->limit_ns + 2 * kSecondNs)) {
-      if (!broken_)
-        broken_ = Failure{ErrorKind::Device, "a call of the MPI library does not return"};
-      p->failure = Failure{
-          broken_->kind, fmt::format("{}: {}", to_text(describe(p->call, p->self)), broken_->text)};
-    }
+    to_callers_.wait_for(lock, nanoseconds(kSecondNs / 10));
+    if (!p->is_done && !p->failure && is_stuck(p->limit_ns + 2 * kSecondNs)) fail_stuck(*p);
   }
   if (p->failure) fail(p->failure->kind, "[{}] {}", name_of(p->call.kind), p->failure->text);
 }
 
 bool Communicator::is_done(const Request& request) {
   std::lock_guard lock(mutex_);
+  if (request && is_stuck(request.call()->limit_ns + 2 * kSecondNs)) fail_stuck(*request.call());
   return !request || request.call()->is_done || request.call()->failure;
 }
 

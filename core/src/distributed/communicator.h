@@ -23,7 +23,8 @@
 #include "distributed/backend.h"
 #include "distributed/control.h"
 #include "distributed/control_line.h"
-#include "distributed/movement.h"
+#include "distributed/data/movement.h"
+#include "distributed/processes.h"
 #include "distributed/transport.h"
 
 namespace plugrad::distributed {
@@ -84,6 +85,7 @@ class Communicator final : public Backend {
   using Shared = std::shared_ptr<Pending>;
   struct Peer {
     bool has_left = false, has_broken = false, is_silent = false;
+    ProcessPlace place = {};
     std::uint64_t heard_ns = 0;  // when its last message arrived
     std::string position;        // of its last Pong
   };
@@ -97,6 +99,8 @@ class Communicator final : public Backend {
   void require_usable(const Call& call);
   void number_call(Pending& call);
   bool is_stuck(std::uint64_t limit_ns) const;
+  void fail_stuck(Pending& call);
+  std::vector<std::uint32_t> ended_ranks(const std::vector<std::uint32_t>& ranks) const;
   void end_processes();
 
   // The communication thread.
@@ -114,6 +118,7 @@ class Communicator final : public Backend {
   void check_deadlines();
   void fail_late(const Pending& call);
   void ask(const Pending& call);
+  void watch_processes();
   std::vector<std::uint32_t> unfinished_ranks(const Pending& call) const;
   void leave();
   bool begin_to_break(Failure why);
@@ -142,6 +147,8 @@ class Communicator final : public Backend {
   std::vector<Peer> peers_;
   std::multimap<ArrivalKey, std::pair<std::uint32_t, Control>> early_;  // before this rank's call
   std::uint64_t bye_ns_ = 0, asked_ns_ = 0, breaking_ns_ = 0;
+  ProcessPlace place_;
+  std::uint64_t watched_ns_ = 0;  // when processes were last looked at
   std::string last_call_ = "no collective";
   const Pending* failing_ = nullptr;  // the call that broke the communicator
   bool progressed_ = false;

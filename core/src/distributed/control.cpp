@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/bytes.h"
@@ -17,6 +18,12 @@ constexpr std::size_t kNameBytes = 100, kTextBytes = 2000, kCountsShown = 8;
 
 Kind kind_of_channel(Kind kind) {
   return kind == Kind::Receive ? Kind::Send : kind;
+}
+
+std::vector<std::uint32_t> ranks_of(std::span<const std::byte> bytes) {
+  std::vector<std::uint32_t> ranks(bytes.size() / sizeof(std::uint32_t));
+  std::memcpy(ranks.data(), bytes.data(), ranks.size() * sizeof(std::uint32_t));
+  return ranks;
 }
 
 std::string counts_text(const Call& call) {
@@ -61,6 +68,7 @@ std::string to_text(const Description& d) {
 std::vector<std::byte> encode(const Control& c) {
   ByteWriter out;
   out.put(kMark).put(c.type).put(c.kind).put_text(std::string_view(c.text).substr(0, kTextBytes));
+  out.put_text(c.place.machine).put(c.place.pid).put_bytes(std::as_bytes(std::span(c.silent)));
   if (c.type == ControlType::Arrive) {
     const Description& d = c.description;
     out.put(c.channel).put(c.number).put(c.history).put(c.tag);
@@ -78,6 +86,9 @@ std::optional<Control> decode(std::span<const std::byte> bytes) {
   c.type = in.get<ControlType>();
   c.kind = in.get<ErrorKind>();
   c.text = in.get_text();
+  c.place.machine = in.get_text();
+  c.place.pid = in.get<std::int32_t>();
+  c.silent = ranks_of(in.get_bytes());
   if (c.type == ControlType::Arrive) {
     c.channel = in.get<Hash128>();
     c.number = in.get<std::uint64_t>();

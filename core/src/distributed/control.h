@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "distributed/backend.h"
+#include "distributed/processes.h"
 #include "plugrad/error.h"
 
 namespace plugrad::distributed {
@@ -44,6 +45,8 @@ struct Control {
   ControlType type = ControlType::Ping;
   std::string text = {};  // at most 2,000 bytes arrive
   ErrorKind kind = ErrorKind::Device;
+  ProcessPlace place = {};                 // of Hello
+  std::vector<std::uint32_t> silent = {};  // of Broken: ranks that do not answer
   // Of Arrive:
   Hash128 channel = {};       ///< the group, or the sender and receiver
   std::uint64_t number = 0;   ///< of the call among those of the channel, from 1

@@ -1,5 +1,7 @@
 // What the communication thread does when ranks are late, lost, or differ: see communicator.h.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -10,8 +12,10 @@ namespace plugrad::distributed {
 namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
-constexpr std::uint64_t kAnswerNs = kSecondNs;  // for an answer of a rank that is late
-constexpr std::uint64_t kNewsNs = kSecondNs;    // for the news of a failure to reach all ranks
+constexpr std::uint64_t kAnswerNs = kSecondNs;    // for an answer of a rank that is late
+constexpr std::uint64_t kNewsNs = kSecondNs / 2;  // for the news of a failure to reach all ranks
+constexpr std::uint64_t kWatchNs = kSecondNs / 10;
+constexpr const char* kRestart = "start the program again from its last checkpoint";
 
 std::string call_text(const Pending& p) {
   return fmt::format("{}, call {} of {}", to_text(describe(p.call, p.self)), p.number,
@@ -28,6 +32,47 @@ std::vector<std::uint32_t> Communicator::unfinished_ranks(const Pending& p) cons
   return out;
 }
 
+std::vector<std::uint32_t> Communicator::ended_ranks(
+    const std::vector<std::uint32_t>& ranks) const {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t other : ranks)
+    if (other != rank() && liveness(place_, peers_[other].place) == Liveness::HasEnded)
+      out.push_back(other);
+  return out;
+}
+
+// A caller does this for the communication thread, which is inside MPI for good.
+void Communicator::fail_stuck(Pending& p) {
+  if (p.is_done || p.failure) return;
+  std::vector<std::uint32_t> ended;
+  for (int tries = 0; tries < 20 && (ended = ended_ranks(p.call.group)).empty(); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it is about to end
+  const std::string reason =
+      !ended.empty()  ? fmt::format("{} ended unexpectedly; {}", ranks_text(ended), kRestart)
+      : has_aborted() ? fmt::format("the MPI library gave up, and said why on stderr; {}", kRestart)
+                      : fmt::format("a call of the MPI library does not return; {}", kRestart);
+  p.failure = Failure{ErrorKind::Device, call_text(p) + ": " + reason};
+  if (broken_) return;
+  broken_ = p.failure;
+  broken_ns_ = monotonic_ns();
+}
+
+// A process that has ended does not arrive any more: its rank is not waited for.
+void Communicator::watch_processes() {
+  const std::uint64_t now = monotonic_ns();
+  if (now < watched_ns_ + kWatchNs) return;
+  watched_ns_ = now;
+  for (const Shared& call : calls_) {
+    const std::vector<std::uint32_t> ended = ended_ranks(call->call.group);
+    if (ended.empty()) continue;
+    for (std::uint32_t other : ended) peers_[other].is_silent = true;
+    failing_ = call.get();
+    begin_to_break({ErrorKind::Device, fmt::format("{}: {} ended unexpectedly; {}",
+                                                   call_text(*call), ranks_text(ended), kRestart)});
+    return;
+  }
+}
+
 // While data moves, all members are asked: the one that is lost holds up the others.
 void Communicator::ask(const Pending& p) {
   for (std::uint32_t other : p.call.group)
@@ -35,6 +80,8 @@ void Communicator::ask(const Pending& p) {
 }
 
 void Communicator::check_deadlines() {
+  if (!calls_.empty()) watch_processes();
+  if (state_ == State::Breaking) return;
   const std::uint64_t now = monotonic_ns();
   for (const Shared& call : calls_) {
     Pending& p = *call;
@@ -65,17 +112,19 @@ void Communicator::fail_late(const Pending& p) {
     else if (p.asked_ns != 0 && peer.heard_ns < p.asked_ns)
       silent.push_back(other), peer.is_silent = true;
   }
+  const bool are_stopped = std::ranges::all_of(silent, [&](std::uint32_t other) {
+    return liveness(place_, peers_[other].place) == Liveness::IsStopped;
+  });
   std::string text = call_text(p) + ": ";
   const double seconds = static_cast<double>(p.limit_ns) / 1e9;
   if (!left.empty()) {
     text += fmt::format("{} ended the program without it; all ranks must start the same calls",
                         ranks_text(left));
   } else if (!silent.empty()) {
-    text += fmt::format(
-        "{} {} within {} s and {} not answer: lost, or stopped; start the program again from its "
-        "last checkpoint",
-        ranks_text(silent), p.movement ? "sent no data" : "did not arrive", seconds,
-        silent.size() == 1 ? "does" : "do");
+    text += fmt::format("{} {} within {} s and {} not answer{}; {}", ranks_text(silent),
+                        p.movement ? "sent no data" : "did not arrive", seconds,
+                        silent.size() == 1 ? "does" : "do",
+                        are_stopped ? ": stopped" : ": lost, or stopped", kRestart);
   } else {
     text += fmt::format("{} {} within {} s", ranks_text(waiting),
                         p.movement ? "moved no data" : "did not arrive", seconds);
@@ -98,7 +147,9 @@ bool Communicator::begin_to_break(Failure why) {
     if (!broken_) broken_ = std::move(why);
   }
   breaking_ns_ = monotonic_ns();
-  const Control news{.type = ControlType::Broken, .text = broken_->text, .kind = broken_->kind};
+  Control news{.type = ControlType::Broken, .text = broken_->text, .kind = broken_->kind};
+  for (std::uint32_t other = 0; other < peers_.size(); ++other)
+    if (peers_[other].is_silent) news.silent.push_back(other);
   for (std::uint32_t other = 0; other < peers_.size(); ++other)
     if (other != rank() && !peers_[other].is_silent) control_.tell(other, news);
   return true;

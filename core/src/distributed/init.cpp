@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/settings.h"
-#include "distributed/adapter_library.h"
+#include "distributed/launch/adapter_library.h"
 #include "distributed/communicator.h"
 #include "plugrad/distributed.h"
 #include "runtime/device/host_api.h"

@@ -46,7 +46,9 @@ void Communicator::run_thread() {
            fmt::format(fmt::runtime(beginning_.wrong_size), transport_.library(),
                        transport_.size()));
     control_.open();
-    control_.tell_all({.type = ControlType::Hello, .text = beginning_.program});
+    place_ = own_place();
+    if (size() > 1) survive_aborts_of_this_thread();
+    control_.tell_all({.type = ControlType::Hello, .text = beginning_.program, .place = place_});
     {
       std::lock_guard lock(mutex_);
       state_ = State::Open;
@@ -133,6 +135,7 @@ void Communicator::handle(const Control& control, std::uint32_t source) {
               "rank {} runs {}, but this rank {} runs {}; start one program, of "
               "one version, in all ranks",
               source, control.text, rank(), beginning_.program);
+      peers_[source].place = control.place;
       return;
     case ControlType::Arrive:
       return handle_arrival(control, source);
@@ -143,6 +146,7 @@ void Communicator::handle(const Control& control, std::uint32_t source) {
       return;
     case ControlType::Broken:
       peers_[source].has_broken = true;
+      for (std::uint32_t other : control.silent) peers_[other].is_silent = true;
       begin_to_break({control.kind, fmt::format("rank {} reports: {}", source, control.text)});
       return;
     case ControlType::Bye:

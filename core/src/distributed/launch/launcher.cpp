@@ -1,4 +1,4 @@
-#include "distributed/launcher.h"
+#include "distributed/launch/launcher.h"
 
 #include <array>
 #include <charconv>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "distributed/launcher.h"
+#include "distributed/launch/launcher.h"
 #include "distributed/mpi_adapter.h"
 
 namespace plugrad::distributed {

@@ -1,4 +1,4 @@
-#include "distributed/reduce.h"
+#include "distributed/data/reduce.h"
 
 #include <bit>
 #include <cmath>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "distributed/backend.h"
-#include "distributed/reduce.h"
+#include "distributed/data/reduce.h"
 #include "distributed/transport.h"
 
 namespace plugrad::distributed {

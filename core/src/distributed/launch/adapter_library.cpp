@@ -1,4 +1,4 @@
-#include "distributed/adapter_library.h"
+#include "distributed/launch/adapter_library.h"
 
 #include <fmt/ranges.h>
 

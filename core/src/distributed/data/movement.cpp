@@ -1,4 +1,4 @@
-#include "distributed/movement.h"
+#include "distributed/data/movement.h"
 
 #include <algorithm>
 #include <cstring>
