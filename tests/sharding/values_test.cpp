@@ -38,6 +38,18 @@ TEST(ShardedValues, AProductOverACutDimensionLeavesTerms) {
   EXPECT_EQ(y.relu().shard_spec().to_string(), "[data, -]");
 }
 
+TEST(ShardedValues, ADescriptionNamesSpecsAndCollectives) {
+  const Mesh mesh = two_by_two();
+  const Tensor x = counting({4, 6}).shard(mesh, {"data", "model"}).realize();
+  const Tensor w = counting({6, 5}).shard(mesh, {"model"}).realize();
+  const std::string text = describe_sharding(x.matmul(w).exp2());
+  EXPECT_THAT(text, testing::HasSubstr("mesh data=2 model=2"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("all-reduce %[0-9]+ along model: 80 bytes\n +%[0-9]+ Exp2"));
+  EXPECT_THAT(text, testing::HasSubstr("(4, 5) [data, -]"));
+  EXPECT_EQ(describe_sharding(counting({2})), "");
+}
+
 TEST(ShardedValues, EverySpecLeadsToEveryOther) {
   const Mesh mesh = two_by_two();
   const std::vector<ShardSpec> specs = {{},

@@ -17,12 +17,8 @@ BUILDS_ON = {
     "codegen": ["cost"],
     "runtime": ["base"],
     "tuning": ["codegen", "runtime"],
-<<<<<<< HEAD
-    "engine": ["schedule", "sharding", "tuning"],
-=======
     "distributed": ["ir", "runtime"],
-    "engine": ["schedule", "tuning", "distributed"],
->>>>>>> 36b3727b (distributed: collectives on MPI by a communication thread)
+    "engine": ["schedule", "sharding", "tuning", "distributed"],
     "jit": ["engine"],
     "tensor": ["jit", "autodiff"],
     "io": ["base"],

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/settings.h"
-#include "distributed/launch/adapter_library.h"
 #include "distributed/communicator.h"
+#include "distributed/launch/adapter_library.h"
 #include "plugrad/distributed.h"
 #include "runtime/device/host_api.h"
 

@@ -165,6 +165,7 @@ class Session {
   uint32_t device_of(uint32_t number) const;
   /// How a node on a mesh lies on it. Errors: as sharding::propagate.
   const sharding::Spec& spec(Id node);
+  std::string describe_sharding(Id node);  ///< empty if the node is on no mesh
   /// A value on the mesh, of which the states are the parts of this process, in order.
   StatePtr join_parts(const sharding::Mesh& mesh, const sharding::Spec& spec,
                       std::span<const int64_t> shape, States parts);
@@ -311,6 +312,7 @@ class Session {
   // sharded.cpp
   struct LocalRoots;
   LocalRoots local_roots(std::span<const Id> roots, uint32_t default_device);
+  void add_unread_collectives(LocalRoots& local);
   void make_lowering();
   bool is_known_to_lowering(Id node) const;
   std::vector<Id> buffers_of_parts(Id node);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
+#include "distributed/backend.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -80,6 +81,11 @@ bool Session::shows_source(Id node) {
   return shows_the_same_elements(op) && (op != Op::Reshape || !is_on_mesh(node));
 }
 
+std::string Session::describe_sharding(Id node) {
+  const Guard guard(mutex_);
+  return is_on_mesh(node) ? lowering_->describe(node, settings().fast_math) : std::string();
+}
+
 /// The nodes to compute for some roots, by the device that computes constants, and the roots that
 /// each of them is a part of.
 struct Session::LocalRoots {
@@ -100,6 +106,20 @@ struct Session::LocalRoots {
     return {device, index};
   }
 };
+
+// Collectives that other processes need and this one does not.
+void Session::add_unread_collectives(LocalRoots& local) {
+  const std::vector<Id>& all = lowering_->between_processes();
+  if (all.empty()) return;
+  Reachable reachable;
+  const auto ends = [&](Id node) { return is_known_to_lowering(node); };
+  std::vector<Id> nodes;
+  for (const auto& [device, group] : local.nodes)
+    nodes.insert(nodes.end(), group.begin(), group.end());
+  const std::vector<Id> reached = reachable.from(graph_, nodes, ends);
+  for (const Id collective : all)
+    if (!std::ranges::binary_search(reached, collective)) local.add(0, collective);
+}
 
 Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t default_device) {
   LocalRoots local;
@@ -122,11 +142,15 @@ Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t def
     }
     local.roots.push_back(std::move(made));
   }
+  add_unread_collectives(local);
   return local;
 }
 
 std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
   if (!lowering_) return compute_local(roots, default_device);
+  // Processes must agree on what is computed again: values that no tensor holds may be dropped
+  // here and kept there.
+  if (distributed::backend() != nullptr && locks_held_ == 0) forget_unreached();
   const LocalRoots local = local_roots(roots, default_device);
   std::map<uint32_t, std::vector<ValuePtr>> computed;
   const uint32_t here = mesh(default_device) == nullptr ? default_device : this->default_device();

@@ -57,6 +57,8 @@ struct SchedulerState {
   std::vector<Id> source_of;  // by id: a node of `source` that it simplifies; for keep_graph
   uint32_t joined_on = 0;     // device of the parts being joined, for their constants
 
+  std::vector<Id> collectives;  // run even if a rewrite found that this process reads none of them
+
   // find_limits
   std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable size
   // ascending: Wheres that replace elements beyond a variable size by a neutral value

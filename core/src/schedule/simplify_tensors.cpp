@@ -68,12 +68,20 @@ class Copier {
     state_.inputs.assign(state_.source_inputs.size(), kNoId);
     for (Id id : depth_first()) new_id_[id] = copy(id);
     for (Id root : state_.source_roots) state_.roots.push_back(new_id_[root]);
+    const size_t roots = state_.roots.size();
+    for (Id id = 0; id < new_id_.size();
+         ++id)  // ends of the graph, too, also where nothing is read
+      if (new_id_[id] != kNoId && state_.source[id].op == Op::Collective)
+        state_.roots.push_back(new_id_[id]);
     const std::vector<Id> joined = join_parts(state_, build_);
     for (Id& id : new_id_)
       if (id != kNoId) id = joined[id];
     for (size_t i = 0; i < state_.source_inputs.size(); ++i)
       state_.inputs[i] = new_id_[state_.source_inputs[i]];
     for (Id& root : state_.roots) root = request(joined[root]);
+    state_.collectives.assign(state_.roots.begin() + static_cast<std::ptrdiff_t>(roots),
+                              state_.roots.end());
+    state_.roots.resize(roots);
     find_limits(state_, new_id_);
     if (state_.options.keep_graph) note_sources();
     state_.requested.resize(state_.graph.size(), 0);
@@ -151,7 +159,7 @@ class Copier {
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     const Op op = g[base].op;
     if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-        op == Op::Const)
+        op == Op::Collective || op == Op::Const)
       return x;
     if (is_compute(op)) {
       request(base);
@@ -184,6 +192,15 @@ class Copier {
     return g.add(Op::UserKernel, state_.source[id].dtype, src, g.list(list(id)));
   }
 
+  /// Both sides are row-major in memory.
+  Id collective(Id id, Id source) {
+    Graph& g = state_.graph;
+    source = contiguous(source, 0);
+    while (g[source].op == Op::Reshape) source = g[source].src[0];
+    if (g[source].op == Op::Const) source = g.add(Op::Contiguous, g[source].dtype, {source});
+    return g.add(Op::Collective, g[source].dtype, {source}, g.list(list(id)));
+  }
+
   Id copy(Id id) {
     const Node& n = state_.source[id];
     std::vector<Id> src;
@@ -202,6 +219,8 @@ class Copier {
         return contiguous(src[0], n.arg);
       case Op::Copy:
         return device_copy(src[0], n.arg);
+      case Op::Collective:
+        return collective(id, src[0]);
       case Op::UserKernel:
         return user_kernel(id, std::move(src));
       case Op::Reduce:

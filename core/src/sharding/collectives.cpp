@@ -43,6 +43,11 @@ int64_t count_of(std::span<const int64_t> shape) {
   return element_count(shape);
 }
 
+/// 1 if a process would send or receive nothing, else 0.
+int64_t extra_of(std::span<const int64_t> counts) {
+  return std::ranges::count(counts, 0) != 0 ? 1 : 0;
+}
+
 // From this size on, each device reduces a slice for all others: 2 copies of the value a device
 // instead of one for each other device. Chosen, not measured.
 constexpr int64_t kLeastSliced = 1 << 14;  // elements
@@ -97,7 +102,8 @@ std::vector<int64_t> CollectiveArg::list() const {
     list.insert(list.end(), values.begin(), values.end());
   };
   put(shape);  // first, where Shapes reads it
-  list.insert(list.end(), {order, static_cast<int64_t>(kind), static_cast<int64_t>(reduction)});
+  list.insert(list.end(),
+              {order, device, static_cast<int64_t>(kind), static_cast<int64_t>(reduction)});
   for (const auto* values : {&ranks, &sent, &received}) put(*values);
   return list;
 }
@@ -111,9 +117,10 @@ CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
   };
   take(arg.shape);
   arg.order = list[0];
-  arg.kind = static_cast<CollectiveKind>(list[1]);
-  arg.reduction = static_cast<Op>(list[2]);
-  list = list.subspan(3);
+  arg.device = list[1];
+  arg.kind = static_cast<CollectiveKind>(list[2]);
+  arg.reduction = static_cast<Op>(list[3]);
+  list = list.subspan(4);
   for (auto* values : {&arg.ranks, &arg.sent, &arg.received}) take(*values);
   return arg;
 }
@@ -168,10 +175,25 @@ Collectives::Parts Collectives::in_groups(const Parts& parts, AxisSet along, con
   return out;
 }
 
-Id Collectives::collective(CollectiveArg arg, Id source) {
+/// Whether the member is the last one of its process in the group.
+bool Collectives::ends_block(const Group& group, uint32_t member) const {
+  const auto at = std::ranges::find(group.members, member);
+  return at + 1 == group.members.end() || mesh_.places[at[1]].rank != mesh_.places[member].rank;
+}
+
+/// One element at the end of what each process sends, if some would send nothing: empty values
+/// vanish from graphs, and every process must take part.
+Id Collectives::filler(Id like) {
+  const int64_t one[] = {1};
+  return build_.identity(Op::Mul, build_.graph()[like].dtype, one);
+}
+
+Id Collectives::collective(CollectiveArg arg, Id source, uint32_t device) {
   Graph& graph = build_.graph();
   arg.order = next_order_ * mesh_.size() + arg.order;
-  return graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list()));
+  arg.device = device;
+  made_.push_back(graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
+  return made_.back();
 }
 
 Id Collectives::reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device) {
@@ -215,6 +237,10 @@ Collectives::Parts Collectives::all_reduce(const Parts& parts, AxisSet along, Op
     const uint32_t leader = group.members[group.here[0]];
     const Id own = reduced_on(group, parts, reduction, mesh_.places[leader].device);
     const int64_t count = count_of(build_.shape(own));
+    if (count == 0) {  // for all of the group
+      for (const uint32_t i : group.here) out[group.members[i]] = parts[group.members[i]];
+      return;
+    }
     const Id sum = collective({.kind = CollectiveKind::AllReduce,
                                .reduction = reduction,
                                .order = group.members[0],
@@ -222,7 +248,7 @@ Collectives::Parts Collectives::all_reduce(const Parts& parts, AxisSet along, Op
                                .sent = {count},
                                .received = {},
                                .shape = build_.shape(own)},
-                              own);
+                              own, mesh_.places[leader].device);
     for (const uint32_t i : group.here)
       out[group.members[i]] = build_.on(sum, mesh_.places[group.members[i]].device);
   });
@@ -259,13 +285,17 @@ Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, si
       arg.received[static_cast<size_t>(rank - group.ranks.begin())] += count;
       arg.shape[0] += count;
     }
-    const Id gathered = collective(arg, build_.join(mine, 0));
+    const int64_t extra = extra_of(arg.received);
+    for (int64_t& count : arg.received) count += extra;
+    arg.shape[0] += extra * static_cast<int64_t>(group.ranks.size());
+    if (extra != 0) mine.push_back(filler(mine[0]));
+    const Id gathered = collective(arg, build_.join(mine, 0), device);
     int64_t begin = 0;
     for (const uint32_t member : group.members) {
       const std::vector<int64_t> sizes = local(member);
       const int64_t count = count_of(sizes);
       all.push_back(build_.reshape(build_.slice(gathered, 0, {begin, begin + count}), sizes));
-      begin += count;
+      begin += count + (ends_block(group, member) ? extra : 0);
     }
     const Id joined = build_.join(all, d);
     for (const uint32_t i : group.here)
@@ -315,7 +345,17 @@ Collectives::Parts Collectives::reduce_scatter(const Parts& parts, AxisSet along
       arg.sent[static_cast<size_t>(rank - group.ranks.begin())] += count;
       if (mesh_.is_here(member)) arg.shape[0] += count;
     }
-    const Id scattered = collective(arg, build_.join(pieces, 0));
+    if (const int64_t extra = extra_of(arg.sent); extra != 0) {
+      std::vector<Id> filled;
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        filled.push_back(pieces[i]);
+        if (ends_block(group, group.members[i])) filled.push_back(filler(pieces[i]));
+      }
+      pieces = std::move(filled);
+      for (int64_t& count : arg.sent) count += extra;
+      arg.shape[0] += extra;
+    }
+    const Id scattered = collective(arg, build_.join(pieces, 0), device);
     int64_t begin = 0;
     for (const uint32_t i : group.here) {
       const uint32_t member = group.members[i];
@@ -361,20 +401,21 @@ Collectives::Parts Collectives::all_to_all(const Parts& parts, AxisSet along, si
                       .shape = {0}};
     std::vector<Id> pieces;
     std::vector<std::vector<int64_t>> shapes;
-    for (const uint32_t member : group.members) {
+    for (const uint32_t member : group.members) {  // each with a filler: a pair may have nothing
       pieces.push_back(build_.flat(build_.slice(parts[own], e, part_for(member))));
-      arg.sent.push_back(count_of(build_.shape(pieces.back())));
+      arg.sent.push_back(count_of(build_.shape(pieces.back())) + 1);
+      pieces.push_back(filler(pieces.back()));
       shapes.push_back(local_shape(mesh_, from, shape, member));
       shapes.back()[e] = part_for(own).size();
-      arg.received.push_back(count_of(shapes.back()));
+      arg.received.push_back(count_of(shapes.back()) + 1);
       arg.shape[0] += arg.received.back();
     }
-    const Id exchanged = collective(arg, build_.join(pieces, 0));
+    const Id exchanged = collective(arg, build_.join(pieces, 0), mesh_.places[own].device);
     std::vector<Id> arrived;
     int64_t begin = 0;
     for (size_t i = 0; i < shapes.size(); ++i) {
-      arrived.push_back(
-          build_.reshape(build_.slice(exchanged, 0, {begin, begin + arg.received[i]}), shapes[i]));
+      arrived.push_back(build_.reshape(
+          build_.slice(exchanged, 0, {begin, begin + arg.received[i] - 1}), shapes[i]));
       begin += arg.received[i];
     }
     result[own] = build_.join(arrived, d);

@@ -36,7 +36,8 @@ std::vector<Movement> movements(const Spec& from, const Spec& to);
 struct CollectiveArg {
   CollectiveKind kind = CollectiveKind::AllReduce;
   Op reduction = Op::Add;
-  int64_t order = 0;  // collectives of one process run in ascending order
+  int64_t order = 0;   // collectives of one process run in ascending order
+  int64_t device = 0;  // of the source and the result
   std::vector<int64_t> ranks;
   std::vector<int64_t> sent, received;
   std::vector<int64_t> shape;  // of the result
@@ -47,9 +48,10 @@ struct CollectiveArg {
 
 class Collectives {
  public:
-  /// `next_order` grows with every collective between processes, alike in all of them.
-  Collectives(LocalBuilder& build, const Mesh& mesh, int64_t& next_order)
-      : build_(build), mesh_(mesh), next_order_(next_order) {}
+  /// `next_order` grows with every collective between processes, alike in all of them; `made` gets
+  /// their nodes.
+  Collectives(LocalBuilder& build, const Mesh& mesh, int64_t& next_order, std::vector<Id>& made)
+      : build_(build), mesh_(mesh), next_order_(next_order), made_(made) {}
 
   /// Parts by position, kNoId for those of other processes. `shape`: of the whole value.
   std::vector<Id> reshard(std::vector<Id> parts, Spec from, const Spec& to,
@@ -78,11 +80,14 @@ class Collectives {
   void reduce_locally(const Group& group, const Parts& parts, Op reduction, Parts& out);
   Id reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device);
   Part within(uint32_t position, AxisSet outer, AxisSet all, int64_t size) const;
-  Id collective(CollectiveArg arg, Id source);
+  bool ends_block(const Group& group, uint32_t member) const;
+  Id filler(Id like);
+  Id collective(CollectiveArg arg, Id source, uint32_t device);
 
   LocalBuilder& build_;
   const Mesh& mesh_;
   int64_t& next_order_;
+  std::vector<Id>& made_;
 };
 
 }  // namespace plugrad::sharding

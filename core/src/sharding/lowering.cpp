@@ -1,5 +1,7 @@
 #include "sharding/lowering.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -17,6 +19,7 @@ void Lowering::clear() {
   known_.clear();
   lowered_.clear();
   resharded_.clear();
+  between_processes_.clear();
 }
 
 const Mesh* Lowering::mesh_of(Id node) {
@@ -141,7 +144,7 @@ std::vector<Id> Lowering::source_on(const Mesh& mesh, Id source, const Spec& wan
   } else {
     const auto sizes = shapes_[source];
     const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-    Collectives collectives(build_, mesh, next_order_);
+    Collectives collectives(build_, mesh, next_order_, between_processes_);
     parts = collectives.reshard(lowered_.at(source), own, wanted, shape);
   }
   return resharded_.emplace(key, std::move(parts)).first->second;
@@ -171,6 +174,7 @@ std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
   const Propagation propagation = known_.at(node);
   const std::vector<Id> sources(graph_.sources(node).begin(), graph_.sources(node).end());
   const Op op = graph_[node].op;
+  if (op == Op::Function) return lowered_.at(sources[0]);  // the others serve gradients
   std::vector<std::vector<Id>> by_source;
   for (size_t i = 0; i < sources.size(); ++i) {
     require(mesh_of(sources[i]) == nullptr || devices_[sources[i]] == mesh.device,
@@ -178,7 +182,7 @@ std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
             op_info(op).name);
     by_source.push_back(source_on(mesh, sources[i], propagation.sources[i]));
   }
-  if (op == Op::Shard || op == Op::Copy || op == Op::Function) return by_source[0];
+  if (op == Op::Shard || op == Op::Copy) return by_source[0];
   std::vector<Id> parts(mesh.size(), kNoId);
   for (uint32_t position = 0; position < mesh.size(); ++position) {
     if (!mesh.is_here(position)) continue;
@@ -208,11 +212,39 @@ Id Lowering::local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<c
   return graph_.with_sources(node, sources);
 }
 
-std::vector<Movement> Lowering::movements_to(Id node, size_t source) {
-  const Propagation& propagation = known_.at(node);
-  const Id from = graph_.sources(node)[source];
-  if (mesh_of(from) == nullptr || propagation.sources.empty()) return {};
-  return movements(known_.at(from).result, propagation.sources[source]);
+/// The lines of the collectives that lead to `wanted`.
+std::string Lowering::describe_movements(const Mesh& mesh, Id source, const Spec& wanted) {
+  std::string text;
+  for (const Movement& move : movements(known_.at(source).result, wanted))
+    text += fmt::format("    {} %{} along {}: {} bytes\n", name_of(move.kind), source,
+                        names_of(mesh, move.along), bytes_to_move(source));
+  return text;
+}
+
+std::string Lowering::describe(Id node, bool fast_math) {
+  spec(node, fast_math);
+  const auto ends = [&](Id id) { return mesh_of(id) == nullptr || owner_.is_stored(id); };
+  const std::vector<Id> nodes = reachable_.from(graph_, std::span(&node, 1), ends);
+  std::string text;
+  for (const Id id : nodes) {
+    const Mesh* const mesh = mesh_of(id);
+    if (mesh == nullptr) continue;
+    if (text.empty()) text = fmt::format("mesh {}\n", to_string(*mesh));
+    const Propagation& propagation = known_.at(id);
+    const auto sources = graph_.sources(id);
+    for (size_t i = 0; i < propagation.sources.size(); ++i)
+      if (mesh_of(sources[i]) != nullptr)
+        text += describe_movements(*mesh, sources[i], propagation.sources[i]);
+    text += fmt::format("  %{} {} {} ({}) {}\n", id, op_info(graph_[id].op).name,
+                        plugrad::name_of(graph_[id].dtype), fmt::join(shapes_[id], ", "),
+                        to_string(*mesh, propagation.result));
+  }
+  if (const Mesh* const mesh = mesh_of(node)) {
+    Spec stored = known_.at(node).result;
+    stored.partial = 0;
+    text += describe_movements(*mesh, node, stored);
+  }
+  return text;
 }
 
 }  // namespace plugrad::sharding

@@ -42,16 +42,17 @@ class Lowering {
   /// The nodes to compute for `node`: on a mesh one by position, without terms of sums; otherwise
   /// one.
   StoredParts lower(Id node, bool fast_math);
+  /// The Collective nodes that were made since it was cleared: all processes must run them, also
+  /// where a process needs none of the result.
+  const std::vector<Id>& between_processes() const { return between_processes_; }
   /// Forgets what it knows of nodes: call when values or ids change.
   void clear();
 
-  /// What moves between the devices on the way to each source: for a report.
-  std::vector<Movement> movements_to(Id node, size_t source);
+  /// The nodes that `node` is computed from, sources first, with their shapes and specs, and what
+  /// moves between the devices before each of them: one line a node, one more a movement.
+  std::string describe(Id node, bool fast_math);
 
  private:
-  struct Known {
-    Propagation propagation;
-  };
   struct KeyOfReshard {
     Id node;
     Spec spec;
@@ -70,6 +71,7 @@ class Lowering {
   Id local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,
                 uint32_t position);
   uint64_t bytes_to_move(Id source);
+  std::string describe_movements(const Mesh& mesh, Id source, const Spec& wanted);
 
   Graph& graph_;
   Shapes& shapes_;
@@ -80,6 +82,7 @@ class Lowering {
   std::unordered_map<Id, Propagation> known_;
   std::unordered_map<Id, std::vector<Id>> lowered_;
   std::map<KeyOfReshard, std::vector<Id>> resharded_;
+  std::vector<Id> between_processes_;
   int64_t next_order_ = 0;
 };
 

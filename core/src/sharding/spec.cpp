@@ -4,16 +4,12 @@
 #include <fmt/ranges.h>
 
 namespace plugrad::sharding {
-namespace {
-
 std::string names_of(const Mesh& mesh, AxisSet along) {
   std::string text;
   for (size_t axis = 0; axis < mesh.axes.size(); ++axis)
     if (along >> axis & 1) text += (text.empty() ? "" : "+") + mesh.axes[axis];
   return text.empty() ? "-" : text;
 }
-
-}  // namespace
 
 AxisSet Spec::cut() const {
   AxisSet all = 0;

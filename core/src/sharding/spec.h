@@ -43,6 +43,8 @@ bool is_even(const Mesh& mesh, AxisSet along, int64_t size);
 
 /// "[data, -, model]", "[-] partial add(data)".
 std::string to_string(const Mesh& mesh, const Spec& spec);
+/// "data+model"; "-" for none.
+std::string names_of(const Mesh& mesh, AxisSet along);
 /// "data=2 model=4".
 std::string to_string(const Mesh& mesh);
 

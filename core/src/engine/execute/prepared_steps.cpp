@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/execute/collective_step.h"
 #include "engine/execute/loop_run.h"
 #include "engine/plan/ready_plan.h"
 
@@ -23,7 +24,8 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
   const auto& buffers = ready.plan.buffers;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
-    if (step.kind == schedule::Step::Kind::Copy || step.kind == schedule::Step::Kind::Loop) {
+    if (step.kind == schedule::Step::Kind::Copy || step.kind == schedule::Step::Kind::Loop ||
+        step.kind == schedule::Step::Kind::Collective) {
       parts_.push_back({nullptr, {}, static_cast<uint32_t>(i)});
       continue;
     }
@@ -70,6 +72,9 @@ void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const
       log.launch(*part.launches, ready.is_recorded);
     else if (step.kind == schedule::Step::Kind::Copy)
       log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
+    else if (step.kind == schedule::Step::Kind::Collective)
+      run_collective(step, ready.plan.buffers[step.buffers[0]].dtype, *buffers[step.buffers[0]],
+                     *buffers[step.buffers[1]]);
     else
       run_loop(ready.loops[part.step], step.buffers, buffers, values, log);
   }

@@ -28,7 +28,7 @@ class PreparedSteps {
 
  private:
   struct Part {
-    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy or a loop
+    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy, a loop, a collective
     std::vector<uint32_t> places;                   // plan buffers that change from run to run
     uint32_t step = 0;                              // the copy or the loop, or the first launch
   };

@@ -46,6 +46,7 @@ void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, Devices& devices, 
   device_ = device;
   for (Id root : roots) reach_from(root, values);
   number_all(roots);
+  number_collectives();
   for (Id root : roots) roots_.push_back(number_of_[root]);
   words_.push_back(roots_.size());
   for (uint32_t number : roots_) words_.push_back(number);
@@ -122,9 +123,12 @@ void CanonicalGraph::finish(Id id) {
       break;
     case ArgKind::List:
       put_list(graph_->list(static_cast<ListId>(node.arg)));
+      if (node.op == Op::Collective)
+        own_words_[own_words_.size() - graph_->arg_list(id).size() + order_at(id)] = 0;
       break;
   }
   if (node.op == Op::Copy) note_device(static_cast<uint32_t>(node.arg));
+  if (node.op == Op::Collective) note_device((*devices_)[id]);
   add_reached(id, false, first_word);
 }
 
@@ -165,6 +169,23 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
 }
 
 // Numbers the nodes by a second walk, which visits sources of commutative ops in structural order.
+// Where the list of a Collective has its order, after the shape.
+size_t CanonicalGraph::order_at(Id id) const {
+  return static_cast<size_t>(graph_->arg_list(id)[0]) + 1;
+}
+
+// Collectives between processes run in the order of their numbers; equal programs have equal orders.
+void CanonicalGraph::number_collectives() {
+  collectives_.clear();
+  for (uint32_t number = 0; number < order_.size(); ++number)
+    if ((*graph_)[order_[number]].op == Op::Collective && !is_input_[number])
+      collectives_.push_back(number);
+  std::ranges::sort(collectives_, {}, [&](uint32_t number) {
+    return graph_->arg_list(order_[number])[order_at(order_[number])];
+  });
+  words_.insert(words_.end(), collectives_.begin(), collectives_.end());
+}
+
 void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
@@ -314,7 +335,11 @@ uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
   const Node& node = (*graph_)[order_[number]];
   if (node.op == Op::Contiguous) return node.arg != 0 ? number + 1 : 0;
   if (op_info(node.op).arg != ArgKind::List) return node.arg;
-  return scratch.list(graph_->list(static_cast<ListId>(node.arg)));
+  if (node.op != Op::Collective) return scratch.list(graph_->list(static_cast<ListId>(node.arg)));
+  const auto list = graph_->list(static_cast<ListId>(node.arg));
+  std::vector<int64_t> arg(list.begin(), list.end());
+  arg[order_at(order_[number])] = std::ranges::find(collectives_, number) - collectives_.begin();
+  return scratch.list(arg);
 }
 
 CanonicalGraph::Scratch CanonicalGraph::copy() const {

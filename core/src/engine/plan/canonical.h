@@ -87,6 +87,8 @@ class CanonicalGraph {
   bool comes_first(uint32_t a, uint32_t b);
   void number(uint32_t position);
   void note_range_checks(Id id);
+  size_t order_at(Id id) const;
+  void number_collectives();
   std::vector<uint32_t> root_numbers() const;
   std::vector<uint32_t> input_numbers() const;
   void add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
@@ -112,6 +114,7 @@ class CanonicalGraph {
   std::vector<uint32_t> canonical_of_;  // by index into reached_
   std::vector<Id> order_;               // by canonical number: the first id that has it
   std::vector<bool> is_input_;
+  std::vector<uint32_t> collectives_;  // canonical numbers, in the order in which they run
   // Range checks of indices, each with a node computed from the indices: an index into reached_
   // during a walk, a canonical number after it.
   std::vector<std::pair<uint32_t, Id>> range_checks_;

@@ -94,7 +94,7 @@ bool is_consistent(const Plan& plan) {
   const auto is_buffer = [&](uint32_t number) { return number < plan.buffers.size(); };
   const auto is_right = [&](const Step& step) {
     return !is_numbered_by_session(step) && std::ranges::all_of(step.buffers, is_buffer) &&
-           (step.kind == Step::Kind::Copy || step.ast < plan.asts.size());
+           (step.kind != Step::Kind::Kernel || step.ast < plan.asts.size());
   };
   return std::ranges::all_of(plan.steps, is_right) &&
          std::ranges::all_of(plan.root_buffers, is_buffer);

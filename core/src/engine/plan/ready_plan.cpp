@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/trace/trace.h"
+#include "engine/execute/collective_step.h"
 #include "engine/execute/launch_log.h"
 #include "engine/execute/loop_run.h"
 #include "engine/execute/prepared_steps.h"
@@ -109,6 +110,11 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
     const schedule::Step& step = ready.plan.steps[i];
     if (step.kind == schedule::Step::Kind::Copy) {
       log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
+      continue;
+    }
+    if (step.kind == schedule::Step::Kind::Collective) {
+      run_collective(step, ready.plan.buffers[step.buffers[0]].dtype, *buffers[step.buffers[0]],
+                     *buffers[step.buffers[1]]);
       continue;
     }
     if (step.kind == schedule::Step::Kind::Loop) {

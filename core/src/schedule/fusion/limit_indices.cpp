@@ -72,7 +72,8 @@ bool limit_indices(SchedulerState& state) {
   for (size_t i = state.live.size(); i-- > 0;) {
     const Id id = state.live[i];
     const Op op = state.graph[id].op;
-    if (state.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::UserKernel)
+    if (state.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::Collective ||
+        op == Op::UserKernel)
       continue;
     if (!ways.are_many(id)) continue;
     for (Id repeated : lowering.computed_too_often(id, kMostIndices)) {

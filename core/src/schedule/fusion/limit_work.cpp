@@ -32,7 +32,9 @@ class WorkLimiter {
 
   bool run() {
     for (Id id : state_.live) {
-      if (g_[id].op == Op::Buffer || g_[id].op == Op::UserKernel || g_[id].op == Op::Copy) continue;
+      if (g_[id].op == Op::Buffer || g_[id].op == Op::UserKernel || g_[id].op == Op::Copy ||
+          g_[id].op == Op::Collective)
+        continue;
       estimate(id);
       if (most_[id] <= kMostInstructions) continue;
       count(id);

@@ -89,8 +89,8 @@ class Materialiser {
  private:
   bool must_store(Id id) const {
     const Op op = state_.graph[id].op;
-    return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-           state_.requested[id] != 0 || state_.indexed[id] != 0;
+    return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::Collective ||
+           op == Op::UserKernel || state_.requested[id] != 0 || state_.indexed[id] != 0;
   }
 
   /// E.g. the counts of equal maxima of pooling: sums of four elements that the kernels read

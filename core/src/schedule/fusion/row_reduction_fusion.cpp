@@ -143,7 +143,8 @@ Id only_reader(const SchedulerState& state, const Demand& demand, Id node) {
   }
   if (reader == kNoId || reader == Demand::kMany) return kNoId;
   const Op op = state.graph[reader].op;
-  const bool loops = op != Op::Copy && op != Op::UserKernel && op != Op::Buffer;
+  const bool loops =
+      op != Op::Copy && op != Op::Collective && op != Op::UserKernel && op != Op::Buffer;
   return loops && state.devices[reader] == state.devices[node] ? reader : kNoId;
 }
 

@@ -107,7 +107,7 @@ class Sharing {
     Kernel k;
     k.members = {id};
     k.loops = loops_[id];
-    k.alone = g_[id].op == Op::Copy || g_[id].op == Op::UserKernel;
+    k.alone = g_[id].op == Op::Copy || g_[id].op == Op::Collective || g_[id].op == Op::UserKernel;
     if (k.alone)
       for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else

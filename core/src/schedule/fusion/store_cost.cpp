@@ -98,7 +98,9 @@ bool StoreCost::find_readers(Id node) {
         stack_.push_back(c);
         continue;
       }
-      if (op == Op::Copy || op == Op::UserKernel || readers_.size() == kMostReaders) return false;
+      if (op == Op::Copy || op == Op::Collective || op == Op::UserKernel ||
+          readers_.size() == kMostReaders)
+        return false;
       readers_[{state_.counts[c], reduced_[c]}].push_back(c);
     }
   }

@@ -61,6 +61,7 @@ void make_use_lists(SchedulerState& state) {
   const Graph& g = state.graph;
   Reachable reachable;
   std::vector<Id> needed = state.roots;
+  needed.insert(needed.end(), state.collectives.begin(), state.collectives.end());
   for (const auto& [node, limits] : state.limits)
     for (const Limit& limit : limits)
       for (Id leaf : leaves_of_count(g, limit.count)) needed.push_back(leaf);

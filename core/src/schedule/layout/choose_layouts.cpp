@@ -58,7 +58,8 @@ class LayoutChooser {
       if (state_.stored[id] == 0) continue;
       innermost_[id] = last_axis(id);
       const Op op = state_.graph[id].op;
-      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || state_.counts[id] == 0)
+      if (op == Op::Buffer || op == Op::Copy || op == Op::Collective || op == Op::UserKernel ||
+          state_.counts[id] == 0)
         continue;
       nests_.push_back(loop_nest(state_, id));
       add_tiles(nests_.back(), state_.options.machine, state_.options.lanes);
@@ -101,7 +102,7 @@ class LayoutChooser {
     const auto raw = [&](Id c) {
       ++state_.visits;
       const Op op = state_.graph[c].op;
-      return op == Op::Copy || op == Op::UserKernel;
+      return op == Op::Copy || op == Op::Collective || op == Op::UserKernel;
     };
     return is_root_[id] == 0 && std::ranges::none_of(state_.consumers.of(id), raw);
   }

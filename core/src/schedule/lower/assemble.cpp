@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ir/user.h"
+#include "schedule/lower/collective_order.h"
 #include "schedule/lower/lower_kernel.h"
 
 namespace plugrad::schedule {
@@ -24,6 +25,7 @@ class Assembler {
     for (Id id : state_.live)
       if (state_.stored[id] != 0) buffer(id);
     KernelLowering lowering(state_);
+    order_collectives(state_);
     for (const std::vector<Id>& outputs : state_.kernels) add_step(lowering, outputs);
     find_donations(state_, kernels_);
     join_programs(state_, kernels_);
@@ -86,6 +88,7 @@ class Assembler {
     const Id id = outputs[0];
     const Op op = state_.graph[id].op;
     if (op == Op::UserKernel) return add_user_step(outputs);
+    if (op == Op::Collective) return add_collective(id);
     Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, state_.devices[id], 0, {}};
     if (op == Op::Copy) {
       step.buffers = {state_.buffer_of[id], state_.buffer_of[state_.graph[id].src[0]]};
@@ -95,6 +98,15 @@ class Assembler {
       kernel.ast->graph.trim();
       kernels_.push_back(std::move(kernel.ast));
     }
+    plan_.steps.push_back(std::move(step));
+    kernels_.resize(plan_.steps.size());
+  }
+
+  void add_collective(Id id) {
+    Step step{Step::Kind::Collective, state_.devices[id], 0, {}};
+    step.buffers = {state_.buffer_of[id], state_.buffer_of[state_.graph[id].src[0]]};
+    for (const int64_t word : state_.graph.arg_list(id))
+      step.scalars.push_back(static_cast<uint64_t>(word));
     plan_.steps.push_back(std::move(step));
     kernels_.resize(plan_.steps.size());
   }

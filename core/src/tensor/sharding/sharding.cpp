@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "distributed/backend.h"
 #include "sharding/lowering.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
@@ -101,32 +102,42 @@ sharding::Spec spec_of(std::string_view function, const sharding::Mesh& mesh,
   return spec;
 }
 
-std::string names_of(const sharding::Mesh& mesh, sharding::AxisSet axes) {
-  std::string text;
-  for (size_t i = 0; i < mesh.axes.size(); ++i)
-    if (axes >> i & 1) text += (text.empty() ? "" : "+") + mesh.axes[i];
-  return text;
+/// The axes as ShardSpec has them.
+std::string named(const sharding::Mesh& mesh, sharding::AxisSet axes) {
+  return axes == 0 ? std::string() : sharding::names_of(mesh, axes);
 }
 
 }  // namespace
 
 Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std::move(axes)) {
   check_axes(axes_);
-  const int64_t count = size();
-  if (devices.empty()) devices = default_devices(count);
-  require(static_cast<int64_t>(devices.size()) == count,
-          "[Mesh] {} devices are given for {} positions, the product of the sizes of the axes",
-          devices.size(), count);
   engine::Session& session = engine::Session::current();
+  const distributed::Backend* const backend = distributed::backend();
+  const int64_t processes = backend ? backend->size() : 1, count = size();
+  require(count % processes == 0,
+          "[Mesh] the axes have {} positions, which do not divide among {} processes", count,
+          processes);
+  const int64_t own = count / processes;
+  if (devices.empty()) devices = default_devices(own);
+  require(static_cast<int64_t>(devices.size()) == own,
+          "[Mesh] {} devices are given for {} positions{}, the product of the sizes of the axes{}",
+          devices.size(), own, processes == 1 ? "" : " of each process",
+          processes == 1 ? "" : " divided by the number of processes");
   sharding::Mesh mesh;
+  mesh.rank = backend ? backend->rank() : 0;
   for (const auto& [name, axis_size] : axes_) {
     mesh.axes.push_back(name);
     mesh.sizes.push_back(axis_size);
   }
-  for (const std::string& device : devices) {
-    const uint32_t number = session.device_number(device);
-    require(session.mesh(number) == nullptr, "[Mesh] {} is a mesh, not a device", device);
-    mesh.places.push_back({0, number});
+  for (int64_t position = 0; position < count; ++position) {
+    const auto rank = static_cast<uint32_t>(position / own);
+    uint32_t number = 0;  // of another process
+    if (rank == mesh.rank) {
+      const std::string& device = devices[static_cast<size_t>(position % own)];
+      number = session.device_number(device);
+      require(session.mesh(number) == nullptr, "[Mesh] {} is a mesh, not a device", device);
+    }
+    mesh.places.push_back({rank, number});
   }
   number_ = session.mesh_number(std::move(mesh));
 }
@@ -208,8 +219,14 @@ ShardSpec Tensor::shard_spec() const {
   require(on != nullptr, "[shard_spec] the tensor is on no mesh; shard(mesh, spec) it");
   const sharding::Spec spec = r.session().spec(node);
   std::vector<std::string> dims;
-  for (const sharding::AxisSet axes : spec.dims) dims.push_back(names_of(*on, axes));
-  return ShardSpec(std::move(dims)).with_partial_sum(names_of(*on, spec.partial));
+  for (const sharding::AxisSet axes : spec.dims) dims.push_back(named(*on, axes));
+  return ShardSpec(std::move(dims)).with_partial_sum(named(*on, spec.partial));
+}
+
+std::string describe_sharding(const Tensor& tensor) {
+  Recorder r("describe_sharding");
+  const Id node = r.use(tensor);
+  return r.session().describe_sharding(node);
 }
 
 std::vector<Tensor> Tensor::shards() const {

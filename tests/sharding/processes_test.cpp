@@ -1,0 +1,104 @@
+// Sharded tensors of a program of several processes, under an MPI's launcher: every rank computes
+// the same as one process.
+#include <cstdlib>
+
+#include "plugrad/distributed.h"
+#include "sharding/meshes.h"
+
+namespace plugrad {
+namespace {
+
+Mesh all_ranks() {
+  return Mesh({{"data", distributed::size()}}, {"CPU"});
+}
+/// Two positions a process, on two kinds of devices.
+Mesh two_a_rank() {
+  return Mesh({{"data", distributed::size()}, {"model", 2}}, {"CPU", "REFERENCE"});
+}
+
+TEST(Processes, HaveTheirPartsAlone) {
+  const Tensor x = counting({8, 2}, 0.0, 1.0).shard(all_ranks(), {"data"});
+  const std::vector<Tensor> parts = x.shards();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].size(0), 8 / distributed::size());
+  EXPECT_EQ(parts[0].to_vector<float>()[0],
+            static_cast<float>(16 / distributed::size() * distributed::rank()));
+  EXPECT_EQ(x.to_vector<float>(), counting({8, 2}, 0.0, 1.0).to_vector<float>());
+}
+
+TEST(Processes, EverySpecLeadsToEveryOther) {
+  const std::vector<ShardSpec> specs = {{},
+                                        {"data"},
+                                        {"model"},
+                                        {"", "data"},
+                                        {"data", "model"},
+                                        {"data+model"},
+                                        {"", "data+model"},
+                                        ShardSpec({"data"}).with_partial_sum("model"),
+                                        ShardSpec().with_partial_sum("data+model")};
+  const Mesh mesh = two_a_rank();
+  for (const Shape& shape : {Shape{8, 4}, Shape{5, 3}, Shape{0, 3}})
+    for (const ShardSpec& from : specs)
+      for (const ShardSpec& to : specs)
+        EXPECT_EQ(counting(shape).shard(mesh, from).shard(mesh, to).to_vector<float>(),
+                  counting(shape).to_vector<float>())
+            << from.to_string() << " to " << to.to_string() << " of " << to_string(shape);
+}
+
+TEST(Processes, SeveralCollectivesOfOnePlanRunInOneOrder) {
+  const Mesh mesh = all_ranks();
+  const Tensor x = counting({9, 5}).shard(mesh, {"data"});
+  const Tensor y = counting({5, 9}, 1.0, 0.25).shard(mesh, {"", "data"});
+  // Ranks see different parts and constants; sums are commutative and have no order of their own.
+  const Tensor z =
+      (x.sum(0) + y.sum(1)) * (x.square().sum(0) + y.max(1)) + x.matmul(y).sum(0).sum();
+  expect_as_evaluated(z);
+}
+
+TEST(Processes, TrainingIsThatOfOneProcess) {
+  const auto train = [](bool is_sharded) {
+    const Mesh mesh = all_ranks();
+    Tensor w = counting({6, 3}, 0.1, 0.02), b = counting({3}, 0.0, 0.1);
+    if (is_sharded) {
+      w = w.shard(mesh).realize();
+      b = b.shard(mesh).realize();
+    }
+    w.requires_grad_();
+    b.requires_grad_();
+    optim::Adam adam({w, b}, {.lr = 0.05});
+    const auto step = jit([&](const Tensor& x, const Tensor& y) {
+      adam.zero_grad();
+      const Tensor loss = (x.matmul(w) + b - y).square().mean();
+      loss.backward();
+      adam.step();
+      return loss;
+    });
+    std::vector<float> losses;
+    for (int i = 0; i < 6; ++i) {
+      Tensor x = counting({8, 6}, i * 0.1, 0.03), y = counting({8, 3}, 0.0, 0.1);
+      if (is_sharded) {
+        x = x.shard(mesh, {"data"});
+        y = y.shard(mesh, {"data"});
+      }
+      losses.push_back(step(x, y).item<float>());
+    }
+    return losses;
+  };
+  const std::vector<float> one = train(false), many = train(true);
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i])) << i;
+}
+
+TEST(Processes, AMeshDividesAmongThem) {
+  EXPECT_THAT(error_of([] { Mesh({{"data", distributed::size() + 1}}, {"CPU"}); }),
+              testing::HasSubstr("do not divide among"));
+}
+
+}  // namespace
+}  // namespace plugrad
+
+int main(int count, char** arguments) {
+  testing::InitGoogleTest(&count, arguments);
+  plugrad::distributed::init();
+  return RUN_ALL_TESTS();
+}
