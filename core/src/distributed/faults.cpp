@@ -112,6 +112,12 @@ void Communicator::fail_late(const Pending& p) {
     else if (p.asked_ns != 0 && peer.heard_ns < p.asked_ns)
       silent.push_back(other), peer.is_silent = true;
   }
+  // A rank that stops while it writes to another's memory may also keep that one from answering.
+  const auto lives = [&](std::uint32_t other) {
+    const Liveness found = liveness(place_, peers_[other].place);
+    return found == Liveness::Runs || found == Liveness::Unknown;
+  };
+  if (!std::ranges::all_of(silent, lives)) std::erase_if(silent, lives);
   const bool are_stopped = std::ranges::all_of(silent, [&](std::uint32_t other) {
     return liveness(place_, peers_[other].place) == Liveness::IsStopped;
   });

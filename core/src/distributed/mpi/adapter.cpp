@@ -1,5 +1,6 @@
 // The functions of mpi_adapter.h by one MPI, whose mpi.h this file is compiled with.
 #include <mpi.h>
+#include <signal.h>
 
 #include <cstdio>
 #include <cstring>
@@ -55,6 +56,22 @@ void read_library(char* out, std::size_t capacity) {
     std::snprintf(out, capacity, "%.*s", static_cast<int>(std::strcspn(text, "\n,")), text);
 }
 
+// Hydra sends SIGUSR1 when a rank is lost, upon which MPICH asks the launcher which one that was, and
+// ends the process if the launcher is gone too. Core finds lost ranks itself.
+class KeepSigusr1 {
+ public:
+  KeepSigusr1() { sigaction(SIGUSR1, nullptr, &before_); }
+  ~KeepSigusr1() {
+    if (before_.sa_handler == SIG_DFL) before_.sa_handler = SIG_IGN;
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  KeepSigusr1(const KeepSigusr1&) = delete;
+  KeepSigusr1& operator=(const KeepSigusr1&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
 int initialise(plugrad_mpi_error* error) {
   int finalised = 0, initialised = 0, threads = 0;
   MPI_Finalized(&finalised);
@@ -62,6 +79,7 @@ int initialise(plugrad_mpi_error* error) {
   MPI_Initialized(&initialised);
   if (!initialised) {
     initialised_here = true;
+    const KeepSigusr1 keep;
     return check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads),
                  "MPI_Init_thread", error);
   }
