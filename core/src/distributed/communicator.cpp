@@ -64,7 +64,12 @@ void Communicator::begin() {
   // Its arrivals come after each rank's Hello, so that all programs are compared when it is done.
   std::vector<std::uint32_t> all(size());
   for (std::uint32_t rank = 0; rank < size(); ++rank) all[rank] = rank;
-  run_first(*this, std::move(all));
+  try {
+    run_first(*this, std::move(all));
+  } catch (const Error& e) {
+    fail(e.kind(), "[distributed::init] {}", broken_->text);
+  }
+  has_begun_ = true;
 }
 
 void Communicator::require_usable(const Call& call) {
@@ -119,7 +124,7 @@ void Communicator::wait(const Request& request) {
     to_callers_.wait_for(lock, nanoseconds(kSecondNs / 10));
     if (!p->is_done && !p->failure && is_stuck(p->limit_ns + 2 * kSecondNs)) fail_stuck(*p);
   }
-  if (p->failure) fail(p->failure->kind, "[{}] {}", name_of(p->call.kind), p->failure->text);
+  if (p->failure) fail(p->failure->kind, "[distributed] {}", p->failure->text);
 }
 
 bool Communicator::is_done(const Request& request) {

@@ -150,7 +150,7 @@ class Communicator final : public Backend {
   ProcessPlace place_;
   std::uint64_t watched_ns_ = 0;  // when processes were last looked at
   std::string last_call_ = "no collective";
-  const Pending* failing_ = nullptr;  // the call that broke the communicator
+  std::atomic<bool> has_begun_{false};  // begin() has returned
   bool progressed_ = false;
   unsigned idle_rounds_ = 0;
 

@@ -22,6 +22,13 @@ std::string call_text(const Pending& p) {
                      ranks_text(p.call.group));
 }
 
+// The reason why a call failed, after the call itself. The reason may name the same call.
+std::string text_for(const std::string& call, std::string reason) {
+  const std::string named = call + ": ";
+  if (const std::size_t at = reason.find(named); at != reason.npos) reason.erase(at, named.size());
+  return named + reason;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> Communicator::unfinished_ranks(const Pending& p) const {
@@ -66,7 +73,7 @@ void Communicator::watch_processes() {
     const std::vector<std::uint32_t> ended = ended_ranks(call->call.group);
     if (ended.empty()) continue;
     for (std::uint32_t other : ended) peers_[other].is_silent = true;
-    failing_ = call.get();
+
     begin_to_break({ErrorKind::Device, fmt::format("{}: {} ended unexpectedly; {}",
                                                    call_text(*call), ranks_text(ended), kRestart)});
     return;
@@ -140,7 +147,7 @@ void Communicator::fail_late(const Pending& p) {
         "; start the same calls in all ranks, or set PLUGRAD_COLLECTIVE_SECONDS higher if "
         "that rank computes for longer";
   }
-  failing_ = &p;
+
   begin_to_break({left.empty() ? ErrorKind::Device : ErrorKind::User, std::move(text)});
 }
 
@@ -182,10 +189,8 @@ void Communicator::publish_failure() {
     calls_.insert(calls_.end(), started_.begin(), started_.end());
     started_.clear();
     for (const Shared& call : calls_)
-      call->failure =
-          Failure{broken_->kind,
-                  call.get() == failing_ ? broken_->text : call_text(*call) + ": " + broken_->text};
-    is_reported = !calls_.empty() || state_ == State::Opening;
+      call->failure = Failure{broken_->kind, text_for(call_text(*call), broken_->text)};
+    is_reported = !calls_.empty() || !has_begun_;
     calls_.clear();
     state_ = State::Broken;
     broken_ns_ = monotonic_ns();

@@ -50,7 +50,7 @@ Beginning beginning_of(const Launch& launch) {
       .size = launch.size,
       .program = program_text(),
       .wrong_size = launch.launcher +
-                    " started this program, but {} sees a program of {} ranks: the launcher is "
+                    " started this program, but {} counts {} in it: the launcher is "
                     "of another MPI; start the program by that MPI's mpirun, or let PLUGRAD_MPI "
                     "name the launcher's: mpich, openmpi, abi, or the path of an MPI library",
       .limit_ns = static_cast<std::uint64_t>(seconds * 1e9)};

@@ -169,7 +169,7 @@ void Communicator::note_arrival(Pending& p, const Control& control, std::uint32_
   ensure(member < p.call.group.size());
   p.arrived[member] = control;
   if (agrees(control, p, member)) return;
-  failing_ = &p;
+
   begin_to_break({ErrorKind::User, differs_text(control, p, source)});
 }
 
