@@ -86,7 +86,7 @@ def main():
     compiled = compiled_examples()
     programs = [f for f in tree.tracked_files() if f.parent == EXAMPLES and f.suffix == ".cpp"]
     breaches += [f"{f}: {BUILD} does not compile it" for f in programs if f.stem not in compiled]
-    examples = {tree.read(f).strip() for f in programs if f.stem in compiled}
+    examples = {tree.read(EXAMPLES / f"{name}.cpp").strip() for name in compiled}  # those in folders too
     blocks = 0
     for path in files:
         breaches += link_breaches(path)
