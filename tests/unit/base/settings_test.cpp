@@ -39,6 +39,8 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"BEAM", "8"},
                      {"BEAM_SECONDS", "2.5"},
                      {"JIT", "0"},
+                     {"PLUGRAD_MPI", "abi"},
+                     {"PLUGRAD_COLLECTIVE_SECONDS", "0.5"},
                      {"PLUGRAD_THREADS", "3"},
                      {"PLUGRAD_MEMORY_LIMIT", "512M"},
                      {"PLUGRAD_CACHE_LIMIT", "3G"},
@@ -68,6 +70,8 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.beam, 8);
   EXPECT_EQ(s.beam_seconds, 2.5);
   EXPECT_EQ(s.jit, 0);
+  EXPECT_EQ(s.mpi, "abi");
+  EXPECT_EQ(s.collective_seconds, 0.5);
   EXPECT_EQ(s.threads, 3);
   EXPECT_EQ(s.memory_limit_bytes, 512u << 20);
   EXPECT_EQ(s.cache_limit_bytes, uint64_t{3} << 30);
@@ -91,6 +95,8 @@ TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   EXPECT_EQ(refusal({{"NOOPT", "yes"}}), "[settings] NOOPT=\"yes\" is not valid: it takes 0 or 1");
   EXPECT_THAT(refusal({{"BEAM_SECONDS", "-1"}}), testing::HasSubstr("seconds"));
   EXPECT_THAT(refusal({{"BEAM_SECONDS", "nan"}}), testing::HasSubstr("seconds"));
+  EXPECT_THAT(refusal({{"PLUGRAD_COLLECTIVE_SECONDS", "0"}}),
+              testing::HasSubstr("seconds above 0"));
   for (const char* bad : {"1Q", "M", "-5", "1.5G", "99999999999G", "12 M"})
     EXPECT_THAT(refusal({{"PLUGRAD_MEMORY_LIMIT", bad}}), testing::HasSubstr("512M")) << bad;
   EXPECT_THAT(refusal({{"PLUGRAD_THREADS", "100000"}}), testing::HasSubstr("256"));
