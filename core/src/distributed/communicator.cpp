@@ -19,6 +19,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kTurnNs = kSecondNs / 10;  // of waiting for the communication thread
 // A call that was abandoned writes no memory of the caller, but others may still print their error.
 constexpr std::uint64_t kGraceNs = kSecondNs;
 constexpr std::int32_t kFirstTag = 2, kCallsInTransit = 8000;  // MPI has 32,767 tags or more
@@ -39,8 +40,11 @@ Communicator::Communicator(Transport transport, Beginning beginning)
       beginning_(std::move(beginning)),
       process_(::getpid()) {}
 
-bool Communicator::is_stuck(std::uint64_t limit_ns) const {
-  return has_aborted() || monotonic_ns() > beat_ns_.load(std::memory_order_relaxed) + limit_ns;
+bool Communicator::is_stuck(Stall& stall, std::uint64_t limit_ns) const {
+  const std::uint64_t beat = beat_ns_.load(std::memory_order_relaxed);
+  stall.turns = beat == stall.beat_ns ? stall.turns + 1 : 0;
+  stall.beat_ns = beat;
+  return has_aborted() || stall.turns * kTurnNs > limit_ns;
 }
 
 void Communicator::begin() {
@@ -48,9 +52,10 @@ void Communicator::begin() {
   thread_ = std::thread([this] { run_thread(); });
   {
     std::unique_lock lock(mutex_);
+    Stall stall;
     while (state_ == State::Opening) {
-      to_callers_.wait_for(lock, nanoseconds(kSecondNs / 10));
-      if (state_ == State::Opening && is_stuck(beginning_.limit_ns)) {
+      to_callers_.wait_for(lock, nanoseconds(kTurnNs));
+      if (state_ == State::Opening && is_stuck(stall, beginning_.limit_ns)) {
         broken_ =
             Failure{ErrorKind::Device,
                     fmt::format("MPI was not initialised within {} s: a rank has not started, "
@@ -120,16 +125,17 @@ void Communicator::wait(const Request& request) {
   require(p != nullptr, "[distributed] an empty request cannot be waited for");
   require_usable(p->call);
   std::unique_lock lock(mutex_);
+  Stall stall;
   while (!p->is_done && !p->failure) {
-    to_callers_.wait_for(lock, nanoseconds(kSecondNs / 10));
-    if (!p->is_done && !p->failure && is_stuck(p->limit_ns + 2 * kSecondNs)) fail_stuck(*p);
+    to_callers_.wait_for(lock, nanoseconds(kTurnNs));
+    if (!p->is_done && !p->failure && is_stuck(stall, p->limit_ns + 2 * kSecondNs)) fail_stuck(*p);
   }
   if (p->failure) fail(p->failure->kind, "[distributed] {}", p->failure->text);
 }
 
 bool Communicator::is_done(const Request& request) {
   std::lock_guard lock(mutex_);
-  if (request && is_stuck(request.call()->limit_ns + 2 * kSecondNs)) fail_stuck(*request.call());
+  if (request && has_aborted()) fail_stuck(*request.call());
   return !request || request.call()->is_done || request.call()->failure;
 }
 
@@ -138,9 +144,10 @@ void Communicator::end() {
   std::unique_lock lock(mutex_);
   shall_leave_ = true;
   to_thread_.notify_one();
+  Stall stall;
   while (state_ != State::Ended && state_ != State::Broken) {
-    to_callers_.wait_for(lock, nanoseconds(kSecondNs / 10));
-    if (is_stuck(beginning_.limit_ns)) break;
+    to_callers_.wait_for(lock, nanoseconds(kTurnNs));
+    if (is_stuck(stall, beginning_.limit_ns)) break;
   }
   if (state_ == State::Ended) {
     lock.unlock();

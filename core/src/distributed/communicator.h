@@ -95,10 +95,16 @@ class Communicator final : public Backend {
   using ChannelKey = std::pair<std::uint64_t, std::uint64_t>;
   using ArrivalKey = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
 
+  // For how long a caller has seen the communication thread not move. Counted in the caller's own
+  // turns of waiting, so that a time in which the whole process was stopped does not count.
+  struct Stall {
+    std::uint64_t beat_ns = 0, turns = 0;
+  };
+
   // Callers.
   void require_usable(const Call& call);
   void number_call(Pending& call);
-  bool is_stuck(std::uint64_t limit_ns) const;
+  bool is_stuck(Stall& stall, std::uint64_t limit_ns) const;
   void fail_stuck(Pending& call);
   std::vector<std::uint32_t> ended_ranks(const std::vector<std::uint32_t>& ranks) const;
   void end_processes();
@@ -112,6 +118,7 @@ class Communicator final : public Backend {
   void handle(const Control& control, std::uint32_t source);
   void handle_arrival(const Control& control, std::uint32_t source);
   void note_arrival(Pending& call, const Control& control, std::uint32_t source);
+  void forgive_own_stop();
   void advance_calls();
   bool advance(Pending& call);
   void finish(const Shared& call);

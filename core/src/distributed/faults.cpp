@@ -163,8 +163,12 @@ bool Communicator::begin_to_break(Failure why) {
   Control news{.type = ControlType::Broken, .text = broken_->text, .kind = broken_->kind};
   for (std::uint32_t other = 0; other < peers_.size(); ++other)
     if (peers_[other].is_silent) news.silent.push_back(other);
-  for (std::uint32_t other = 0; other < peers_.size(); ++other)
-    if (other != rank() && !peers_[other].is_silent) control_.tell(other, news);
+  try {
+    for (std::uint32_t other = 0; other < peers_.size(); ++other)
+      if (other != rank() && !peers_[other].is_silent) control_.tell(other, news);
+  } catch (const Error& e) {  // ranks that do not hear of it wait for their deadlines
+    log_line(LogLevel::Debug, e.what());
+  }
   return true;
 }
 
@@ -181,7 +185,8 @@ void Communicator::publish_failure() {
     for (const Shared& call : calls_)
       if (call->movement) call->movement->abandon(transport_);
     control_.close();
-  } catch (const Error&) {  // the failure that is published says more
+  } catch (const Error& e) {  // the failure that is published says more
+    log_line(LogLevel::Debug, e.what());
   }
   bool is_reported = false;
   {

@@ -4,7 +4,7 @@
 usage: faults_test.py MPIEXEC PROGRAM [--schedules N] [--ranks N …] [--faults NAME …]
 
 MPICH's launcher kills all ranks of a machine when one is lost, before they can report anything: then only
-the end of all is checked ("killed"). With OPTIONS_FOR_KILL it starts each rank as on a machine of its own ("kill")."""
+the end of all is checked ("killed"). With OPTIONS_FOR_KILL it starts each rank as on a machine of its own ("kill", "abort")."""
 import argparse
 import os
 import re
@@ -19,11 +19,12 @@ DEADLINE = 2  # seconds of a collective
 AFTER = 5     # by which errors come after the deadline
 MOST = 20     # of a program, with its start
 OPTIONS_FOR_KILL = ["-disable-auto-cleanup", "-launcher", "fork", "-hosts", "a,b,c,d", "-ppn", "1"]
-AT_ONCE = {"kill", "killed", "order", "shape", "dtype", "tensor", "end"}  # found without waiting for a deadline
+AT_ONCE = {"kill", "killed", "abort", "order", "shape", "dtype", "tensor", "end"}  # found without waiting for a deadline
 # What an error says of the rank that fails.
 SAYS = {
     "kill": r"ended unexpectedly",
     "killed": r"ended unexpectedly",
+    "abort": r"ended unexpectedly",
     "stop": r"(did not arrive|sent no data) within 2 s and does not answer: stopped",
     "order": r"has started all_(reduce|gather) of \"[ab]\" .* instead",
     "shape": r"has started all_reduce of \"a\" \(f32, \d+ elements, add\) there instead",
@@ -49,7 +50,7 @@ def processes_with(mark):
 
 def run(mpiexec, program, ranks, fault, seed):
     """The program's output, and what is wrong with its end."""
-    mpiexec = [*mpiexec, *(OPTIONS_FOR_KILL if fault == "kill" else [])]
+    mpiexec = [*mpiexec, *(OPTIONS_FOR_KILL if fault in ("kill", "abort") else [])]
     mark = f"PLUGRAD_TEST_MARK={uuid.uuid4()}"
     environment = os.environ | dict([mark.split("=")], PLUGRAD_COLLECTIVE_SECONDS=str(DEADLINE))
     wrong = []
@@ -86,7 +87,7 @@ def check(output, ranks, fault):
         return
     errors = {int(rank): (float(at), text) for rank, at, text in re.findall(r"^error (-?\d+) ([\d.]+) (.*)", output, re.M)}
     # A rank that is late has no more to do with collectives when the others end.
-    expected = 0 if fault == "killed" else ranks - 1 if fault in ("kill", "stop", "end", "late") else ranks
+    expected = 0 if fault == "killed" else ranks - 1 if fault in ("kill", "abort", "stop", "end", "late") else ranks
     if len(errors) < expected:
         yield f"{len(errors)} of {expected} ranks report an error"
     limit = AFTER if fault in AT_ONCE else DEADLINE + AFTER

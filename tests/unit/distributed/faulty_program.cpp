@@ -89,6 +89,8 @@ bool fail_step(const Schedule& s) {
     reduce("a", s.length, DType::I32);
   } else if (s.fault == "tensor") {
     reduce("c", s.length);
+  } else if (s.fault == "abort") {
+    std::abort();
   } else if (s.fault == "late") {
     std::this_thread::sleep_for(std::chrono::seconds(8));
     reduce("a", s.length);
