@@ -45,6 +45,7 @@ class PLUGRAD_API Mesh {
 
  private:
   friend struct detail::MeshAccess;
+  Mesh(uint32_t number, std::vector<Axis> axes) : axes_(std::move(axes)), number_(number) {}
   std::vector<Axis> axes_;
   uint32_t number_ = 0;
 };

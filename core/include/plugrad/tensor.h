@@ -470,6 +470,7 @@ class PLUGRAD_API Tensor {
   Tensor unshard(std::string_view device = {}) const;
   bool is_sharded() const;       ///< whether it is on a mesh
   ShardSpec shard_spec() const;  ///< how it lies on its mesh. Errors: User when it is on none
+  Mesh mesh() const;             ///< the mesh that it is on. Errors: User when it is on none
   /// The parts on the devices of this process, in the order of the mesh; realises the tensor.
   std::vector<Tensor> shards() const;
 

@@ -16,6 +16,11 @@ namespace plugrad {
 namespace detail {
 struct MeshAccess {
   static uint32_t number(const Mesh& mesh) { return mesh.number_; }
+  static Mesh mesh_of(const sharding::Mesh& known) {
+    std::vector<Mesh::Axis> axes;
+    for (size_t i = 0; i < known.axes.size(); ++i) axes.emplace_back(known.axes[i], known.sizes[i]);
+    return Mesh(known.device, std::move(axes));
+  }
 };
 }  // namespace detail
 
@@ -227,6 +232,13 @@ std::string describe_sharding(const Tensor& tensor) {
   Recorder r("describe_sharding");
   const Id node = r.use(tensor);
   return r.session().describe_sharding(node);
+}
+
+Mesh Tensor::mesh() const {
+  Recorder r("mesh");
+  const sharding::Mesh* on = r.session().mesh(r.session().devices()[r.use(*this)]);
+  require(on != nullptr, "[mesh] the tensor is on no mesh; shard(mesh, spec) it");
+  return detail::MeshAccess::mesh_of(*on);
 }
 
 std::vector<Tensor> Tensor::shards() const {
