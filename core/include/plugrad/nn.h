@@ -11,6 +11,7 @@
 #include "plugrad/nn/normalisation.h"
 #include "plugrad/nn/recurrent.h"
 #include "plugrad/nn/sequential.h"
+#include "plugrad/nn/sharding.h"
 #include "plugrad/nn/state.h"
 #include "plugrad/nn/training.h"
 #include "plugrad/progress.h"

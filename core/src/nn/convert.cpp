@@ -1,16 +1,15 @@
 // Converts a module's tensors to another dtype or device.
 #include "base/check.h"
 #include "jit/trace.h"
+#include "nn/become.h"
 #include "plugrad/nn/state.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
 
 namespace plugrad::nn {
-namespace {
 
-/// Assigns `changed`, which may have another dtype or device, to the tensor itself, as a new leaf.
-void become(const Tensor& tensor, const Tensor& changed) {
-  tensor::Recorder r("to");
+void become(std::string_view function, const Tensor& tensor, const Tensor& changed) {
+  tensor::Recorder r(function);
   engine::TensorState& state = *tensor::state_of(tensor);
   Id node = r.use(changed);
   node = r.graph().add(Op::Detach, r.dtype(node), {node});
@@ -20,16 +19,23 @@ void become(const Tensor& tensor, const Tensor& changed) {
   state.grad = nullptr;
 }
 
+void require_outside_jit(std::string_view function) {
+  require(!jit_detail::JitTrace::active(),
+          "[{}] inside a jitted function a replay would not do it again; convert the module before "
+          "the call",
+          function);
+}
+
+namespace {
+
 template <class Change>
 void change_all(const StateDict& state, const Change& change) {
-  require(!jit_detail::JitTrace::active(),
-          "[to] inside a jitted function a replay would not do it again; convert the module before "
-          "the call");
+  require_outside_jit("to");
   std::vector<Tensor> changed;
   for (const auto& [name, tensor] : state) {
     const Tensor value = change(tensor);
     if (value.dtype() == tensor.dtype() && value.device() == tensor.device()) continue;
-    become(tensor, value);
+    become("to", tensor, value);
     changed.push_back(tensor);
   }
   Tensor::realize(changed);

@@ -1,0 +1,172 @@
+// Modules on a mesh: rules by name, and the rules of data and tensor parallel training.
+#include "sharding/meshes.h"
+
+namespace plugrad {
+namespace {
+
+using testing::HasSubstr;
+
+struct Block {
+  nn::LayerNorm norm{{8}};
+  nn::MultiHeadAttention attention{8, 4};
+  nn::Linear up{8, 32}, down{32, 8};
+  PLUGRAD_FIELDS(norm, attention, up, down)
+
+  Tensor operator()(const Tensor& x) const {
+    const Tensor h = x + attention(norm(x), {.causal = true});
+    return h + down(gelu(up(h)));
+  }
+};
+
+struct Letters {
+  nn::Embedding letter{11, 8};
+  std::vector<Block> blocks = std::vector<Block>(2);
+  nn::Linear out{8, 11};
+  PLUGRAD_FIELDS(letter, blocks, out)
+
+  Tensor operator()(const Tensor& x) const {
+    Tensor h = letter(x);
+    for (const Block& block : blocks) h = block(h);
+    return out(h);
+  }
+};
+
+std::string spec_of(const nn::StateDict& state, const std::string& name) {
+  for (const auto& [known, tensor] : state)
+    if (known == name) return tensor.shard_spec().to_string();
+  return "no " + name;
+}
+
+TEST(ShardedModules, TheFirstRuleThatMatchesDecides) {
+  Letters net;
+  const auto before = nn::parameters(net);
+  const std::vector<float> values = net.blocks[1].up.weight.to_vector<float>();
+  nn::shard(net, two_by_two(),
+            {{"blocks.1.up.weight", {"data"}},
+             {"blocks.*.up.*", {"model"}},
+             {"*.down.weight", {"", "data+model"}}});
+  const nn::StateDict state = nn::state_dict(net);
+  EXPECT_EQ(spec_of(state, "blocks.0.up.weight"), "[model, -]");
+  EXPECT_EQ(spec_of(state, "blocks.1.up.weight"), "[data, -]");
+  EXPECT_EQ(spec_of(state, "blocks.1.up.bias"), "[model]");
+  EXPECT_EQ(spec_of(state, "blocks.0.down.weight"), "[-, data+model]");
+  EXPECT_EQ(spec_of(state, "out.weight"), "[-, -]");
+  EXPECT_EQ(net.blocks[1].up.weight.to_vector<float>(), values);
+  const auto after = nn::parameters(net);
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_TRUE(after[i].requires_grad());
+    EXPECT_EQ(nn::identity_of(after[i]), nn::identity_of(before[i]));
+  }
+}
+
+TEST(ShardedModules, MoveToAnotherMeshAndBack) {
+  nn::Linear layer(3, 5);
+  const std::vector<float> values = layer.weight.to_vector<float>();
+  nn::shard(layer, two(), {{"weight", {"data"}}});
+  nn::shard(layer, four(), {{"*", {"data"}}});
+  EXPECT_EQ(layer.weight.device(), four().device());
+  EXPECT_EQ(layer.weight.shards()[0].shape(), (Shape{1, 3}));
+  nn::to(layer, "CPU");
+  EXPECT_FALSE(layer.weight.is_sharded());
+  EXPECT_EQ(layer.weight.to_vector<float>(), values);
+}
+
+TEST(ShardedModules, RulesThatDoNotFitMoveNothing) {
+  Letters net;
+  const Mesh mesh = two();
+  EXPECT_THAT(error_of([&] { nn::shard(net, mesh, {{"blocks.*.middle", {"data"}}}); }),
+              HasSubstr("\"blocks.*.middle\" matches no tensor; the names are letter.weight"));
+  EXPECT_THAT(error_of([&] { nn::shard(net, mesh, {{"*.bias", {"", "data"}}}); }),
+              HasSubstr("blocks.0.up.bias: [shard] the spec [-, data] has 2 dimensions"));
+  EXPECT_THAT(error_of([&] { nn::shard(net, mesh, {{"*.up.weight", {"model"}}}); }),
+              HasSubstr("blocks.1.up.weight: [shard] the mesh data=2 has no axis \"model\""));
+  EXPECT_THAT(
+      error_of([&] { nn::shard(net, mesh, {{"*", ShardSpec().with_partial_sum("data")}}); }),
+      HasSubstr("no terms of sums"));
+  for (const auto& [name, tensor] : nn::state_dict(net)) EXPECT_FALSE(tensor.is_sharded()) << name;
+}
+
+TEST(ShardedModules, ATensorOfTwoNamesHasOneSpec) {
+  struct Tied {
+    nn::Embedding letter{11, 8};
+    nn::Linear out{8, 11, false};
+    PLUGRAD_FIELDS(letter, out)
+  } net;
+  net.out.weight = net.letter.weight;
+  EXPECT_THAT(
+      error_of([&] { nn::shard(net, two(), {{"letter.*", {"data"}}, {"out.*", {"", "data"}}}); }),
+      HasSubstr("letter.weight and out.weight are one tensor, of the specs"));
+  nn::shard(net, two(), {{"out.*", {"data"}}});
+  EXPECT_EQ(net.letter.weight.shard_spec().to_string(), "[data, -]");
+}
+
+TEST(ShardedModules, TensorParallelCutsHeadsAndPairs) {
+  Letters net;
+  nn::shard(net, two_by_two(), nn::tensor_parallel(net, "model"));
+  const nn::StateDict state = nn::state_dict(net);
+  for (const char* layer : {"q_proj", "k_proj", "v_proj"}) {
+    EXPECT_EQ(spec_of(state, std::string("blocks.0.attention.") + layer + ".weight"), "[model, -]");
+    EXPECT_EQ(spec_of(state, std::string("blocks.0.attention.") + layer + ".bias"), "[model]");
+  }
+  EXPECT_EQ(spec_of(state, "blocks.1.attention.out_proj.weight"), "[-, model]");
+  EXPECT_EQ(spec_of(state, "blocks.1.attention.out_proj.bias"), "[-]");
+  EXPECT_EQ(spec_of(state, "blocks.0.up.weight"), "[model, -]");
+  EXPECT_EQ(spec_of(state, "blocks.0.down.weight"), "[-, model]");
+  EXPECT_EQ(spec_of(state, "blocks.0.norm.weight"), "[-]");
+  EXPECT_EQ(spec_of(state, "letter.weight"), "[model, -]");
+  EXPECT_EQ(spec_of(state, "out.weight"), "[model, -]");
+}
+
+TEST(ShardedModules, TensorParallelKeepsValuesBetweenPairsCut) {
+  nn::Sequential net(nn::Linear(6, 8), relu, nn::Linear(8, 5));
+  const Mesh mesh = two();
+  nn::shard(net, mesh, nn::tensor_parallel(net, "data"));
+  const nn::StateDict state = nn::state_dict(net);
+  const Tensor x = counting({3, 6}).shard(mesh);
+  EXPECT_EQ(linear(x, state[0].second.transpose(), state[1].second).shard_spec().to_string(),
+            "[-, data]");
+  const Tensor y = linear(x, state[0].second.transpose(), state[1].second);
+  EXPECT_EQ(y.matmul(state[2].second.transpose()).shard_spec().to_string(),
+            "[-, -] partial add(data)");
+}
+
+std::vector<float> losses(const std::function<void(Letters&)>& place,
+                          const std::function<Tensor(const Tensor&)>& input) {
+  Tensor::manual_seed(7);
+  Letters net;
+  place(net);
+  optim::AdamW adam(nn::parameters(net), {.lr = 0.01});
+  std::vector<float> found;
+  for (int step = 0; step < 3; ++step) {
+    std::vector<int32_t> x(4 * 6), y(4 * 6);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<int32_t>((i * 3 + static_cast<size_t>(step)) % 11);
+      y[i] = static_cast<int32_t>((i * 5) % 11);
+    }
+    adam.zero_grad();
+    const Tensor loss = sparse_categorical_crossentropy(net(input(Tensor::from(x, {4, 6}, "CPU"))),
+                                                        input(Tensor::from(y, {4, 6}, "CPU")));
+    loss.backward();
+    optim::clip_grad_norm(adam.parameters(), 0.5);
+    adam.step();
+    found.push_back(loss.item<float>());
+  }
+  return found;
+}
+
+TEST(ShardedModules, TrainAsOnOneDevice) {
+  const std::vector<float> expected = losses([](Letters&) {}, [](const Tensor& x) { return x; });
+  const auto expect_same = [&](const std::vector<float>& actual) {
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(actual[i], expected[i], 1e-5F * expected[i]) << i;
+  };
+  const Mesh mesh = Mesh({{"data", 2}, {"model", 2}}, {"CPU", "CPU", "CPU", "CPU"});
+  const auto by_rows = [&](const Tensor& x) { return x.shard(mesh, {"data"}); };
+  expect_same(losses([&](Letters& net) { nn::data_parallel(net, mesh); }, by_rows));
+  expect_same(losses([&](Letters& net) { nn::shard(net, mesh, nn::tensor_parallel(net, "model")); },
+                     by_rows));
+}
+
+}  // namespace
+}  // namespace plugrad
