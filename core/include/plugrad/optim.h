@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -30,6 +31,14 @@ class PLUGRAD_API Optimizer {
   /// and >= 0.
   void set_learning_rate(double lr);
   bool has_gradients() const;  ///< whether any parameter has one
+  /// Cuts the state of each parameter on a mesh along `axes` ("data", "data+model") of the mesh, in
+  /// the first dimension that the parameter does not have cut: each device then has, and updates, a
+  /// part. A step moves gradients to these parts and the new values back to where the parameter
+  /// lies; results do not change. State of parameters without such a dimension, or cut along these
+  /// axes, stays as it is. nn::shard(optimizer, mesh, rules) chooses by name. Errors: User for an
+  /// unknown axis, when no parameter is on a mesh, and in a jitted function; then nothing is moved.
+  /// Rajbhandari et al. 2020 (ZeRO).
+  void shard_state(std::string_view axes);
   /// Computes all recorded values in one plan: parameters, state, losses.
   static void realize_recorded();
 
@@ -38,9 +47,10 @@ class PLUGRAD_API Optimizer {
   Optimizer(std::vector<Tensor> parameters, double lr);
   /// Errors: User when no parameter has a gradient.
   void require_gradients() const;
-  /// A state tensor of zeros for each parameter.
-  std::vector<Tensor> zeros_like_parameters() const;
-  /// A parameter and its gradient in the dtype of the state, without autograd history.
+  /// A state tensor of zeros for each parameter, which lies as the parameter.
+  std::vector<Tensor> zeros_like_parameters();
+  /// A parameter and its gradient in the dtype of the state, without autograd history; on a mesh
+  /// they lie as the state.
   Tensor value(size_t i) const;
   Tensor gradient(size_t i) const;
   /// The learning rate on the device of parameter `i`.
@@ -52,8 +62,10 @@ class PLUGRAD_API Optimizer {
 
  private:
   DType rate_dtype() const;
+  Tensor as_state(size_t i, const Tensor& x) const;
   double learning_rate_ = -1;
   Tensor lr_;
+  std::vector<Tensor> states_;  // handles of the state: one or more for each parameter, in turns
 };
 
 struct SGDOptions {
@@ -181,6 +193,10 @@ class OptimizerGroup {
       if (member.has_gradients()) member.record_step();
     });
     Optimizer::realize_recorded();
+  }
+  /// Optimizer::shard_state of every member.
+  void shard_state(std::string_view axes) {
+    each([&](auto& member, size_t) { member.shard_state(axes); });
   }
   /// The state of member i is named "i.…".
   void visit_fields(nn::StateVisitor& visitor) const {

@@ -10,17 +10,26 @@
 #include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
+#include "plugrad/sharding.h"
 #include "tensor/handles.h"
 
 namespace plugrad::optim {
 namespace {
 
-// A separate buffer: equal constants would share a node until the first step assigns to them, and
+// Separate buffers: equal constants would share a node until the first step assigns to them, and
 // that step would have another graph than later ones.
-Tensor zeros(const Shape& shape, DType dtype, const std::string& device) {
+Tensor zeros_on(const std::string& device, const Shape& shape, DType dtype) {
   auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
   return Tensor::from_bytes(bytes, shape, dtype, device);
+}
+
+Tensor zeros_like(const Tensor& parameter, DType dtype) {
+  if (!parameter.is_sharded()) return zeros_on(parameter.device(), parameter.shape(), dtype);
+  std::vector<Tensor> parts;
+  for (const Tensor& part : parameter.shards())
+    parts.push_back(zeros_on(part.device(), part.shape(), dtype));
+  return from_shards(parameter.mesh(), parameter.shard_spec(), parameter.shape(), parts);
 }
 
 // Dtype of a parameter's state: squares of halves would underflow.
@@ -83,10 +92,10 @@ void Optimizer::require_gradients() const {
           "[optim] no parameter has a gradient; call loss.backward() before step()");
 }
 
-std::vector<Tensor> Optimizer::zeros_like_parameters() const {
+std::vector<Tensor> Optimizer::zeros_like_parameters() {
   std::vector<Tensor> tensors;
-  for (const Tensor& p : parameters_)
-    tensors.push_back(zeros(p.shape(), state_dtype(p), p.device()));
+  for (const Tensor& p : parameters_) tensors.push_back(zeros_like(p, state_dtype(p)));
+  states_.insert(states_.end(), tensors.begin(), tensors.end());
   return tensors;
 }
 
@@ -98,16 +107,20 @@ DType Optimizer::rate_dtype() const {
 
 Tensor Optimizer::numbers(const std::vector<double>& values) const {
   const std::string device = parameters_.front().device();
-  if (rate_dtype() == DType::F64) return Tensor::from(values, device);
-  return Tensor::from(std::vector<float>(values.begin(), values.end()), device);
+  const Tensor tensor =
+      rate_dtype() == DType::F64
+          ? Tensor::from(values, device)
+          : Tensor::from(std::vector<float>(values.begin(), values.end()), device);
+  // On a mesh it is a copy, which each step would repeat.
+  return tensor.is_sharded() ? tensor.realize() : tensor;
 }
 
 Tensor Optimizer::value(size_t i) const {
-  return parameters_[i].detach().cast(state_dtype(parameters_[i]));
+  return as_state(i, parameters_[i].detach()).cast(state_dtype(parameters_[i]));
 }
 
 Tensor Optimizer::gradient(size_t i) const {
-  return parameters_[i].grad().detach().cast(state_dtype(parameters_[i]));
+  return as_state(i, parameters_[i].grad().detach()).cast(state_dtype(parameters_[i]));
 }
 
 void Optimizer::realize_recorded() {
@@ -166,7 +179,8 @@ void Adam::step() {
 }
 
 void Adam::record_correction() {
-  correction_.assign(correction_ * betas_ + gains_);
+  const std::string device = correction_.device();  // nn::shard may have moved it
+  correction_.assign(correction_ * betas_.to(device) + gains_.to(device));
 }
 
 Tensor Adam::direction(size_t i, const Tensor& g) {
