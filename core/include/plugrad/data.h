@@ -24,6 +24,11 @@ struct BatchOptions {
   int64_t steps = 0;     ///< number of batches, over as many passes as needed; 0: one pass
   bool keep_partial =
       false;  ///< yield the smaller last batch of a pass; false: leave its samples out
+  /// Rank `rank` of `ranks` gets its part of each batch, the one that a mesh of so many positions
+  /// has of x.shard(mesh, {"data"}): the parts of all ranks, in order, are the batch of one process.
+  /// batch_size is that of the whole batch.
+  ///   set.batches(512, {.rank = distributed::rank(), .ranks = distributed::size()})
+  int64_t rank = 0, ranks = 1;
 };
 
 class Batches;
@@ -43,7 +48,7 @@ class PLUGRAD_API Dataset {
   /// The samples with these indices as a batch on the default device.
   Batch gather(const std::vector<int64_t>& samples) const;
   /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <=
-  /// batch_size <= size().
+  /// batch_size <= size(), ranks <= batch_size and 0 <= rank < ranks.
   Batches batches(int64_t batch_size, const BatchOptions& options = {}) const;
 
  private:

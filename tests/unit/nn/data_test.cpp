@@ -71,7 +71,30 @@ TEST(Batches, AreShuffledBySeedAnewForEachPass) {
   EXPECT_NE(all, labels_of(ten().batches(5, options)));
 }
 
+TEST(Batches, ThePartsOfAllRanksAreTheBatchOfOne) {
+  for (const int64_t ranks : {1, 2, 3, 5}) {
+    data::BatchOptions options{.shuffle = true, .seed = 3, .steps = 4, .keep_partial = true};
+    const auto whole = labels_of(ten().batches(7, options));
+    std::vector<std::vector<int>> joined(whole.size());
+    options.ranks = ranks;
+    for (options.rank = 0; options.rank < ranks; ++options.rank) {
+      const auto part = labels_of(ten().batches(7, options));
+      ASSERT_EQ(part.size(), whole.size());
+      for (size_t i = 0; i < part.size(); ++i) {
+        const auto share = static_cast<int64_t>(whole[i].size()) / ranks;
+        EXPECT_LE(std::abs(static_cast<int64_t>(part[i].size()) - share), 1);
+        joined[i].insert(joined[i].end(), part[i].begin(), part[i].end());
+      }
+    }
+    EXPECT_EQ(joined, whole) << ranks << " ranks";
+  }
+}
+
 TEST(Batches, SayWhatIsWrong) {
+  EXPECT_THAT(user_error([] { ten().batches(4, {.ranks = 5}); }),
+              HasSubstr("a batch of 4 samples for 5 ranks"));
+  EXPECT_THAT(user_error([] { ten().batches(4, {.rank = 2, .ranks = 2}); }),
+              HasSubstr("there is no rank 2 of 2"));
   EXPECT_THAT(user_error([] { ten().batches(11); }), HasSubstr("a batch of 11 of 10 samples"));
   EXPECT_THAT(user_error([] { data::Dataset({1, 2, 3}, {0}, 1, 2); }),
               HasSubstr("3 values are not 1 images of 1 x 1 x 2"));

@@ -67,6 +67,11 @@ Batches::Batches(Dataset set, int64_t batch_size, const BatchOptions& options)
           "[batches] a batch of {} of {} samples; give 1 to {}", batch_size, set_.size(),
           set_.size());
   require(options.steps >= 0, "[batches] {} steps; give 0 for one pass, or more", options.steps);
+  require(options.ranks >= 1 && options.ranks <= batch_size,
+          "[batches] a batch of {} samples for {} ranks; give each rank 1 or more", batch_size,
+          options.ranks);
+  require(options.rank >= 0 && options.rank < options.ranks,
+          "[batches] there is no rank {} of {}; they count from 0", options.rank, options.ranks);
 }
 
 int64_t Batches::batches_per_pass() const {
@@ -97,10 +102,13 @@ void Batches::Iterator::start_pass() {
 }
 
 Batch Batches::Iterator::operator*() const {
-  auto begin = static_cast<size_t>(within_pass_ * batches_->batch_size_);
-  size_t end = std::min(begin + static_cast<size_t>(batches_->batch_size_), order_.size());
-  return batches_->set_.gather({order_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                order_.begin() + static_cast<std::ptrdiff_t>(end)});
+  const int64_t begin = within_pass_ * batches_->batch_size_;
+  const int64_t count =
+      std::min(batches_->batch_size_, static_cast<int64_t>(order_.size()) - begin);
+  // Part i of n begins at count * i / n, as of a tensor that is cut over a mesh.
+  const auto [rank, ranks] = std::pair(batches_->options_.rank, batches_->options_.ranks);
+  const auto first = order_.begin() + begin;
+  return batches_->set_.gather({first + count * rank / ranks, first + count * (rank + 1) / ranks});
 }
 
 Batches::Iterator& Batches::Iterator::operator++() {
