@@ -9,6 +9,7 @@
 #include "plugrad/nn/ema.h"
 #include "plugrad/nn/layers.h"
 #include "plugrad/nn/normalisation.h"
+#include "plugrad/nn/pipeline.h"
 #include "plugrad/nn/recurrent.h"
 #include "plugrad/nn/sequential.h"
 #include "plugrad/nn/sharding.h"

@@ -59,9 +59,11 @@ class Sequential {
     return *this;
   }
 
-  Tensor operator()(const Tensor& x) const {
+  Tensor operator()(const Tensor& x) const { return run(x, 0, parts_.size()); }
+  /// Calls layers [begin, end).
+  Tensor run(const Tensor& x, size_t begin, size_t end) const {
     Tensor y = x;
-    for (const Part& part : parts_) y = part.call(y);
+    for (size_t i = begin; i < end; ++i) y = parts_.at(i).call(y);
     return y;
   }
   size_t size() const { return parts_.size(); }
