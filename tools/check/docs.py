@@ -84,9 +84,11 @@ def span_breaches(page, sources):
 def main():
     breaches, files = [], documents()
     compiled = compiled_examples()
-    programs = [f for f in tree.tracked_files() if f.parent == EXAMPLES and f.suffix == ".cpp"]
-    breaches += [f"{f}: {BUILD} does not compile it" for f in programs if f.stem not in compiled]
-    examples = {tree.read(EXAMPLES / f"{name}.cpp").strip() for name in compiled}  # those in folders too
+    programs = {f: str(f.relative_to(EXAMPLES).with_suffix("")) for f in tree.tracked_files()
+                if EXAMPLES in f.parents and f.suffix == ".cpp"}
+    breaches += [f"{f}: {BUILD} does not compile it" for f, name in programs.items()
+                 if f.parent == EXAMPLES and name not in compiled]
+    examples = {tree.read(f).strip() for f, name in programs.items() if name in compiled}
     blocks = 0
     for path in files:
         breaches += link_breaches(path)
