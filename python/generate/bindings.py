@@ -24,9 +24,11 @@ DOC_HEADERS = [
     "user_kernel.h", "kernel.h", "uop.h", "optim.h", "learning_rate.h", "data.h", "scan.h",
     "search.h", "shutdown.h", "no_grad.h", "numpy.h", "gradient.h", "device.h", "dtype.h", "progress.h",
     "training_progress.h", "nn/attention.h", "nn/convolution.h", "nn/ema.h", "nn/layers.h", "nn/normalisation.h",
-    "nn/recurrent.h", "nn/state.h", "nn/training.h",
+    "nn/recurrent.h", "nn/sharding.h", "nn/state.h", "nn/training.h", "sharding.h",
+    "distributed.h",
     "onnx.h",
 ]
+PREFIXES = {"distributed.h": "distributed::"}  # of the names of a namespace of its own
 ENUMS = ["Rounding", "PadMode", "Combine", "Interpolation", "Reduction", "Loading"]
 
 # Methods of Tensor that python/src/tensor.cpp binds, because Python has a form of its own.
@@ -34,7 +36,8 @@ METHODS_BY_HAND = {
     "__init__", "from", "from_bytes", "random_state", "set_random_state", "defined", "shape",
     "dtype", "device", "ndim", "size", "is_realized", "item", "to_vector", "copy_to", "to_bytes",
     "realize", "schedule", "kernelize", "uop", "requires_grad", "grad", "set_grad", "backward", "slice",
-    "index", "set_index", "rearrange", "to",
+    "index", "set_index", "rearrange", "to", "shard", "unshard", "is_sharded", "shard_spec", "mesh",
+    "shards",
 }
 FUNCTIONS_BY_HAND = {"sequential", "LayerRef"}
 # Functions that compute or read a value: they release Python's lock.
@@ -275,7 +278,7 @@ def enums_h(enums: list[Enum]) -> str:
 def docs_h(binder: Binder) -> str:
     rows: dict[str, str] = {}
     for name in DOC_HEADERS:
-        prefix = "nn::" if name.startswith("nn/") else ""
+        prefix = "nn::" if name.startswith("nn/") else PREFIXES.get(name, "")
         for made in binder.files[name].classes:
             rows.setdefault(prefix + made.name, doc_of(made))
             for function in made.functions:

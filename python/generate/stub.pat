@@ -1,17 +1,18 @@
 plugrad\._plugrad\.__prefix__:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Generic
     from numpy.typing import NDArray
     from plugrad._size import Size
     from plugrad.typing import (
         AxisLike, BoxLike, DType, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike,
-        TensorLike)
+        SpecLike, TensorLike)
     from typing_extensions import Self
 
 plugrad\._plugrad\._nn\.__prefix__:
+    from collections.abc import Sequence
     from typing import Any
-    from plugrad._plugrad import Tensor, dtype
-    from plugrad.typing import AxisLike, DTypeLike, PaddingLike, ShapeLike, TensorLike
+    from plugrad._plugrad import Mesh, ShardSpec, Tensor, dtype
+    from plugrad.typing import AxisLike, DTypeLike, PaddingLike, ShapeLike, SpecLike, TensorLike
 
 plugrad\._plugrad\._optim\.__prefix__:
     from collections.abc import Sequence

@@ -29,6 +29,8 @@ EXAMPLES = {
     "einsum(\"bij,bjk->bik\", {a, b})": "einsum(\"bij,bjk->bik\", [a, b])",
     "sequential(x, {conv, &Tensor::relu, head})": "sequential(x, [conv, plugrad.relu, head])",
     "with {{\"h\", 4}}": "with h=4",
+    "or \"\" for none": "or None",
+    "rules.insert(rules.begin(), {\"place.weight\", {}})": "[(\"place.weight\", None), *rules]",
     "size()": "len()",
 }
 
@@ -85,6 +87,9 @@ TRANSLATIONS = [
     (r" \((?:see )?(?:jit|indexed|plugrad/scan)\.h\)", ""),
     (r"; see uop\.h", ""),
     (r"as a T; an integer T truncates a float", "as a number of Python"),
+    (r"\bnn::shard\(", "nn.shard("),
+    (r" \(distributed\.h\)", " (plugrad.distributed)"),
+    (r"\bDevice if (MPI|a rank)", r"DeviceError if \1"),
     (r"\bnn::|\boptim::|\bir::|\bstd::", ""),
     (r"(\w)::(\w)", r"\1.\2"),
     # Dtypes have NumPy's names.
@@ -100,7 +105,7 @@ SECTIONS = {
     "Building. A number next to a node takes the node's dtype":
         "A number next to a node takes the node's dtype.",
     "Building a kernel (user_kernel.h), with loops and memory": "For kernels of your own.",
-    "Looking": "", "Changing": "",
+    "Looking": "", "Changing": "", "Sharding over a mesh of devices; see sharding.h": "",
 }
 
 SUMMARIES = {

@@ -12,7 +12,7 @@ _backend.prepare()  # the module's libraries are there, and its search path has 
 from . import _plugrad  # noqa: E402
 from ._plugrad import *  # noqa: E402, F403
 from .errors import *  # noqa: E402, F403
-from . import data as data, nn as nn, onnx as onnx, optim as optim  # noqa: E402
+from . import data as data, distributed as distributed, nn as nn, onnx as onnx, optim as optim  # noqa: E402
 from ._progress import progress as progress  # noqa: E402
 from ._scopes import no_grad as no_grad  # noqa: E402
 from .nn import from_torch_state as from_torch_state  # noqa: E402

@@ -20,17 +20,18 @@ import copy
 import copyreg
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from . import _plugrad
-from ._plugrad import Tensor
+from ._plugrad import Mesh, ShardSpec, Tensor
 from ._plugrad._nn import *  # noqa: F403
-from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state, _trained, _update_average,
-                          safe_load, safe_save, training)
+from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state, _shard_state,
+                          _tensor_parallel_rules, _trained, _update_average, safe_load, safe_save, training)
 
 if TYPE_CHECKING:
     from .data import Dataset
+    from .typing import SpecLike
 
 _Module = TypeVar("_Module")
 StateDict = dict[str, Tensor]
@@ -207,6 +208,47 @@ def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None
     return module
 
 
+_ShardRules = Iterable[tuple[str, "SpecLike | None"]]
+
+
+def shard(module: _Module, mesh: Mesh,
+          rules: Mapping[str, SpecLike | None] | _ShardRules = ()) -> _Module:
+    """Moves the tensors of a module or an optimiser to a mesh of devices, in place.
+
+        nn.shard(net, mesh, {"blocks.*.up.weight": ("model",), "*.down.weight": (None, "model")})
+
+    The first rule whose pattern matches a tensor's name says how it lies, `*` standing for any
+    characters; without one every device has all of it. Returns the module. Drops gradients.
+    Optimisers and jitted functions that hold tensors of the module are not moved: create them
+    afterwards. Errors: ValueError for a rule that matches no name, and for specs that do not fit,
+    listed by name; then nothing is moved.
+    """
+    pairs = rules.items() if isinstance(rules, Mapping) else rules
+    _shard_state(state_dict(module), mesh, list(cast(_ShardRules, pairs)))
+    return module
+
+
+def data_parallel(module: _Module, mesh: Mesh) -> _Module:
+    """Every device has all parameters and takes a part of each batch: x.shard(mesh, ("data",)).
+
+    Losses and gradients are those of the whole batch. Returns the module.
+    """
+    return shard(module, mesh)
+
+
+def tensor_parallel(module: object, axis: str) -> list[tuple[str, ShardSpec]]:
+    """Rules that cut the matrices of a module along an axis of a mesh.
+
+        nn.shard(net, mesh, nn.tensor_parallel(net, "model"))
+
+    MultiHeadAttention is cut by heads; of two Linear that follow each other in one module, the
+    second taking as many values as the first returns, the first by outputs and the second by
+    inputs; every other Linear by outputs, and Embedding by rows. To keep a tensor whole, put a rule
+    of its own in front: [("place.weight", None), *rules]. Shoeybi et al. 2019.
+    """
+    return _tensor_parallel_rules(state_dict(module), axis)
+
+
 def clone(module: _Module) -> _Module:
     """A copy of the module with tensors of its own, at their present values: copy.deepcopy.
 
@@ -284,3 +326,67 @@ class Ema:
     def update(self, source: object) -> None:
         """average = decay * average + (1 - decay) * source, at least in float32."""
         _update_average(state_dict(self.module), state_dict(source), self.decay)
+
+
+class Pipeline:
+    """The layers of a Sequential in stages, each on a device or a mesh of its own.
+
+        net = nn.Pipeline(nn.Sequential(block1, block2, block3, head), [(0, "CPU"), (2, "CUDA")], 8)
+        loss = net.loss(x, y, plugrad.sparse_categorical_crossentropy)
+        loss.backward()
+
+    A stage is the number of its first layer and its place: the name of a device, or Mesh.device. A
+    batch is cut into micro-batches along its first axis; all go forwards before the first goes
+    backwards, and gradients are added over them. State is named as that of the Sequential. Errors:
+    ValueError unless the stages begin at layer 0 and ascend within the layers. Huang et al. 2019
+    (GPipe).
+    """
+
+    def __init__(self, layers: Sequential, stages: Sequence[tuple[int, str]], micro_batches: int):
+        firsts = [first for first, _ in stages]
+        ends = [*firsts[1:], len(layers.layers)]
+        if not firsts or firsts[0] != 0 or any(begin >= end for begin, end in zip(firsts, ends)):
+            raise ValueError(f"stages begin at the layers {firsts}; the first is 0, and each has one or more of "
+                             f"{len(layers.layers)} layers")
+        if micro_batches < 1:
+            raise ValueError(f"{micro_batches} micro-batches; give 1 or more")
+        self.layers = layers.layers
+        self.micro_batches = micro_batches
+        self._stages = [(begin, end, place) for (begin, place), end in zip(stages, ends)]
+        for begin, end, place in self._stages:
+            to(self.layers[begin:end], device=place)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The result for a whole batch, on the last stage's place."""
+        for begin, end, place in self._stages:
+            x = _moved(x, place)
+            for layer in self.layers[begin:end]:
+                x = layer(x)
+        return x
+
+    def loss(self, x: Tensor, y: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """The loss of a batch from its micro-batches.
+
+        `loss` returns the mean over the samples that it is given. Layers that mix samples
+        (BatchNorm) see a micro-batch at a time. Errors: ValueError unless x and y have the same
+        number of samples, one or more for each micro-batch.
+        """
+        count = x.shape[0]
+        if y.shape[0] != count or count < self.micro_batches:
+            raise ValueError(f"x is {tuple(x.shape)} and y is {tuple(y.shape)}; the first axes are equal, and at least "
+                             f"{self.micro_batches}, the number of micro-batches")
+        bounds = [count * i // self.micro_batches for i in range(self.micro_batches + 1)]
+        terms = [loss(self(x[begin:end]), _moved(y[begin:end], self._stages[-1][2])) * ((end - begin) / count)
+                 for begin, end in zip(bounds, bounds[1:])]
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        return total
+
+    def __fields__(self) -> Iterable[tuple[int, object]]:
+        return enumerate(self.layers)
+
+
+def _moved(x: Tensor, place: str) -> Tensor:
+    """From a mesh to another place by way of one device, as a copy between two meshes has no rule."""
+    return (x.unshard() if x.is_sharded and x.device != place else x).to(place)

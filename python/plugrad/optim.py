@@ -46,6 +46,11 @@ class OptimizerGroup:
                 member.record_step()
         Optimizer.realize_recorded()
 
+    def shard_state(self, axes: str) -> None:
+        """Cuts the states of all members' parameters: Optimizer.shard_state."""
+        for member in self.members:
+            member.shard_state(axes)
+
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of all members' states by name: nn.state_dict(self)."""
         return nn.state_dict(self)

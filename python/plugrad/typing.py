@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeAlias, TypeVar, Union
 
-from ._plugrad import Tensor, dtype
+from ._plugrad import ShardSpec, Tensor, dtype
 
 #: The parameters and the result of a function that is wrapped.
 P = ParamSpec("P")
@@ -41,6 +41,8 @@ PadsLike = Union[Sequence[int], Sequence[Union[tuple[int, int], None]]]
 PaddingLike = Union[int, Sequence[int], Sequence[tuple[int, int]], str]
 #: Begin and end for each axis, None for the whole axis.
 BoxLike = Sequence[Union[tuple[int, int], None]]
+#: How a tensor lies on a mesh: for each dimension the axes that cut it, or None.
+SpecLike = Union[ShardSpec, Sequence[Union[str, None]]]
 #: What stands between the brackets of x[…].
 IndexPart = Union[int, slice, EllipsisType, None, Tensor, Sequence[Any], ArrayLike]
 IndexLike = Union[IndexPart, tuple[IndexPart, ...]]

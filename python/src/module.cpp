@@ -11,6 +11,7 @@ NB_MODULE(_plugrad, module) {
   bind_places();
   bind_dtypes(module);
   bind_devices(module);
+  bind_sharding(module);
   bind_tensor(module);
   bind_functions(module);
   bind_layers(module);

@@ -21,6 +21,7 @@ set(plugrad_python_sources
   modules/onnx.cpp
   modules/optimisers.cpp
   modules/progress.cpp
+  modules/sharding.cpp
   modules/state.cpp
   operators.cpp
   place.cpp
@@ -32,6 +33,7 @@ set(plugrad_python_sources
   programs/scopes.cpp
   programs/tree.cpp
   programs/uops.cpp
+  sharding.cpp
   tensor.cpp
   values.cpp)
 list(TRANSFORM plugrad_python_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

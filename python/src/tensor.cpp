@@ -184,6 +184,7 @@ void bind_tensor(nb::module_& module) {
   bind_operators(tensor);
   bind_indexing(tensor);
   bind_array_api(tensor);
+  bind_sharding_methods(tensor);
   bind_exchange(module, tensor);
   bind_tensor_methods(tensor);
   module.def(

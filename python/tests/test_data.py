@@ -54,6 +54,14 @@ def test_orders_are_drawn_by_seed_for_each_pass():
     assert orders(1) == [first, second] and orders(2) != [first, second]
 
 
+def test_the_parts_of_all_ranks_are_the_batch_of_one():
+    whole = [y.tolist() for _, y in dataset().batches(5, shuffle=True, seed=2, steps=3)]
+    parts = [[y.tolist() for _, y in dataset().batches(5, shuffle=True, seed=2, steps=3, rank=rank,
+                                                       ranks=2)] for rank in range(2)]
+    assert [len(y) for y in parts[0]] == [2, 2, 2] and [len(y) for y in parts[1]] == [3, 3, 3]
+    assert [a + b for a, b in zip(*parts)] == whole
+
+
 def test_an_iteration_outlives_its_set_and_may_stop_early():
     iterator = iter(dataset().batches(2))
     assert iter(iterator) is iterator

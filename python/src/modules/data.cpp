@@ -130,16 +130,20 @@ void bind_dataset(nb::module_& module) {
   made.def(
       "batches",
       [](const data::Dataset& self, int64_t batch_size, bool shuffle, uint64_t seed, int64_t steps,
-         bool keep_partial) {
-        return self.batches(batch_size, {shuffle, seed, steps, keep_partial});
+         bool keep_partial, int64_t rank, int64_t ranks) {
+        return self.batches(batch_size, {shuffle, seed, steps, keep_partial, rank, ranks});
       },
       "batch_size"_a, "shuffle"_a = false, "seed"_a = 0, "steps"_a = 0, "keep_partial"_a = false,
+      "rank"_a = 0, "ranks"_a = 1,
       "The batches of a pass, for a loop: `for x, y in set.batches(512, shuffle=True):`.\n"
       "shuffle: draw a new order for each pass over the data\n"
       "seed: of the orders; equal seeds give equal batches on every device\n"
       "steps: number of batches, over as many passes as needed; 0: one pass\n"
       "keep_partial: yield the smaller last batch of a pass too\n"
-      "Errors: ValueError unless 1 <= batch_size <= len(self).");
+      "rank, ranks: yield rank's part of each batch; the parts of all ranks, in order, are the "
+      "batch of one process\n"
+      "Errors: ValueError unless 1 <= batch_size <= len(self), ranks <= batch_size and 0 <= rank < "
+      "ranks.");
 }
 
 using Say = std::function<void(std::string)>;

@@ -24,6 +24,14 @@ void bind_optimiser(nb::module_& module) {
       },
       "The learning rate. A new one takes effect at the next step, without new compilation.");
   made.def("has_gradients", &optim::Optimizer::has_gradients, doc("Optimizer::has_gradients"));
+  made.def(
+      "shard_state",
+      [](optim::Optimizer& self, std::string_view axes) {
+        const Place place;
+        const Released released;
+        self.shard_state(axes);
+      },
+      "axes"_a, nb::sig("def shard_state(self, axes: str) -> None"), doc("Optimizer::shard_state"));
   made.def_static(
       "realize_recorded",
       [] {

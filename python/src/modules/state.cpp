@@ -222,6 +222,7 @@ void bind_state(nb::module_& module) {
   nb::module_ made = nb::borrow<nb::module_>(module.attr("_nn"));
   bind_differences(made);
   bind_changes(made);
+  bind_module_sharding(made);
   bind_safetensors(made);
   bind_training(made);
   bind_numpy_files(module);

@@ -1,0 +1,175 @@
+// Sharded tensors: meshes, specs, and the methods of Tensor that Python has in a form of its own.
+#include "plugrad/sharding.h"
+
+#include "arguments.h"
+#include "bind.h"
+#include "docs.h"
+#include "modules/modules.h"
+#include "place.h"
+#include "spec_argument.h"
+
+namespace plugrad::python {
+
+namespace {
+
+using MeshAxes = std::vector<Mesh::Axis>;
+
+/// {"data": 2, "model": 4}, or a list of pairs.
+MeshAxes mesh_axes_of(nb::handle object) {
+  MeshAxes axes;
+  const nb::object items =
+      nb::hasattr(object, "items") ? nb::object(object.attr("items")()) : nb::borrow(object);
+  for (const nb::handle item : items) axes.push_back(nb::cast<Mesh::Axis>(item));
+  return axes;
+}
+
+nb::dict dict_of_axes(const Mesh& mesh) {
+  nb::dict axes;
+  for (const auto& [name, size] : mesh.axes()) axes[nb::str(name.c_str())] = size;
+  return axes;
+}
+
+void bind_mesh(nb::module_& module) {
+  nb::class_<Mesh> made(module, "Mesh", doc("Mesh"));
+  made.def(
+      "__init__",
+      [](Mesh* self, nb::handle axes, const std::optional<std::vector<std::string>>& devices) {
+        const Place place;
+        new (self) Mesh(mesh_axes_of(axes), devices.value_or(std::vector<std::string>()));
+      },
+      "axes"_a, "devices"_a = nb::none(),
+      nb::sig("def __init__(self, axes: Mapping[str, int] | Sequence[tuple[str, int]], devices: "
+              "Sequence[str] | None = None) -> None"),
+      doc("Mesh::__init__"));
+  made.def_prop_ro("axes", dict_of_axes, nb::sig("def axes(self, /) -> dict[str, int]"),
+                   "The sizes of the axes by name, in their order.");
+  made.def(
+      "size",
+      [](const Mesh& self, const std::optional<std::string>& axis) {
+        return axis ? self.size(*axis) : self.size();
+      },
+      "axis"_a = nb::none(),
+      "The number of positions, along one axis if one is named. Errors: UserError for an axis that "
+      "the mesh does not have.");
+  made.def_prop_ro("device", &Mesh::device, doc("Mesh::device"));
+  made.def(
+      "__eq__",
+      [](const Mesh& self, nb::handle other) {
+        const Mesh* known = nullptr;
+        return nb::try_cast(other, known, false) && known != nullptr && self == *known;
+      },
+      nb::sig("def __eq__(self, other: object, /) -> bool"));
+  made.def("__hash__", [](const Mesh& self) { return nb::hash(nb::cast(self.device())); });
+  made.def("__repr__", &Mesh::device);
+}
+
+nb::tuple tuple_of_dims(const ShardSpec& spec) {
+  nb::list dims;
+  for (const std::string& dim : spec.dims())
+    dims.append(dim.empty() ? nb::none() : nb::object(nb::str(dim.c_str())));
+  return nb::tuple(dims);
+}
+
+void bind_spec(nb::module_& module) {
+  nb::class_<ShardSpec> made(module, "ShardSpec", doc("ShardSpec"));
+  made.def(
+      "__init__",
+      [](ShardSpec* self, const nb::args& dims, const std::optional<std::string>& partial_sum) {
+        new (self)
+            ShardSpec(ShardSpec(dims_of_object(dims)).with_partial_sum(partial_sum.value_or("")));
+      },
+      "dims"_a, "partial_sum"_a = nb::none(),
+      nb::sig("def __init__(self, *dims: str | None, partial_sum: str | None = None) -> None"),
+      "dims: for each dimension the axes that cut it, or None\n"
+      "partial_sum: the axes along which every device has a term of the sum");
+  made.def_prop_ro("dims", tuple_of_dims, nb::sig("def dims(self, /) -> tuple[str | None, ...]"),
+                   "For each dimension the axes that cut it, or None.");
+  made.def_prop_ro(
+      "partial_sum",
+      [](const ShardSpec& self) {
+        return self.partial_sum().empty() ? std::nullopt : std::optional(self.partial_sum());
+      },
+      "The axes along which every device has a term of the sum, or None.");
+  made.def(
+      "__eq__",
+      [](const ShardSpec& self, nb::handle other) {
+        const ShardSpec* known = nullptr;
+        return nb::try_cast(other, known, false) && known != nullptr && self == *known;
+      },
+      nb::sig("def __eq__(self, other: object, /) -> bool"));
+  made.def("__hash__", [](const ShardSpec& self) { return nb::hash(nb::cast(self.to_string())); });
+  made.def("__repr__", &ShardSpec::to_string);
+}
+
+}  // namespace
+
+std::vector<std::string> dims_of_object(nb::handle object) {
+  std::vector<std::string> dims;
+  for (const nb::handle dim : object) {
+    if (!dim.is_none() && !PyUnicode_Check(dim.ptr()))
+      throw nb::type_error("a dimension of a spec is the name of axes, as \"data\", or None");
+    dims.push_back(dim.is_none() ? std::string() : nb::cast<std::string>(dim));
+  }
+  return dims;
+}
+
+std::optional<SpecArgument> spec_of_object(nb::handle object) {
+  const ShardSpec* known = nullptr;
+  if (object.is_none()) return SpecArgument();
+  if (nb::try_cast(object, known, false) && known != nullptr) return SpecArgument{*known};
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) return {};
+  return SpecArgument{ShardSpec(dims_of_object(object))};
+}
+
+void bind_sharding_methods(nb::class_<Tensor>& tensor) {
+  tensor.def(
+      "shard",
+      [](const Tensor& self, const Mesh& mesh, const SpecArgument& spec) {
+        const Place place;
+        return self.shard(mesh, spec.spec);
+      },
+      "mesh"_a, "spec"_a = nb::none(),
+      nb::sig("def shard(self, mesh: Mesh, spec: SpecLike | None = None) -> Tensor"),
+      doc("Tensor::shard"));
+  tensor.def(
+      "unshard",
+      [](const Tensor& self, const DeviceLike& device) {
+        const Place place;
+        return self.unshard(device.name);
+      },
+      "device"_a = nb::none(), nb::sig("def unshard(self, device: str | None = None) -> Tensor"),
+      doc("Tensor::unshard"));
+  tensor.def_prop_ro("is_sharded", &Tensor::is_sharded, "Whether the tensor is on a mesh.");
+  tensor.def_prop_ro("shard_spec", &Tensor::shard_spec,
+                     nb::sig("def shard_spec(self, /) -> ShardSpec"), doc("Tensor::shard_spec"));
+  tensor.def_prop_ro("mesh", &Tensor::mesh, nb::sig("def mesh(self, /) -> Mesh"),
+                     doc("Tensor::mesh"));
+  tensor.def(
+      "shards",
+      [](const Tensor& self) {
+        const Place place;
+        const Released released;
+        return self.shards();
+      },
+      nb::sig("def shards(self) -> list[Tensor]"), doc("Tensor::shards"));
+}
+
+void bind_sharding(nb::module_& module) {
+  bind_mesh(module);
+  bind_spec(module);
+  module.def(
+      "from_shards",
+      [](const Mesh& mesh, const SpecArgument& spec, const std::vector<int64_t>& shape,
+         const TensorList& parts) {
+        const Place place;
+        const std::vector<Tensor> tensors = parts.get();
+        const Released released;
+        return from_shards(mesh, spec.spec, shape, tensors);
+      },
+      "mesh"_a, "spec"_a, "shape"_a, "parts"_a,
+      nb::sig("def from_shards(mesh: Mesh, spec: SpecLike | None, shape: ShapeLike, parts: "
+              "Sequence[Tensor]) -> Tensor"),
+      doc("from_shards"));
+}
+
+}  // namespace plugrad::python

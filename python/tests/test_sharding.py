@@ -1,0 +1,224 @@
+"""Meshes, specs and sharded tensors; modules, optimisers and pipelines on them."""
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plugrad as pg
+from plugrad import distributed, nn, optim
+
+CPU2 = ["CPU", "CPU"]
+
+
+@pytest.fixture
+def mesh():
+    return pg.Mesh({"data": 2}, CPU2)
+
+
+@pytest.fixture
+def square():
+    return pg.Mesh([("data", 2), ("model", 2)], CPU2 * 2)
+
+
+def values(*shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) * 0.25 - 2
+
+
+def test_a_mesh_has_axes_and_a_name(mesh, square):
+    assert square.axes == {"data": 2, "model": 2} and square.size() == 4
+    assert square.size("model") == square.size(axis="model") == 2
+    assert mesh.device == repr(mesh) == "mesh data=2 (CPU, CPU)"
+    same = pg.Mesh({"data": 2}, devices=CPU2)
+    assert same == mesh and hash(same) == hash(mesh) and mesh != square and mesh != "mesh"
+    with pytest.raises(ValueError, match="named data"):
+        pg.Mesh([("data", 2), ("data", 2)], CPU2 * 2)
+    with pytest.raises(ValueError, match="no axis \"model\""):
+        mesh.size("model")
+    with pytest.raises(ValueError, match="3 devices are given for 2 positions"):
+        pg.Mesh({"data": 2}, ["CPU"] * 3)
+
+
+def test_a_spec_is_a_tuple_a_list_or_an_object(mesh):
+    x = pg.Tensor(values(4, 6))
+    spec = pg.ShardSpec(None, "data")
+    assert spec.dims == (None, "data") and spec.partial_sum is None and repr(spec) == "[-, data]"
+    for given in ((None, "data"), [None, "data"], spec):
+        assert x.shard(mesh, given).shard_spec == spec
+    assert x.shard(mesh).shard_spec == x.shard(mesh, None).shard_spec == pg.ShardSpec(None, None)
+    partial = pg.ShardSpec(partial_sum="data")
+    assert partial.partial_sum == "data" and partial != spec and hash(partial) != hash(spec)
+    assert repr(x.shard(mesh, spec=partial).shard_spec) == "[-, -] partial add(data)"
+    with pytest.raises(TypeError, match="\"data\", or None"):
+        x.shard(mesh, (1,))
+    with pytest.raises(TypeError):
+        x.shard(mesh, "data")
+    with pytest.raises(ValueError, match="has 3 dimensions"):
+        x.shard(mesh, (None, None, "data"))
+
+
+def test_a_sharded_tensor_computes_as_another(square):
+    a, b = values(5, 6), values(6, 3)
+    x, w = pg.Tensor(a).shard(square, ("data",)), pg.Tensor(b).shard(square, (None, "model"))
+    y = x @ w
+    assert y.is_sharded and y.mesh == square and y.shard_spec == pg.ShardSpec("data", "model")
+    np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-6)
+    assert [part.shape for part in y.shards()] == [(2, 1), (2, 2), (3, 1), (3, 2)]
+    whole = y.unshard()
+    assert not whole.is_sharded and whole.device == y.unshard("CPU").device == "CPU"
+    np.testing.assert_allclose(whole.numpy(), a @ b, rtol=1e-6)
+    with pytest.raises(ValueError, match="on no mesh"):
+        _ = whole.mesh
+
+
+def test_parts_become_one_tensor(mesh):
+    parts = [pg.Tensor(values(2, 3)), pg.Tensor(values(3, 3))]
+    x = pg.from_shards(mesh, ("data",), (5, 3), parts)
+    assert np.array_equal(x.numpy(), np.concatenate([values(2, 3), values(3, 3)]))
+    with pytest.raises(ValueError, match="position 0 of the mesh takes"):
+        pg.from_shards(mesh, ("data",), shape=(5, 3), parts=parts[::-1])
+
+
+class Block:
+    def __init__(self):
+        self.attention = nn.MultiHeadAttention(8, 2)
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def __call__(self, x):
+        return self.down(self.up(x + self.attention(x)).relu())
+
+
+def test_modules_move_by_rules(mesh):
+    block = Block()
+    before = nn.parameters(block)
+    assert nn.shard(block, mesh, {"attention.*": None, "*.weight": ("data",)}) is block
+    assert block.up.weight.shard_spec == pg.ShardSpec("data", None)
+    assert block.attention.q_proj.weight.shard_spec == pg.ShardSpec(None, None)
+    assert all(tensor.requires_grad for tensor in before) and len(nn.parameters(block)) == len(before)
+    with pytest.raises(ValueError, match="\"middle.*\" matches no tensor"):
+        nn.shard(block, mesh, [("middle.*", ("data",))])
+    nn.to(block, "CPU")
+    assert not block.up.weight.is_sharded
+
+
+def test_tensor_parallel_cuts_heads_and_pairs(mesh):
+    rules = dict(nn.tensor_parallel(Block(), "data"))
+    assert rules["attention.q_proj.weight"] == rules["up.weight"] == pg.ShardSpec("data")
+    assert rules["attention.out_proj.weight"] == rules["down.weight"] == pg.ShardSpec(None, "data")
+    assert rules["up.bias"] == pg.ShardSpec("data") and "down.bias" not in rules
+
+
+def losses(place, shard=lambda opt: None, cut=lambda x: x):
+    pg.Tensor.manual_seed(3)
+    block = place(Block())
+    opt = optim.Adam(nn.parameters(block), lr=0.01)
+    shard(opt)
+    found = []
+    for step in range(3):
+        x, y = (cut(pg.Tensor(values(4, 3, 8) * scale + step)) for scale in (1, -0.5))
+        opt.zero_grad()
+        loss = (block(x) - y).square().mean()
+        loss.backward()
+        optim.clip_grad_norm(opt.parameters, 0.5)
+        opt.step()
+        found.append(loss.item())
+    return found
+
+
+def test_training_is_that_of_one_device(square):
+    expected = losses(lambda net: net)
+    by_rows = dict(cut=lambda x: x.shard(square, ("data",)))
+    for place in (lambda net: nn.data_parallel(net, square),
+                  lambda net: nn.shard(net, square, nn.tensor_parallel(net, "model"))):
+        for shard in (lambda opt: None, lambda opt: opt.shard_state("data")):
+            assert losses(place, shard, **by_rows) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_state_of_optimisers_is_cut(mesh):
+    layer = nn.data_parallel(nn.Linear(4, 6), mesh)
+    opt = optim.OptimizerGroup(optim.SGD([layer.weight], lr=0.1, momentum=0.9),
+                               optim.Adam([layer.bias]))
+    opt.shard_state("data")
+    state = nn.state_dict(opt)
+    assert state["0.velocity.0"].shard_spec == pg.ShardSpec("data", None)
+    assert state["1.mean.0"].shard_spec == pg.ShardSpec("data")
+    with pytest.raises(ValueError, match="no axis \"model\""):
+        opt[0].shard_state("model")
+    with pytest.raises(ValueError, match="no parameter is on a mesh"):
+        optim.Adam(nn.parameters(nn.Linear(2, 2))).shard_state("data")
+
+
+def test_a_pipeline_trains_as_its_layers(mesh):
+    def layers():
+        pg.Tensor.manual_seed(5)
+        return nn.Sequential(nn.Linear(5, 8), pg.relu, nn.Linear(8, 3))
+
+    def trained(net, loss_of):
+        opt = optim.Adam(nn.parameters(net), lr=0.02)
+        found = []
+        for _ in range(3):
+            opt.zero_grad()
+            loss = loss_of(pg.Tensor(values(7, 5)), pg.Tensor(values(7, 3)))
+            loss.backward()
+            opt.step()
+            found.append(loss.item())
+        return found
+
+    plain = layers()
+    expected = trained(plain, lambda x, y: pg.mse_loss(plain(x), y))
+    for last in ("CPU", mesh.device):
+        net = nn.Pipeline(layers(), [(0, "CPU"), (2, last)], 3)
+        assert list(nn.state_dict(net)) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+        assert net(pg.Tensor(values(2, 5))).device == last
+        assert trained(net, lambda x, y: net.loss(x, y, pg.mse_loss)) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match=r"stages begin at the layers \[1\]"):
+        nn.Pipeline(layers(), [(1, "CPU")], 2)
+    with pytest.raises(ValueError, match="give 1 or more"):
+        nn.Pipeline(layers(), [(0, "CPU")], 0)
+    with pytest.raises(ValueError, match="at least 3, the number of micro-batches"):
+        net.loss(pg.Tensor(values(2, 5)), pg.Tensor(values(2, 3)), pg.mse_loss)
+
+
+ALONE = """
+from plugrad import UserError, distributed
+try:
+    distributed.rank()
+except UserError:
+    print("not yet")
+distributed.init()
+distributed.barrier()
+print(distributed.is_initialized(), distributed.rank(), distributed.size())
+"""
+
+
+def test_without_a_launcher_there_is_one_process():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=120,
+                          check=True)
+    assert done.stdout == "not yet\nTrue 0 1\n"
+    assert not distributed.is_initialized()
+
+
+EXAMPLES = Path(__file__).parents[2] / "docs/examples/python"
+
+
+def printed_losses(name, *arguments):
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *arguments], capture_output=True,
+                          text=True, timeout=300, check=True)
+    return [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("step ")]
+
+
+@pytest.mark.parametrize("way", ["tensor", "pipeline"])
+def test_the_transformer_trains_as_on_one_device(way):
+    expected = printed_losses("gpt_parallel.py", "one")
+    assert len(expected) == 12
+    assert printed_losses("gpt_parallel.py", way) == pytest.approx(expected, rel=1e-5)
+
+
+def test_mnist_trains_as_on_one_device():
+    try:
+        pg.data.mnist(download=False)
+    except pg.Error:
+        pytest.skip("the files of MNIST are not on this machine")
+    expected, actual = (printed_losses("mnist_parallel.py", count) for count in ("1", "2"))
+    assert len(expected) == 40 and actual[:10] == pytest.approx(expected[:10], rel=1e-5)
