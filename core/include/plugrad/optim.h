@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -65,6 +66,7 @@ class PLUGRAD_API Optimizer {
   Tensor as_state(size_t i, const Tensor& x) const;
   double learning_rate_ = -1;
   Tensor lr_;
+  std::shared_ptr<const void> zeros_;  // on the host: the first value of every state
   std::vector<Tensor> states_;  // handles of the state: one or more for each parameter, in turns
 };
 

@@ -8,34 +8,13 @@
 
 #include "base/check.h"
 #include "engine/session.h"
+#include "nn/optim_state.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
-#include "plugrad/sharding.h"
 #include "tensor/handles.h"
 
 namespace plugrad::optim {
 namespace {
-
-// Separate buffers: equal constants would share a node until the first step assigns to them, and
-// that step would have another graph than later ones.
-Tensor zeros_on(const std::string& device, const Shape& shape, DType dtype) {
-  auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
-  return Tensor::from_bytes(bytes, shape, dtype, device);
-}
-
-Tensor zeros_like(const Tensor& parameter, DType dtype) {
-  if (!parameter.is_sharded()) return zeros_on(parameter.device(), parameter.shape(), dtype);
-  std::vector<Tensor> parts;
-  for (const Tensor& part : parameter.shards())
-    parts.push_back(zeros_on(part.device(), part.shape(), dtype));
-  return from_shards(parameter.mesh(), parameter.shard_spec(), parameter.shape(), parts);
-}
-
-// Dtype of a parameter's state: squares of halves would underflow.
-DType state_dtype(const Tensor& parameter) {
-  return parameter.dtype() == DType::F64 ? DType::F64 : DType::F32;
-}
 
 /// Errors: User unless the option is finite and not negative.
 void require_from_zero(std::string_view optimizer, std::string_view option, double value) {
@@ -90,13 +69,6 @@ bool Optimizer::has_gradients() const {
 void Optimizer::require_gradients() const {
   require(has_gradients(),
           "[optim] no parameter has a gradient; call loss.backward() before step()");
-}
-
-std::vector<Tensor> Optimizer::zeros_like_parameters() {
-  std::vector<Tensor> tensors;
-  for (const Tensor& p : parameters_) tensors.push_back(zeros_like(p, state_dtype(p)));
-  states_.insert(states_.end(), tensors.begin(), tensors.end());
-  return tensors;
 }
 
 DType Optimizer::rate_dtype() const {

@@ -1,8 +1,12 @@
-// How the state of optimisers lies on a mesh.
+// The state of optimisers: its first values, and how it lies on a mesh.
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 
 #include "base/check.h"
 #include "nn/become.h"
+#include "nn/optim_state.h"
+#include "plugrad/host_view.h"
 #include "plugrad/optim.h"
 #include "plugrad/sharding.h"
 
@@ -28,7 +32,47 @@ ShardSpec cut_along(const ShardSpec& spec, const std::string& axes) {
   return ShardSpec(std::move(dims));
 }
 
+/// Pages that nothing writes take no memory.
+std::shared_ptr<const void> zero_bytes(size_t count) {
+  void* const bytes = std::calloc(std::max<size_t>(count, 1), 1);
+  if (bytes == nullptr) throw std::bad_alloc();
+  return {bytes, [](void* memory) { std::free(memory); }};
+}
+
+uint64_t size_bytes(const Tensor& x, DType dtype) {
+  return static_cast<uint64_t>(x.numel()) * size_of(dtype);
+}
+
+/// Zeros in place of `part`, which read the bytes of `zeros` until a step replaces them. A buffer of
+/// its own: equal constants would share a node until the first step assigns to them, and that step
+/// would have another graph than later ones.
+Tensor zeros_like(const Tensor& part, DType dtype, const std::shared_ptr<const void>& zeros) {
+  const std::span bytes(static_cast<const std::byte*>(zeros.get()), size_bytes(part, dtype));
+  return Tensor::from_bytes(bytes, part.shape(), dtype, part.device(), zeros);
+}
+
+/// The same in the parts of a tensor on a mesh.
+Tensor zeros_like_parts(const Tensor& x, DType dtype, const std::shared_ptr<const void>& zeros) {
+  std::vector<Tensor> parts;
+  for (const Tensor& part : x.shards()) parts.push_back(zeros_like(part, dtype, zeros));
+  return from_shards(x.mesh(), x.shard_spec(), x.shape(), parts);
+}
+
 }  // namespace
+
+std::vector<Tensor> Optimizer::zeros_like_parameters() {
+  if (!zeros_) {
+    uint64_t most = 0;
+    for (const Tensor& p : parameters_) most = std::max(most, size_bytes(p, state_dtype(p)));
+    zeros_ = zero_bytes(most);
+  }
+  std::vector<Tensor> tensors;
+  for (const Tensor& p : parameters_)
+    tensors.push_back(p.is_sharded() ? zeros_like_parts(p, state_dtype(p), zeros_)
+                                     : zeros_like(p, state_dtype(p), zeros_));
+  states_.insert(states_.end(), tensors.begin(), tensors.end());
+  return tensors;
+}
 
 void Optimizer::shard_state(std::string_view axes) {
   nn::require_outside_jit("shard_state");
@@ -40,16 +84,14 @@ void Optimizer::shard_state(std::string_view axes) {
           "nn::data_parallel(net, mesh) before the optimiser is made");
   for (const Tensor& p : parameters_)  // throws for an unknown axis before anything moves
     if (p.is_sharded()) p.detach().reshape({p.numel()}).shard(p.mesh(), {axes});
-  std::vector<Tensor> changed;
   for (size_t i = 0; i < states_.size(); ++i) {
     const Tensor& parameter = parameters_[i % parameters_.size()];
     if (!parameter.is_sharded()) continue;
     const ShardSpec spec = cut_along(parameter.shard_spec(), std::string(axes));
     if (states_[i].shard_spec() == spec) continue;
     nn::become("shard_state", states_[i], states_[i].detach().shard(states_[i].mesh(), spec));
-    changed.push_back(states_[i]);
+    states_[i].realize();  // one at a time, so that only one is there before and after
   }
-  if (!changed.empty()) Tensor::realize(changed);
 }
 
 /// Moves x, of the shape of parameter i, to where the state of the parameter lies.
