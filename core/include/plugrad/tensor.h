@@ -461,9 +461,8 @@ class PLUGRAD_API Tensor {
   Tensor to(std::string_view device) const;
 
   // ---- Sharding over a mesh of devices; see sharding.h ----
-  /// The same value, laid out on the mesh by the spec. A value on one device is cut into its parts;
-  /// one on the mesh moves to the spec. Errors: User for a spec of more dimensions than this, and
-  /// for axes that the mesh has not.
+  /// The same value, on the mesh by the spec: cut into parts, or moved from another spec. Errors:
+  /// User for a spec of more dimensions than this, and for axes that the mesh does not have.
   Tensor shard(const Mesh& mesh, const ShardSpec& spec) const;
   Tensor shard(const Mesh& mesh) const;  ///< every device has all of it
   /// All elements on one device: the given one, else the first of the mesh in this process.
