@@ -50,7 +50,8 @@ std::function<Tensor(const Tensor&, int, bool)> place_on_mesh(const Program& pro
                                                                bool is_leaf) {
     std::mt19937_64 random(seed * 1000003 + static_cast<uint64_t>(step));
     if (!is_leaf && random() % 4 != 0) return x;
-    return x.shard(mesh, draw_spec(mesh, x, random));
+    const Tensor placed = x.shard(mesh, draw_spec(mesh, x, random));
+    return is_leaf ? placed.realize() : placed;  // leaves have values
   };
 }
 

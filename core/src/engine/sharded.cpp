@@ -192,8 +192,10 @@ Session::RootGroups Session::missing_local_roots(States states) {
 /// is on no mesh.
 StatePtr Session::on_one_device(TensorState& state) {
   const Guard guard(mutex_);
-  const sharding::Mesh* const on = mesh((*devices_)[state.node]);
+  const uint32_t own = (*devices_)[state.node];
+  const sharding::Mesh* const on = mesh(own == 0 ? state.device : own);
   if (on == nullptr) return nullptr;
+  if (own == 0) return make(state.node, device_of(on->device));  // of constants alone
   realize(state);
   const uint32_t device = device_of(on->device);
   return make(graph_.add(Op::Copy, graph_[state.node].dtype, {state.node}, device), device);

@@ -57,6 +57,7 @@ struct SchedulerState {
   std::vector<Id> source_of;  // by id: a node of `source` that it simplifies; for keep_graph
   uint32_t joined_on = 0;     // device of the parts being joined, for their constants
 
+  std::map<Id, uint32_t> constant_roots;  // computed of constants alone, to be on this device
   std::vector<Id> collectives;  // run even if a rewrite found that this process reads none of them
 
   // find_limits

@@ -82,6 +82,7 @@ class Copier {
     state_.collectives.assign(state_.roots.begin() + static_cast<std::ptrdiff_t>(roots),
                               state_.roots.end());
     state_.roots.resize(roots);
+    place_constant_roots();
     find_limits(state_, new_id_);
     if (state_.options.keep_graph) note_sources();
     state_.requested.resize(state_.graph.size(), 0);
@@ -89,6 +90,18 @@ class Copier {
   }
 
  private:
+  /// A root that became a constant stays on its device; equal ones of two devices are copied.
+  void place_constant_roots() {
+    Devices given(state_.source), now(state_.graph);
+    for (size_t i = 0; i < state_.roots.size(); ++i) {
+      const uint32_t device = given[state_.source_roots[i]];
+      Id& root = state_.roots[i];
+      if (device == 0 || now[root] != 0) continue;
+      if (state_.constant_roots.try_emplace(root, device).first->second != device)
+        root = request(state_.graph.add(Op::Copy, state_.graph[root].dtype, {root}, device));
+    }
+  }
+
   void note_sources() {
     state_.source_of.assign(state_.graph.size(), kNoId);
     for (Id id = 0; id < new_id_.size(); ++id)

@@ -104,7 +104,7 @@ std::vector<int64_t> CollectiveArg::list() const {
   put(shape);  // first, where Shapes reads it
   list.insert(list.end(),
               {order, device, static_cast<int64_t>(kind), static_cast<int64_t>(reduction)});
-  for (const auto* values : {&ranks, &sent, &received}) put(*values);
+  for (const auto* values : {&ranks, &sent, &received, &whole}) put(*values);
   return list;
 }
 
@@ -121,12 +121,13 @@ CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
   arg.kind = static_cast<CollectiveKind>(list[2]);
   arg.reduction = static_cast<Op>(list[3]);
   list = list.subspan(4);
-  for (auto* values : {&arg.ranks, &arg.sent, &arg.received}) take(*values);
+  for (auto* values : {&arg.ranks, &arg.sent, &arg.received, &arg.whole}) take(*values);
   return arg;
 }
 
 std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spec& to,
                                      std::span<const int64_t> shape) {
+  whole_.assign(shape.begin(), shape.end());
   for (const Movement& move : movements(from, to)) {
     Spec next = from;
     switch (move.kind) {
@@ -192,6 +193,7 @@ Id Collectives::collective(CollectiveArg arg, Id source, uint32_t device) {
   Graph& graph = build_.graph();
   arg.order = next_order_ * mesh_.size() + arg.order;
   arg.device = device;
+  arg.whole = whole_;
   made_.push_back(graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
   return made_.back();
 }

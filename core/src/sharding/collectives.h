@@ -41,6 +41,7 @@ struct CollectiveArg {
   std::vector<int64_t> ranks;
   std::vector<int64_t> sent, received;
   std::vector<int64_t> shape;  // of the result
+  std::vector<int64_t> whole;  // shape of the sharded value, for messages
 
   std::vector<int64_t> list() const;
   static CollectiveArg of(std::span<const int64_t> list);
@@ -88,6 +89,7 @@ class Collectives {
   const Mesh& mesh_;
   int64_t& next_order_;
   std::vector<Id>& made_;
+  std::vector<int64_t> whole_;  // shape of the value that moves
 };
 
 }  // namespace plugrad::sharding

@@ -78,10 +78,12 @@ TEST_F(EachRow, OfElementwiseOps) {
     check(squared(g.where(cut, zero, inner)), {a, b});
     check(g.binary(Op::Mul, g.unary(Op::Trunc, a), b), {b});
     check(squared(g.add(Op::Copy, DType::F64, {a}, 2)), {a});
+    const ListId on_mesh = g.list({2, 0, static_cast<int64_t>(Op::Add), 1});
+    check(squared(g.add(Op::Shard, DType::F64, {a}, on_mesh)), {a});
   }
   for (const char* name :
        {"d-add", "d-sub", "d-mul", "d-fdiv", "d-max", "d-neg", "d-recip", "d-sqrt", "d-exp2",
-        "d-log2", "d-sin", "d-contiguous", "d-fma", "d-where", "d-relu", "d-copy"})
+        "d-log2", "d-sin", "d-contiguous", "d-fma", "d-where", "d-relu", "d-copy", "d-shard"})
     EXPECT_TRUE(applied.contains(name)) << name;
 }
 

@@ -40,7 +40,8 @@ distributed::Call call_of(const sharding::CollectiveArg& arg, DType dtype) {
   if (arg.kind == CollectiveKind::AllToAll) call.receive_counts = arg.received;
   call.group.assign(arg.ranks.begin(), arg.ranks.end());
   // Uneven parts have other shapes on other ranks: the name must be alike on all of them.
-  call.tensor = fmt::format("collective {} of the plan, {}", arg.order, name_of(dtype));
+  call.tensor = fmt::format("{} ({}), collective {} of the plan", name_of(dtype),
+                            fmt::join(arg.whole, ", "), arg.order + 1);
   return call;
 }
 
@@ -52,12 +53,18 @@ void run_collective(const schedule::Step& step, DType dtype, runtime::Buffer& de
   ensure(backend != nullptr, "a collective between processes runs without a backend");
   const std::vector<int64_t> list(step.scalars.begin(), step.scalars.end());
   distributed::Call call = call_of(sharding::CollectiveArg::of(list), dtype);
-  std::vector<std::byte> sent(source.size_bytes()), received(destination.size_bytes());
-  source.copy_out(sent.data(), sent.size());
-  call.send = sent.data();
-  call.receive = received.data();
+  runtime::Mapping from(source), to(destination);  // empty where mapping would copy
+  std::vector<std::byte> sent(from ? 0 : source.size_bytes());
+  std::vector<std::byte> received(to ? 0 : destination.size_bytes());
+  if (!from) source.copy_out(sent.data(), sent.size());
+  call.send = from ? from.bytes() : sent.data();
+  call.receive = to ? to.bytes() : received.data();
   backend->run(std::move(call));
-  destination.copy_in(received.data(), received.size());
+  if (from) from.end();
+  if (to)
+    to.end();
+  else
+    destination.copy_in(received.data(), received.size());
 }
 
 }  // namespace plugrad::engine

@@ -18,6 +18,7 @@ void check_devices(const SchedulerState& state, Id id) {
 
 /// Values without a device take the device of a consumer; roots take the default device.
 void assign_devices(SchedulerState& state) {
+  for (const auto& [root, device] : state.constant_roots) state.devices[root] = device;
   for (Id root : state.roots)
     if (state.devices[root] == 0) state.devices[root] = state.default_device;
   for (size_t i = state.live.size(); i-- > 0;) {
