@@ -77,6 +77,12 @@ TEST(ShardedValues, EverySpecLeadsToEveryOther) {
       }
 }
 
+TEST(ShardedValues, TermsOfAProductAreNoTermsOfASum) {
+  const Mesh mesh = two();
+  const Tensor product = counting({4}, 1.0, 1.0).shard(mesh, {"data"}).prod();
+  EXPECT_EQ(product.shard(mesh, ShardSpec().with_partial_sum("data")).item<float>(), 24.F);
+}
+
 TEST(ShardedValues, AnAssignedTensorKeepsItsSpec) {
   const Mesh mesh = two();
   Tensor x = counting({4, 2}, 0.0, 1.0).shard(mesh, {"data"}).realize();

@@ -71,7 +71,8 @@ const char* name_of(CollectiveKind kind) {
 std::vector<Movement> movements(const Spec& from, const Spec& to) {
   std::vector<Movement> moves;
   Spec now = from;
-  AxisSet terms = from.partial & ~to.partial;
+  // Terms of another reduction are no terms of this one.
+  AxisSet terms = from.reduction == to.reduction ? from.partial & ~to.partial : from.partial;
   while (terms != 0) {
     const auto [d, added] = scatter_of(now, to, terms);
     if (added == 0) break;
