@@ -178,7 +178,7 @@ std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
   std::vector<std::vector<Id>> by_source;
   for (size_t i = 0; i < sources.size(); ++i) {
     require(mesh_of(sources[i]) == nullptr || devices_[sources[i]] == mesh.device,
-            "[{}] tensors are on two meshes; move one with to_device() or shard()",
+            "[{}] tensors are on two meshes; bring one to a device with unshard(), then shard() it",
             op_info(op).name);
     by_source.push_back(source_on(mesh, sources[i], propagation.sources[i]));
   }

@@ -59,7 +59,6 @@ class Lowering {
     auto operator<=>(const KeyOfReshard&) const = default;
   };
   const Mesh* mesh_of(Id node);
-  const std::vector<Id>& below(std::span<const Id> roots);
   void propagate_node(Id node, bool fast_math);
   Operand operand(Id source);
   void lower_node(Id node);
