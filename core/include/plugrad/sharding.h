@@ -32,8 +32,8 @@ class PLUGRAD_API Mesh {
   /// `devices`: one for each position, row-major over the axes; a device may have several. In a
   /// program of n processes (distributed.h) each has an n-th of the positions, in the order of the
   /// ranks, and names the devices of its own. Without `devices`: those of the default device's
-  /// plugin. Errors: User for no axes, an axis without a name
-  /// or named twice, sizes below 1, and a number of devices that is not the product of the sizes.
+  /// plugin. Errors: User for no axes, an axis without a name or named twice, sizes below 1, a
+  /// number of positions that the processes do not divide, and another number of devices.
   explicit Mesh(std::vector<Axis> axes, std::vector<std::string> devices = {});
 
   const std::vector<Axis>& axes() const { return axes_; }
@@ -76,8 +76,9 @@ class PLUGRAD_API ShardSpec {
 PLUGRAD_API Tensor from_shards(const Mesh& mesh, const ShardSpec& spec, const Shape& shape,
                                const std::vector<Tensor>& parts);
 
-/// What computing the tensor moves: each operation with its shape and spec, sources first, and before it
-/// the collectives that bring its sources to the specs that it takes, with their bytes. Runs nothing.
+/// Lists the operations that compute the tensor, sources first, each with its shape and spec. Before
+/// an operation stand the collectives that move its sources, with the bytes of the whole value.
+/// Runs nothing; empty if the tensor is on no mesh.
 ///     all-reduce %12 along model: 128 bytes
 ///   %13 exp2 f32 (4, 8) [data, -]
 PLUGRAD_API std::string describe_sharding(const Tensor& tensor);

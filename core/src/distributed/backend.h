@@ -1,4 +1,4 @@
-// What moves data between the processes of a program: collectives on host memory, started and
+// The interface to collectives between the processes of a program, on host memory: started and
 // awaited. MPI is one backend; others may follow.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What callers do: they hand calls to the communication thread and wait for it.
+// The side of the callers: hands calls to the communication thread and waits for it.
 #include "distributed/communicator.h"
 
 #include <unistd.h>

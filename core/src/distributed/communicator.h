@@ -51,7 +51,7 @@ struct Pending {
   std::optional<Failure> failure;
 };
 
-/// What the launcher and the program say before MPI is initialised.
+/// Facts from the launcher and the program, known before MPI is initialised.
 struct Beginning {
   std::uint32_t size = 1;      ///< by the launcher; 0: it does not say
   std::string program;         ///< equal in every rank

@@ -26,7 +26,7 @@ enum class ControlType : std::uint8_t {
   Bye,     ///< the rank starts no calls any more
 };
 
-/// What members compare of a call, and errors say about it.
+/// The fields of a call that members compare and that errors show.
 struct Description {
   Kind kind = Kind::AllReduce;
   Reduction reduction = Reduction::Add;
@@ -59,7 +59,7 @@ std::vector<std::byte> encode(const Control& control);
 /// Nothing if the bytes are of another version or byte order.
 std::optional<Control> decode(std::span<const std::byte> bytes);
 
-/// What a rank's call looks like for `reader`, a member.
+/// The description of a rank's call that is sent to the member `reader`.
 Description describe(const Call& call, std::uint32_t reader);
 /// Hash of a channel's calls: of the former ones and this one. What differs between members of a
 /// correct call does not enter.
