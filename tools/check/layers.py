@@ -13,7 +13,7 @@ BUILDS_ON = {
     "autodiff": ["symbolic"],
     "cost": ["symbolic"],
     "sharding": ["ir"],
-    "schedule": ["cost"],
+    "schedule": ["cost", "sharding"],
     "codegen": ["cost"],
     "runtime": ["base"],
     "tuning": ["codegen", "runtime"],

@@ -38,7 +38,10 @@ using detail::KernelReport;
 /// Counters since the process began or reset_statistics(); gauges show the current state.
 struct Statistics {
   uint64_t kernels_launched = 0;
-  uint64_t copies = 0;  // between devices
+  uint64_t copies = 0;              // between devices
+  uint64_t collectives = 0;         // between processes; a bucket counts once
+  uint64_t collective_bytes = 0;    // that this process gave to them
+  uint64_t collective_wait_ns = 0;  // wall time in which plans waited for them
   uint64_t plans_run = 0;
   uint64_t plans_made = 0;       // schedule-cache misses
   uint64_t plans_from_disk = 0;  // of these, those that an earlier process planned

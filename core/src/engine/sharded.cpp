@@ -62,8 +62,14 @@ std::vector<Id> Session::buffers_of_parts(Id node) {
   const std::vector<int64_t> whole(shape(node).begin(), shape(node).end());
   std::vector<Id> buffers(on.size(), kNoId);
   for (uint32_t position = 0; position < on.size(); ++position) {
-    const ValuePtr& part = value->sharded->parts[position];
+    const std::vector<ValuePtr>& parts = value->sharded->parts;
+    const ValuePtr& part = parts[position];
     if (!part) continue;
+    const auto same = static_cast<size_t>(std::ranges::find(parts, part) - parts.begin());
+    if (same < position) {  // one value serves several positions of a device
+      buffers[position] = buffers[same];
+      continue;
+    }
     const auto local = sharding::local_shape(on, value->sharded->spec, whole, position);
     buffers[position] = add_buffer(graph_, local, part->dtype, part->device);
     state_->values.set(buffers[position], part);
@@ -123,12 +129,15 @@ void Session::add_unread_collectives(LocalRoots& local) {
 
 Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t default_device) {
   LocalRoots local;
+  std::vector<Id> placed;  // roots that are computed of constants alone get a device
   for (const Id root : roots) {
-    const uint32_t own = (*devices_)[root] == 0 ? default_device : (*devices_)[root];
+    const bool is_constant = (*devices_)[root] == 0 && mesh(default_device) != nullptr;
+    placed.push_back(is_constant ? graph_.add(Op::Copy, graph_[root].dtype, {root}, default_device)
+                                 : root);
+  }
+  for (const auto& lowered : lowering_->lower(placed, settings().fast_math)) {
+    const uint32_t own = (*devices_)[placed[local.roots.size()]];
     const sharding::Mesh* on = mesh(own);
-    const bool free = on != nullptr && (*devices_)[root] == 0;
-    const auto lowered = lowering_->lower(
-        free ? graph_.add(Op::Copy, graph_[root].dtype, {root}, own) : root, settings().fast_math);
     LocalRoots::Root made{on, lowered.spec, {}};
     for (uint32_t position = 0; position < lowered.parts.size(); ++position) {
       const Id part = lowered.parts[position];

@@ -115,9 +115,9 @@ uint32_t Devices::operator[](Id node) {
       device = static_cast<uint32_t>(n.arg);
     else if (n.op == Op::Shard)
       device = static_cast<uint32_t>(graph_.arg_list(id)[0]);
-    else if (n.op == Op::Collective)  // after the shape and the order
+    else if (n.op == Op::Collective)  // after the shape
       device = static_cast<uint32_t>(
-          graph_.arg_list(id)[static_cast<size_t>(graph_.arg_list(id)[0]) + 2]);
+          graph_.arg_list(id)[static_cast<size_t>(graph_.arg_list(id)[0]) + 1]);
     else
       for (Id s : graph_.sources(n))
         if ((device = by_id_[s]) != 0) break;

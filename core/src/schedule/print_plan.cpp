@@ -22,7 +22,8 @@ std::string location_of(const PlannedBuffer& b) {
 
 std::string step_line(const Step& step) {
   std::string line = step.kind == Step::Kind::Copy ? "copy" : fmt::format("kernel {}", step.ast);
-  if (step.kind == Step::Kind::Collective) line = "collective";
+  if (step.kind == Step::Kind::Collective) line = "start collective";
+  if (step.kind == Step::Kind::Wait) line = "wait for collective";
   if (step.kind == Step::Kind::User) line = fmt::format("user's kernel {}", step.ast);
   if (step.kind == Step::Kind::Loop) line = fmt::format("loop {}", step.ast);
   line += fmt::format(" on device {}: b{} =", step.device, step.buffers[0]);

@@ -60,16 +60,16 @@ struct Arena {
 };
 
 struct Step {
-  enum class Kind : uint8_t { Kernel, Copy, User, Loop, Collective };
+  enum class Kind : uint8_t { Kernel, Copy, User, Loop, Collective, Wait };
   Kind kind;
   uint32_t device;  // the device that runs it; for Copy, the destination
   uint32_t ast =
       0;  // Kernel: index into Plan::asts. User: number of the user's kernel. Loop: of its body
   std::vector<uint32_t> buffers;  // Kernel: buffer of each param, indices into Plan::buffers. Copy:
-                                  // destination, source. User, Loop: outputs, inputs. Collective:
-                                  // destination, source
+                                  // destination, source. User, Loop: outputs, inputs. Collective,
+                                  // and the Wait for it: destination and source of each member
   std::vector<uint64_t> scalars = {};  // Kernel: value of each Scalar, by number. Collective: the
-                                       // argument (sharding/collectives.h)
+                                       // arguments (sharding/collectives.h), one after another
 };
 
 /// The simplified tensor graph of a plan, for traces: what each step computes.

@@ -95,6 +95,7 @@ struct SchedulerState {
   std::map<Id, Dims> loop_order;  // of Reduces: indices of their axes, outermost loop first
 
   // share_kernels
+  std::vector<std::vector<Id>> buckets;  // of Collectives: each starts as one, in this order
   std::vector<std::vector<Id>> kernels;  // in execution order: the values that each kernel stores
 
   mutable uint64_t visits = 0;  // node visits of walks below single nodes
@@ -139,6 +140,7 @@ void store_blocks(SchedulerState& state);
 void limit_all(SchedulerState& state);
 void find_bitwise_comparable(SchedulerState& state);
 void choose_layouts(SchedulerState& state);
+std::vector<std::vector<Id>> collective_buckets(const SchedulerState& state);
 void share_kernels(SchedulerState& state);
 void assemble(SchedulerState& state);
 /// By step: its kernel; null for steps without one.

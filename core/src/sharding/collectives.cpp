@@ -102,9 +102,9 @@ std::vector<int64_t> CollectiveArg::list() const {
     list.push_back(static_cast<int64_t>(values.size()));
     list.insert(list.end(), values.begin(), values.end());
   };
-  put(shape);  // first, where Shapes reads it
-  list.insert(list.end(),
-              {order, device, static_cast<int64_t>(kind), static_cast<int64_t>(reduction)});
+  put(shape);  // first, where Shapes reads it, then the device, which Devices reads
+  list.insert(list.end(), {device, place, order, depth, static_cast<int64_t>(kind),
+                           static_cast<int64_t>(reduction)});
   for (const auto* values : {&ranks, &sent, &received, &whole}) put(*values);
   return list;
 }
@@ -117,11 +117,13 @@ CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
     list = list.subspan(1 + found.size());
   };
   take(arg.shape);
-  arg.order = list[0];
-  arg.device = list[1];
-  arg.kind = static_cast<CollectiveKind>(list[2]);
-  arg.reduction = static_cast<Op>(list[3]);
-  list = list.subspan(4);
+  arg.device = list[0];
+  arg.place = list[1];
+  arg.order = list[2];
+  arg.depth = list[3];
+  arg.kind = static_cast<CollectiveKind>(list[4]);
+  arg.reduction = static_cast<Op>(list[5]);
+  list = list.subspan(6);
   for (auto* values : {&arg.ranks, &arg.sent, &arg.received, &arg.whole}) take(*values);
   return arg;
 }
@@ -131,6 +133,7 @@ std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spe
   whole_.assign(shape.begin(), shape.end());
   for (const Movement& move : movements(from, to)) {
     Spec next = from;
+    ++place_.depth;
     switch (move.kind) {
       case CollectiveKind::AllReduce:
         parts = all_reduce(parts, move.along, from.reduction);
@@ -173,7 +176,7 @@ Collectives::Parts Collectives::in_groups(const Parts& parts, AxisSet along, con
     }
     if (!group.here.empty()) run(group, out);
   }
-  ++next_order_;
+  ++made_.next_order;
   return out;
 }
 
@@ -192,11 +195,14 @@ Id Collectives::filler(Id like) {
 
 Id Collectives::collective(CollectiveArg arg, Id source, uint32_t device) {
   Graph& graph = build_.graph();
-  arg.order = next_order_ * mesh_.size() + arg.order;
+  arg.place = place_.place;
+  arg.order = made_.next_order * mesh_.size() + arg.order;
+  arg.depth = place_.depth;
   arg.device = device;
   arg.whole = whole_;
-  made_.push_back(graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
-  return made_.back();
+  made_.nodes.push_back(
+      graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
+  return made_.nodes.back();
 }
 
 Id Collectives::reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device) {
@@ -239,21 +245,21 @@ Collectives::Parts Collectives::all_reduce(const Parts& parts, AxisSet along, Op
     if (group.is_local()) return reduce_locally(group, parts, reduction, out);
     const uint32_t leader = group.members[group.here[0]];
     const Id own = reduced_on(group, parts, reduction, mesh_.places[leader].device);
-    const int64_t count = count_of(build_.shape(own));
-    if (count == 0) {  // for all of the group
-      for (const uint32_t i : group.here) out[group.members[i]] = parts[group.members[i]];
-      return;
-    }
+    const bool is_empty = count_of(build_.shape(own)) == 0;  // in all of the group
+    for (const uint32_t i : group.here) out[group.members[i]] = parts[group.members[i]];
+    if (is_empty && count_of(whole_) == 0) return;
+    // An empty part takes part, too: all processes have the same list of collectives.
+    const Id source = is_empty ? filler(own) : own;
     const Id sum = collective({.kind = CollectiveKind::AllReduce,
                                .reduction = reduction,
                                .order = group.members[0],
                                .ranks = group.ranks,
-                               .sent = {count},
+                               .sent = {count_of(build_.shape(source))},
                                .received = {},
-                               .shape = build_.shape(own)},
-                              own, mesh_.places[leader].device);
+                               .shape = build_.shape(source)},
+                              source, mesh_.places[leader].device);
     for (const uint32_t i : group.here)
-      out[group.members[i]] = build_.on(sum, mesh_.places[group.members[i]].device);
+      if (!is_empty) out[group.members[i]] = build_.on(sum, mesh_.places[group.members[i]].device);
   });
 }
 

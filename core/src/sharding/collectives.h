@@ -36,23 +36,35 @@ std::vector<Movement> movements(const Spec& from, const Spec& to);
 struct CollectiveArg {
   CollectiveKind kind = CollectiveKind::AllReduce;
   Op reduction = Op::Add;
-  int64_t order = 0;   // collectives of one process run in ascending order
-  int64_t device = 0;  // of the source and the result
+  int64_t place = 0, order = 0;  // collectives of one process run in the order of both
+  int64_t depth = 0;             // those of one depth do not depend on each other
+  int64_t device = 0;            // of the source and the result
   std::vector<int64_t> ranks;
   std::vector<int64_t> sent, received;
   std::vector<int64_t> shape;  // of the result
   std::vector<int64_t> whole;  // shape of the sharded value, for messages
 
+  std::pair<int64_t, int64_t> sequence() const { return {place, order}; }
   std::vector<int64_t> list() const;
   static CollectiveArg of(std::span<const int64_t> list);
 };
 
+/// The collectives between processes that were made for one plan.
+struct CollectiveList {
+  int64_t next_order = 0;  // grows with every collective, alike in all processes
+  std::vector<Id> nodes;
+};
+
+/// Of the collectives that a reshard makes, alike in all processes.
+struct CollectivePlace {
+  int64_t place = 0;
+  int64_t depth = 0;  // of the value that moves: the number of movements that it depends on
+};
+
 class Collectives {
  public:
-  /// `next_order` grows with every collective between processes, alike in all of them; `made` gets
-  /// their nodes.
-  Collectives(LocalBuilder& build, const Mesh& mesh, int64_t& next_order, std::vector<Id>& made)
-      : build_(build), mesh_(mesh), next_order_(next_order), made_(made) {}
+  Collectives(LocalBuilder& build, const Mesh& mesh, CollectivePlace place, CollectiveList& made)
+      : build_(build), mesh_(mesh), place_(place), made_(made) {}
 
   /// Parts by position, kNoId for those of other processes. `shape`: of the whole value.
   std::vector<Id> reshard(std::vector<Id> parts, Spec from, const Spec& to,
@@ -87,8 +99,8 @@ class Collectives {
 
   LocalBuilder& build_;
   const Mesh& mesh_;
-  int64_t& next_order_;
-  std::vector<Id>& made_;
+  CollectivePlace place_;
+  CollectiveList& made_;
   std::vector<int64_t> whole_;  // shape of the value that moves
 };
 

@@ -19,7 +19,7 @@ void Lowering::clear() {
   known_.clear();
   lowered_.clear();
   resharded_.clear();
-  between_processes_.clear();
+  made_.nodes.clear();
 }
 
 const Mesh* Lowering::mesh_of(Id node) {
@@ -72,46 +72,64 @@ const Spec& Lowering::spec(Id node, bool fast_math) {
 
 // ---- Nodes ----
 
-StoredParts Lowering::lower(Id node, bool fast_math) {
-  const Mesh* mesh = mesh_of(node);
+// All nodes in ascending order: a movement is made for the first reader of its result, so that
+// those before it come before it in the order of collectives, too.
+std::vector<StoredParts> Lowering::lower(std::span<const Id> nodes, bool fast_math) {
   const auto ends = [&](Id id) { return lowered_.contains(id) || owner_.is_stored(id); };
-  const std::vector<Id> nodes = reachable_.from(graph_, std::span(&node, 1), ends);
-  for (const Id id : nodes)
+  const std::vector<Id> below = reachable_.from(graph_, nodes, ends);
+  for (const Id id : below)
     if (mesh_of(id) != nullptr) spec(id, fast_math);
-  for (const Id id : nodes)
+  for (const Id id : below)
     if (!lowered_.contains(id)) lower_node(id);
-  if (mesh == nullptr) return {{}, lowered_.at(node)};
-  Spec stored = spec(node, fast_math);
-  stored.partial = 0;
-  stored.reduction = Op::Add;
-  return {stored, source_on(*mesh, node, stored)};
+  reader_ = kNoId;
+  std::vector<StoredParts> made;
+  for (const Id node : nodes) {
+    const Mesh* const mesh = mesh_of(node);
+    if (mesh == nullptr) {
+      made.push_back({{}, lowered_.at(node).parts});
+      continue;
+    }
+    Spec stored = spec(node, fast_math);
+    stored.partial = 0;
+    stored.reduction = Op::Add;
+    made.push_back({stored, source_on(*mesh, node, stored).parts});
+  }
+  return made;
 }
 
 void Lowering::lower_node(Id node) {
   const Mesh* mesh = mesh_of(node);
-  std::vector<Id> parts;
+  reader_ = node;
+  Placed placed;
   if (mesh == nullptr)
-    parts = {rebuilt(node)};
+    placed = rebuilt(node);
   else if (owner_.is_stored(node))
-    parts = owner_.stored_parts(node);
+    placed.parts = owner_.stored_parts(node);
   else
-    parts = lowered_on(*mesh, node);
-  lowered_.emplace(node, std::move(parts));
+    placed = lowered_on(*mesh, node);
+  lowered_.emplace(node, std::move(placed));
 }
 
 /// A node on one device, reading what its sources became.
-Id Lowering::rebuilt(Id node) {
-  if (owner_.is_stored(node) || graph_.sources(node).empty()) return node;
+Lowering::Placed Lowering::rebuilt(Id node) {
+  if (owner_.is_stored(node) || graph_.sources(node).empty()) return {{node}};
   if (graph_[node].op == Op::Copy)
     if (const Mesh* mesh = mesh_of(graph_.sources(node)[0]); mesh != nullptr) {
       const Id source = graph_.sources(node)[0];
-      const auto whole = source_on(*mesh, source, Spec::replicated(shapes_[source].size()));
-      return build_.on(whole[mesh->first_here()], static_cast<uint32_t>(graph_[node].arg));
+      const Placed whole = source_on(*mesh, source, Spec::replicated(shapes_[source].size()));
+      return {{build_.on(whole.parts[mesh->first_here()], static_cast<uint32_t>(graph_[node].arg))},
+              whole.depth};
     }
+  Placed made;
   std::vector<Id> sources;
-  for (const Id source : graph_.sources(node)) sources.push_back(lowered_.at(source)[0]);
-  return std::ranges::equal(sources, graph_.sources(node)) ? node
-                                                           : graph_.with_sources(node, sources);
+  for (const Id source : graph_.sources(node)) {
+    const Placed& placed = lowered_.at(source);
+    sources.push_back(placed.parts[0]);
+    made.depth = std::max(made.depth, placed.depth);
+  }
+  const bool is_same = std::ranges::equal(sources, graph_.sources(node));
+  made.parts = {is_same ? node : graph_.with_sources(node, sources)};
+  return made;
 }
 
 /// The part that a position has of a value that is not sharded, on the position's device.
@@ -126,33 +144,38 @@ Id Lowering::cut_of(const Mesh& mesh, Id value, const Spec& wanted, uint32_t pos
   return build_.on(part, mesh.places[position].device);
 }
 
-std::vector<Id> Lowering::source_on(const Mesh& mesh, Id source, const Spec& wanted) {
+Lowering::Placed Lowering::source_on(const Mesh& mesh, Id source, const Spec& wanted) {
   if (mesh_of(source) == nullptr) {
-    std::vector<Id> parts(mesh.size(), kNoId);
+    const Placed& whole = lowered_.at(source);
+    Placed cut{std::vector<Id>(mesh.size(), kNoId), whole.depth};
     for (uint32_t position = 0; position < mesh.size(); ++position)
       if (mesh.is_here(position))
-        parts[position] = cut_of(mesh, lowered_.at(source)[0], wanted, position);
-    return parts;
+        cut.parts[position] = cut_of(mesh, whole.parts[0], wanted, position);
+    return cut;
   }
-  const Spec& own = known_.at(source).result;
-  if (own == wanted) return lowered_.at(source);
+  if (known_.at(source).result == wanted) return lowered_.at(source);
   const KeyOfReshard key{source, wanted};
   if (const auto known = resharded_.find(key); known != resharded_.end()) return known->second;
-  std::vector<Id> parts;
-  if (auto below = moved_below(mesh, source, wanted)) {
-    parts = *std::move(below);
-  } else {
-    const auto sizes = shapes_[source];
-    const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-    Collectives collectives(build_, mesh, next_order_, between_processes_);
-    parts = collectives.reshard(lowered_.at(source), own, wanted, shape);
-  }
-  return resharded_.emplace(key, std::move(parts)).first->second;
+  auto below = moved_below(mesh, source, wanted);
+  Placed made = below ? *std::move(below) : resharded(mesh, source, wanted);
+  return resharded_.emplace(key, std::move(made)).first->second;
+}
+
+/// A computed value moves when it is computed, a stored one when it is first read.
+Lowering::Placed Lowering::resharded(const Mesh& mesh, Id source, const Spec& wanted) {
+  const auto sizes = shapes_[source];
+  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
+  const Spec& own = known_.at(source).result;
+  const Placed& from = lowered_.at(source);
+  const Id place = owner_.is_stored(source) ? reader_ : source;
+  Collectives collectives(build_, mesh, {place, from.depth}, made_);
+  const auto moves = static_cast<int64_t>(movements(own, wanted).size());
+  return {collectives.reshard(from.parts, own, wanted, shape), from.depth + moves};
 }
 
 /// A view with another spec, as the view of its source with another one.
-std::optional<std::vector<Id>> Lowering::moved_below(const Mesh& mesh, Id view,
-                                                     const Spec& wanted) {
+std::optional<Lowering::Placed> Lowering::moved_below(const Mesh& mesh, Id view,
+                                                      const Spec& wanted) {
   if (owner_.is_stored(view) || !is_movement(graph_[view].op)) return std::nullopt;
   const Id source = graph_.sources(view)[0];
   if (mesh_of(source) == nullptr) return std::nullopt;
@@ -162,35 +185,38 @@ std::optional<std::vector<Id>> Lowering::moved_below(const Mesh& mesh, Id view,
   const auto spec =
       source_spec({graph_, view, shape, std::span(&operand_of_view, 1), mesh, false}, wanted);
   if (!spec) return std::nullopt;
-  const std::vector<Id> sources = source_on(mesh, source, *spec);
-  std::vector<Id> parts(mesh.size(), kNoId);
-  for (uint32_t position = 0; position < mesh.size(); ++position)
+  Placed moved = source_on(mesh, source, *spec);
+  for (uint32_t position = 0; position < mesh.size(); ++position) {
+    const Id part = moved.parts[position];
     if (mesh.is_here(position))
-      parts[position] = local_node(mesh, view, wanted, std::span(&sources[position], 1), position);
-  return parts;
+      moved.parts[position] = local_node(mesh, view, wanted, std::span(&part, 1), position);
+  }
+  return moved;
 }
 
-std::vector<Id> Lowering::lowered_on(const Mesh& mesh, Id node) {
+Lowering::Placed Lowering::lowered_on(const Mesh& mesh, Id node) {
   const Propagation propagation = known_.at(node);
   const std::vector<Id> sources(graph_.sources(node).begin(), graph_.sources(node).end());
   const Op op = graph_[node].op;
   if (op == Op::Function) return lowered_.at(sources[0]);  // the others serve gradients
-  std::vector<std::vector<Id>> by_source;
+  std::vector<Placed> by_source;
+  int64_t depth = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     require(mesh_of(sources[i]) == nullptr || devices_[sources[i]] == mesh.device,
             "[{}] tensors are on two meshes; bring one to a device with unshard(), then shard() it",
             op_info(op).name);
     by_source.push_back(source_on(mesh, sources[i], propagation.sources[i]));
+    depth = std::max(depth, by_source.back().depth);
   }
   if (op == Op::Shard || op == Op::Copy) return by_source[0];
   std::vector<Id> parts(mesh.size(), kNoId);
   for (uint32_t position = 0; position < mesh.size(); ++position) {
     if (!mesh.is_here(position)) continue;
     std::vector<Id> local;
-    for (const auto& source : by_source) local.push_back(source[position]);
+    for (const Placed& source : by_source) local.push_back(source.parts[position]);
     parts[position] = local_node(mesh, node, propagation.result, local, position);
   }
-  return parts;
+  return {std::move(parts), depth};
 }
 
 /// The node over the parts of its sources: its shapes are those of the position's parts.

@@ -39,12 +39,12 @@ class Lowering {
 
   /// The spec of a node on a mesh. Errors: User, by the rules of propagation.
   const Spec& spec(Id node, bool fast_math);
-  /// The nodes to compute for `node`: on a mesh one by position, without terms of sums; otherwise
-  /// one.
-  StoredParts lower(Id node, bool fast_math);
+  /// The nodes to compute for each of `nodes`: on a mesh one by position, without terms of sums;
+  /// otherwise one.
+  std::vector<StoredParts> lower(std::span<const Id> nodes, bool fast_math);
   /// The Collective nodes that were made since it was cleared: all processes must run them, also
   /// where a process needs none of the result.
-  const std::vector<Id>& between_processes() const { return between_processes_; }
+  const std::vector<Id>& between_processes() const { return made_.nodes; }
   /// Forgets what it knows of nodes: call when values or ids change.
   void clear();
 
@@ -58,14 +58,19 @@ class Lowering {
     Spec spec;
     auto operator<=>(const KeyOfReshard&) const = default;
   };
+  struct Placed {
+    std::vector<Id> parts;  // one where the value is on no mesh
+    int64_t depth = 0;      // movements that they depend on, one after another
+  };
   const Mesh* mesh_of(Id node);
   void propagate_node(Id node, bool fast_math);
   Operand operand(Id source);
   void lower_node(Id node);
-  Id rebuilt(Id node);
-  std::vector<Id> lowered_on(const Mesh& mesh, Id node);
-  std::vector<Id> source_on(const Mesh& mesh, Id source, const Spec& spec);
-  std::optional<std::vector<Id>> moved_below(const Mesh& mesh, Id view, const Spec& wanted);
+  Placed rebuilt(Id node);
+  Placed lowered_on(const Mesh& mesh, Id node);
+  Placed source_on(const Mesh& mesh, Id source, const Spec& spec);
+  Placed resharded(const Mesh& mesh, Id source, const Spec& wanted);
+  std::optional<Placed> moved_below(const Mesh& mesh, Id view, const Spec& wanted);
   Id cut_of(const Mesh& mesh, Id value, const Spec& spec, uint32_t position);
   Id local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,
                 uint32_t position);
@@ -79,10 +84,10 @@ class Lowering {
   LocalBuilder build_;
   Reachable reachable_;
   std::unordered_map<Id, Propagation> known_;
-  std::unordered_map<Id, std::vector<Id>> lowered_;
-  std::map<KeyOfReshard, std::vector<Id>> resharded_;
-  std::vector<Id> between_processes_;
-  int64_t next_order_ = 0;
+  std::unordered_map<Id, Placed> lowered_;
+  std::map<KeyOfReshard, Placed> resharded_;
+  CollectiveList made_;
+  Id reader_ = kNoId;  // the node that is being lowered
 };
 
 }  // namespace plugrad::sharding

@@ -100,6 +100,19 @@ void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
   if (timed_) log_copy(dst, src, monotonic_ns() - start_ns);
 }
 
+void LaunchLog::collective(const std::string& name, const runtime::Device& device, uint64_t bytes,
+                           uint64_t wait_ns, uint64_t time_ns) {
+  ++statistics_.collectives;
+  statistics_.collective_bytes += bytes;
+  statistics_.collective_wait_ns += wait_ns;
+  if (!timed_) return;
+  debug_write(
+      fmt::format("{:<8} {:>5} {} arg  2 mem {:8.2f} MB {} ({:7.2f} GB/s), waited {:.2f}us\n",
+                  device.name(), "", padded(colored(name, Color::Yellow), 42),
+                  megabytes(device.memory_stats().used_bytes), timing(time_ns, total_ns += wait_ns),
+                  rate(static_cast<double>(bytes), time_ns), static_cast<double>(wait_ns) * 1e-3));
+}
+
 void LaunchLog::log_launch(const ReadyKernel& ready, size_t params, uint64_t time_ns) {
   const runtime::Device& device = ready.kernel->device();
   const codegen::Estimates& work = ready.code.estimates;

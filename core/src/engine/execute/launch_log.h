@@ -27,6 +27,9 @@ class LaunchLog {
               std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
   void launch(runtime::LaunchList& list, bool as_graph);
   void copy(runtime::Buffer& dst, const runtime::Buffer& src);
+  /// Counts and prints the end of a collective: `name` is its kind and, of a bucket, its members.
+  void collective(const std::string& name, const runtime::Device& device, uint64_t bytes,
+                  uint64_t wait_ns, uint64_t time_ns);
 
  private:
   void log_launch(const ReadyKernel& kernel, size_t params, uint64_t time_ns);

@@ -25,7 +25,7 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
     if (step.kind == schedule::Step::Kind::Copy || step.kind == schedule::Step::Kind::Loop ||
-        step.kind == schedule::Step::Kind::Collective) {
+        step.kind == schedule::Step::Kind::Collective || step.kind == schedule::Step::Kind::Wait) {
       parts_.push_back({nullptr, {}, static_cast<uint32_t>(i)});
       continue;
     }
@@ -65,6 +65,7 @@ void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffe
 
 void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                         std::span<const ValuePtr> values, LaunchLog& log) {
+  CollectivesInFlight collectives(ready.plan, buffers, log);
   for (Part& part : parts_) {
     const schedule::Step& step = ready.plan.steps[part.step];
     if (part.launches) part.launches->set_origin({ready.trace.id, static_cast<int32_t>(part.step)});
@@ -73,8 +74,9 @@ void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const
     else if (step.kind == schedule::Step::Kind::Copy)
       log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
     else if (step.kind == schedule::Step::Kind::Collective)
-      run_collective(step, ready.plan.buffers[step.buffers[0]].dtype, *buffers[step.buffers[0]],
-                     *buffers[step.buffers[1]]);
+      collectives.start(step);
+    else if (step.kind == schedule::Step::Kind::Wait)
+      collectives.wait(step);
     else
       run_loop(ready.loops[part.step], step.buffers, buffers, values, log);
   }

@@ -123,8 +123,10 @@ void CanonicalGraph::finish(Id id) {
       break;
     case ArgKind::List:
       put_list(graph_->list(static_cast<ListId>(node.arg)));
-      if (node.op == Op::Collective)
-        own_words_[own_words_.size() - graph_->arg_list(id).size() + order_at(id)] = 0;
+      if (node.op == Op::Collective) {
+        const size_t place = own_words_.size() - graph_->arg_list(id).size() + place_at(id);
+        own_words_[place] = own_words_[place + 1] = 0;
+      }
       break;
   }
   if (node.op == Op::Copy) note_device(static_cast<uint32_t>(node.arg));
@@ -169,9 +171,9 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
 }
 
 // Numbers the nodes by a second walk, which visits sources of commutative ops in structural order.
-// Where the list of a Collective has its order, after the shape.
-size_t CanonicalGraph::order_at(Id id) const {
-  return static_cast<size_t>(graph_->arg_list(id)[0]) + 1;
+// Where the list of a Collective has its place and, next, its order: after the shape and the device.
+size_t CanonicalGraph::place_at(Id id) const {
+  return static_cast<size_t>(graph_->arg_list(id)[0]) + 2;
 }
 
 // Collectives between processes run in the order of their numbers; equal programs have equal orders.
@@ -181,7 +183,9 @@ void CanonicalGraph::number_collectives() {
     if ((*graph_)[order_[number]].op == Op::Collective && !is_input_[number])
       collectives_.push_back(number);
   std::ranges::sort(collectives_, {}, [&](uint32_t number) {
-    return graph_->arg_list(order_[number])[order_at(order_[number])];
+    const auto list = graph_->arg_list(order_[number]);
+    const size_t place = place_at(order_[number]);
+    return std::pair(list[place], list[place + 1]);
   });
   words_.insert(words_.end(), collectives_.begin(), collectives_.end());
 }
@@ -338,7 +342,9 @@ uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
   if (node.op != Op::Collective) return scratch.list(graph_->list(static_cast<ListId>(node.arg)));
   const auto list = graph_->list(static_cast<ListId>(node.arg));
   std::vector<int64_t> arg(list.begin(), list.end());
-  arg[order_at(order_[number])] = std::ranges::find(collectives_, number) - collectives_.begin();
+  const size_t place = place_at(order_[number]);
+  arg[place] = 0;
+  arg[place + 1] = std::ranges::find(collectives_, number) - collectives_.begin();
   return scratch.list(arg);
 }
 

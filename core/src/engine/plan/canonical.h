@@ -87,7 +87,7 @@ class CanonicalGraph {
   bool comes_first(uint32_t a, uint32_t b);
   void number(uint32_t position);
   void note_range_checks(Id id);
-  size_t order_at(Id id) const;
+  size_t place_at(Id id) const;
   void number_collectives();
   std::vector<uint32_t> root_numbers() const;
   std::vector<uint32_t> input_numbers() const;

@@ -106,6 +106,7 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                     std::span<const ValuePtr> values, LaunchLog& log,
                     Refinement* refinement = nullptr) {
   std::vector<runtime::Buffer*> params;
+  CollectivesInFlight collectives(ready.plan, buffers, log);
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
     if (step.kind == schedule::Step::Kind::Copy) {
@@ -113,8 +114,11 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
       continue;
     }
     if (step.kind == schedule::Step::Kind::Collective) {
-      run_collective(step, ready.plan.buffers[step.buffers[0]].dtype, *buffers[step.buffers[0]],
-                     *buffers[step.buffers[1]]);
+      collectives.start(step);
+      continue;
+    }
+    if (step.kind == schedule::Step::Kind::Wait) {
+      collectives.wait(step);
       continue;
     }
     if (step.kind == schedule::Step::Kind::Loop) {

@@ -41,7 +41,7 @@ const char* name_of(schedule::PlannedBuffer::Kind kind) {
 }
 
 const char* name_of(schedule::Step::Kind kind) {
-  constexpr const char* kNames[] = {"kernel", "copy", "kernel", "loop"};
+  constexpr const char* kNames[] = {"kernel", "copy", "kernel", "loop", "collective", "wait"};
   return kNames[static_cast<size_t>(kind)];
 }
 

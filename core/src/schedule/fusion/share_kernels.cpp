@@ -65,7 +65,8 @@ class Sharing {
     for (Id id : state_.live)
       if (is_computed(id) && !joins_launch(id)) add_kernel(id);
     if (state_.options.share_kernels) {
-      KernelOrder order(kernels_.size(), state_.visits);
+      KernelOrder order(kernels_.size() + state_.buckets.size(), state_.visits);
+      add_collectives(order);
       for (uint32_t k = 0; k < kernels_.size(); ++k) merge_or_append(k, order);
     }
     emit();
@@ -169,13 +170,39 @@ class Sharing {
   void merge_or_append(uint32_t k, KernelOrder& order) {
     uint32_t mine = k;
     for (uint32_t into : candidates(k)) {
-      if (!may_join(k, into) || !order.reads_too(into, read_by(k, into))) continue;
+      if (!may_join(k, into) || !may_follow(k, into, order)) continue;
       join(k, into);
       mine = into;
       break;
     }
-    if (mine == k) order.append(k, read_by(k, kNone));
+    if (mine == k && !is_ordered_) order.append(k, read_by(k, kNone));
     for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
+  }
+
+  /// Where there are collectives, orders all kernels before any of them merge. The start of each
+  /// bucket is a kernel of its own, behind what its members send and behind the bucket before it.
+  /// So no merge makes a collective depend on a later one, or on another one of its bucket.
+  void add_collectives(KernelOrder& order) {
+    is_ordered_ = !state_.buckets.empty();
+    for (uint32_t k = 0; is_ordered_ && k < kernels_.size(); ++k)
+      order.append(k, read_by(k, kNone));
+    for (uint32_t b = 0; b < state_.buckets.size(); ++b) {
+      const auto start = static_cast<uint32_t>(kernels_.size()) + b;
+      std::vector<uint32_t> others;
+      if (b > 0) others.push_back(start - 1);
+      for (const Id member : state_.buckets[b])
+        for (const uint32_t read : read_by(kernel_of_[member], kNone)) others.push_back(read);
+      order.append(start, others);
+      for (const Id member : state_.buckets[b])
+        order.reads_too(kernel_of_[member], std::span(&start, 1));
+    }
+  }
+
+  /// Makes `into` depend on what `k` reads, and what reads `k` depend on `into`. Returns false if
+  /// that would close a circle.
+  bool may_follow(uint32_t k, uint32_t into, KernelOrder& order) const {
+    return (!is_ordered_ || order.reads_too(k, std::span(&into, 1))) &&
+           order.reads_too(into, read_by(k, into));
   }
 
   /// Earlier kernels that `k` reads, or that read the same values.
@@ -301,11 +328,13 @@ class Sharing {
       readers_;  // the last kernel with these loops that reads the node
   std::vector<uint32_t> seen_;
   uint32_t epoch_ = 0;
+  bool is_ordered_ = false;  // all kernels are in the order before any of them merge
 };
 
 }  // namespace
 
 void share_kernels(SchedulerState& state) {
+  state.buckets = collective_buckets(state);
   Sharing(state).run();
 }
 

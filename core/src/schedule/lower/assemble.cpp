@@ -2,6 +2,7 @@
 // kernels become one program.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/check.h"
 #include "ir/user.h"
@@ -88,7 +89,7 @@ class Assembler {
     const Id id = outputs[0];
     const Op op = state_.graph[id].op;
     if (op == Op::UserKernel) return add_user_step(outputs);
-    if (op == Op::Collective) return add_collective(id);
+    if (op == Op::Collective) return add_collective(outputs);
     Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, state_.devices[id], 0, {}};
     if (op == Op::Copy) {
       step.buffers = {state_.buffer_of[id], state_.buffer_of[state_.graph[id].src[0]]};
@@ -102,11 +103,17 @@ class Assembler {
     kernels_.resize(plan_.steps.size());
   }
 
-  void add_collective(Id id) {
-    Step step{Step::Kind::Collective, state_.devices[id], 0, {}};
-    step.buffers = {state_.buffer_of[id], state_.buffer_of[state_.graph[id].src[0]]};
-    for (const int64_t word : state_.graph.arg_list(id))
-      step.scalars.push_back(static_cast<uint64_t>(word));
+  /// The first time its start, the second time its end.
+  void add_collective(const std::vector<Id>& bucket) {
+    const bool is_start = in_flight_.insert(bucket[0]).second;
+    Step step{
+        is_start ? Step::Kind::Collective : Step::Kind::Wait, state_.devices[bucket[0]], 0, {}};
+    for (const Id id : bucket) {
+      step.buffers.push_back(state_.buffer_of[id]);
+      step.buffers.push_back(state_.buffer_of[state_.graph[id].src[0]]);
+      for (const int64_t word : state_.graph.arg_list(id))
+        if (is_start) step.scalars.push_back(static_cast<uint64_t>(word));
+    }
     plan_.steps.push_back(std::move(step));
     kernels_.resize(plan_.steps.size());
   }
@@ -159,6 +166,7 @@ class Assembler {
   Plan& plan_;
   std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null for steps without one
   std::map<NodeHash, uint32_t> known_;
+  std::set<Id> in_flight_;  // first members of collectives
 };
 
 }  // namespace

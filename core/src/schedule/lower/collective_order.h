@@ -1,15 +1,16 @@
-// Orders the kernels of a plan so that collectives between processes run in one order in all of
-// them.
+// Orders the kernels of a plan so that collectives between processes run beside kernels, and in one
+// order in all processes.
+//   before   k1  all-reduce(k1)  k3 of the sum  k4
+//   after    k1  start all-reduce(k1)  k4  wait for it  k3 of the sum
 #pragma once
 
 #include "schedule/scheduler_state.h"
 
 namespace plugrad::schedule {
 
-/// Moves kernels as little as that needs; every kernel stays behind those that it reads from.
+/// Makes each bucket of collectives one entry of state.kernels, and puts it there twice: for its
+/// start and for its end. Every kernel stays behind those that it reads from. Those that a
+/// collective needs come first, otherwise kernels keep their order, where they need not wait.
 void order_collectives(SchedulerState& state);
-
-/// The number by which a Collective is ordered; see sharding/collectives.h.
-int64_t collective_order(const Graph& graph, Id id);
 
 }  // namespace plugrad::schedule
