@@ -17,6 +17,7 @@ struct Mesh {
     uint32_t device = 0;  // its number in the session of that process
     bool operator==(const Place&) const = default;
   };
+  // An axis without a name is a finer cut of the axis before it, within each device (fine_axis()).
   std::vector<std::string> axes;
   std::vector<int64_t> sizes;  // by axis
   std::vector<Place> places;   // by position: row-major over the axes
@@ -30,6 +31,13 @@ struct Mesh {
     uint32_t position = 0;
     while (!is_here(position)) ++position;
     return position;
+  }
+  /// Without a name; 0 if there is none.
+  AxisSet fine_axis() const {
+    AxisSet fine = 0;
+    for (size_t axis = 0; axis < axes.size(); ++axis)
+      if (axes[axis].empty()) fine |= AxisSet{1} << axis;
+    return fine;
   }
   /// The number of parts into which `along` cuts a dimension.
   int64_t count(AxisSet along) const {

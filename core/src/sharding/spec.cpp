@@ -7,7 +7,8 @@ namespace plugrad::sharding {
 std::string names_of(const Mesh& mesh, AxisSet along) {
   std::string text;
   for (size_t axis = 0; axis < mesh.axes.size(); ++axis)
-    if (along >> axis & 1) text += (text.empty() ? "" : "+") + mesh.axes[axis];
+    if ((along >> axis & 1) && !mesh.axes[axis].empty())
+      text += (text.empty() ? "" : "+") + mesh.axes[axis];
   return text.empty() ? "-" : text;
 }
 
@@ -55,7 +56,8 @@ std::string to_string(const Mesh& mesh, const Spec& spec) {
 std::string to_string(const Mesh& mesh) {
   std::string text;
   for (size_t axis = 0; axis < mesh.axes.size(); ++axis)
-    text += fmt::format("{}{}={}", axis == 0 ? "" : " ", mesh.axes[axis], mesh.sizes[axis]);
+    if (!mesh.axes[axis].empty())
+      text += fmt::format("{}{}={}", axis == 0 ? "" : " ", mesh.axes[axis], mesh.sizes[axis]);
   return text;
 }
 

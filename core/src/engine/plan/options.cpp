@@ -9,20 +9,34 @@ namespace plugrad::engine {
 
 Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
                  const KernelOptions& kernels) {
-  const uint64_t words[] = {graph.high,
-                            graph.low,
-                            default_device | uint64_t{options.threads} << 32,
-                            options.max_params | uint64_t{options.subgroup} << 32,
-                            options.max_buffer_bytes,
-                            options.lanes | options.cache_bytes << 16,
-                            options.scratch_bytes,
-                            hash64(std::as_bytes(std::span(options.replaced))),
-                            cost::hash_of(options.machine),
-                            hash64(std::as_bytes(std::span(options.constants))),
-                            kernels.bits(),
-                            kernels.lists};
+  const uint64_t words[] = {
+      graph.high,
+      graph.low,
+      default_device | uint64_t{options.threads} << 32 | uint64_t{options.share_kernels} << 63,
+      options.max_params | uint64_t{options.subgroup} << 32,
+      options.max_buffer_bytes,
+      options.lanes | options.cache_bytes << 16,
+      options.scratch_bytes,
+      hash64(std::as_bytes(std::span(options.replaced))),
+      cost::hash_of(options.machine),
+      hash64(std::as_bytes(std::span(options.constants))),
+      kernels.bits(),
+      kernels.lists};
   return hash128(std::as_bytes(std::span(words)));
 }
+
+namespace {
+
+/// The positions of a mesh in one process must not decide how their sums are added: their kernels
+/// do not join, and layouts and splits follow from no other reader of a value.
+void make_independent_of_positions(schedule::Options& options) {
+  options.share_kernels = false;
+  options.threads = 1;
+  options.lanes = 1;
+  options.cache_bytes = 0;
+}
+
+}  // namespace
 
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used) {
   schedule::Options options;
@@ -47,6 +61,7 @@ schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> u
   // Without optimisation, a kernel would recompute the rows for each element that uses them.
   if (least_scratch != UINT64_MAX && !settings().noopt) options.scratch_bytes = least_scratch;
   if (least_params != UINT32_MAX) options.max_params = least_params;
+  if (settings().deterministic && devices.has_meshes()) make_independent_of_positions(options);
   return options;
 }
 

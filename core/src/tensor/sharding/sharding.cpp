@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "base/settings.h"
 #include "distributed/backend.h"
+#include "plugrad/functional.h"
 #include "sharding/lowering.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
@@ -18,7 +21,8 @@ struct MeshAccess {
   static uint32_t number(const Mesh& mesh) { return mesh.number_; }
   static Mesh mesh_of(const sharding::Mesh& known) {
     std::vector<Mesh::Axis> axes;
-    for (size_t i = 0; i < known.axes.size(); ++i) axes.emplace_back(known.axes[i], known.sizes[i]);
+    for (size_t i = 0; i < known.axes.size(); ++i)
+      if (!known.axes[i].empty()) axes.emplace_back(known.axes[i], known.sizes[i]);
     return Mesh(known.device, std::move(axes));
   }
 };
@@ -82,7 +86,7 @@ sharding::AxisSet axes_named(std::string_view function, const sharding::Mesh& me
     require((axes & bit) == 0, "[{}] axis {} is named twice for one dimension", function, name);
     require(axes < bit, "[{}] axes of one dimension are named in the order of the mesh: {}",
             function, fmt::join(mesh.axes, ", "));
-    axes |= bit;
+    axes |= bit | (mesh.fine_axis() & bit << 1);
     if (name.size() == text.size()) return axes;
     text.remove_prefix(name.size() + 1);
   }
@@ -105,6 +109,52 @@ sharding::Spec spec_of(std::string_view function, const sharding::Mesh& mesh,
   for (size_t d = 0; d < given.dims().size(); ++d) spec.dims[d] = take(given.dims()[d]);
   spec.partial = take(given.partial_sum());
   return spec;
+}
+
+// With PLUGRAD_DETERMINISTIC=1, values are computed in this many parts along the first axis, however
+// many devices there are, so that the same kernels run and sums are added in the same order.
+constexpr int64_t kFixedParts = 8;
+
+/// Cuts the first axis further, within each device, if that gives kFixedParts parts.
+void add_fine_axis(sharding::Mesh& mesh) {
+  if (!settings().deterministic || mesh.sizes[0] >= kFixedParts ||
+      kFixedParts % mesh.sizes[0] != 0 || mesh.axes.size() == kMostAxes)
+    return;
+  mesh.axes.insert(mesh.axes.begin() + 1, std::string());
+  mesh.sizes.insert(mesh.sizes.begin() + 1, kFixedParts / mesh.sizes[0]);
+}
+
+/// The positions of this process, as the user counts them: one a device, with one position for each
+/// finer part.
+std::vector<std::vector<uint32_t>> positions_here(const sharding::Mesh& mesh) {
+  std::map<int64_t, std::vector<uint32_t>> found;
+  for (uint32_t position = 0; position < mesh.size(); ++position)
+    if (mesh.is_here(position)) found[mesh.index(position, ~mesh.fine_axis())].push_back(position);
+  std::vector<std::vector<uint32_t>> positions;
+  for (auto& [index, fine] : found) positions.push_back(std::move(fine));
+  return positions;
+}
+
+sharding::Spec without(sharding::Spec spec, sharding::AxisSet axes) {
+  for (sharding::AxisSet& along : spec.dims) along &= ~axes;
+  return spec;
+}
+
+/// The dimension that an axis cuts; the rank if there is none.
+size_t cut_by(const sharding::Spec& spec, sharding::AxisSet axis) {
+  const auto found =
+      std::ranges::find_if(spec.dims, [&](sharding::AxisSet along) { return (along & axis) != 0; });
+  return static_cast<size_t>(found - spec.dims.begin());
+}
+
+/// What a position has of the part that its device has.
+Tensor finer_part(const sharding::Mesh& mesh, const sharding::Spec& spec, const Shape& shape,
+                  const Tensor& part, uint32_t position) {
+  const size_t d = cut_by(spec, mesh.fine_axis());
+  if (d == spec.dims.size()) return part;
+  const auto whole = sharding::part_of(mesh, spec.dims[d] & ~mesh.fine_axis(), shape[d], position),
+             own = sharding::part_of(mesh, spec.dims[d], shape[d], position);
+  return part.slice(static_cast<int64_t>(d), Slice(own.begin - whole.begin, own.end - whole.begin));
 }
 
 /// The axes as ShardSpec has them.
@@ -134,7 +184,10 @@ Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std
     mesh.axes.push_back(name);
     mesh.sizes.push_back(axis_size);
   }
-  for (int64_t position = 0; position < count; ++position) {
+  add_fine_axis(mesh);
+  mesh.places.resize(static_cast<size_t>(mesh.count(~sharding::AxisSet{0})));
+  for (uint32_t place = 0; place < mesh.places.size(); ++place) {
+    const int64_t position = mesh.index(place, ~mesh.fine_axis());
     const auto rank = static_cast<uint32_t>(position / own);
     uint32_t number = 0;  // of another process
     if (rank == mesh.rank) {
@@ -142,7 +195,7 @@ Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std
       number = session.device_number(device);
       require(session.mesh(number) == nullptr, "[Mesh] {} is a mesh, not a device", device);
     }
-    mesh.places.push_back({rank, number});
+    mesh.places[place] = {rank, number};
   }
   number_ = session.mesh_number(std::move(mesh));
 }
@@ -241,38 +294,65 @@ Mesh Tensor::mesh() const {
   return detail::MeshAccess::mesh_of(*on);
 }
 
-std::vector<Tensor> Tensor::shards() const {
-  Recorder r("shards");
-  const Id node = r.use(*this);
-  require(r.session().mesh(r.session().devices()[node]) != nullptr,
-          "[shards] the tensor is on no mesh; shard(mesh, spec) it");
+namespace {
+
+/// The parts of the devices of this process, of those of its positions.
+std::vector<Tensor> joined_parts(const sharding::Mesh& mesh, const sharding::Spec& spec,
+                                 const std::vector<Tensor>& fine) {
+  std::map<uint32_t, Tensor> by_position;
+  for (uint32_t position = 0; position < mesh.size(); ++position)
+    if (mesh.is_here(position)) by_position.emplace(position, fine[by_position.size()]);
+  const size_t d = cut_by(spec, mesh.fine_axis());
   std::vector<Tensor> parts;
-  for (engine::StatePtr& state : r.session().parts_of(*tensor::state_of(*this)))
-    parts.push_back(tensor::tensor_of(std::move(state)));
+  for (const std::vector<uint32_t>& positions : positions_here(mesh)) {
+    std::vector<Tensor> own;
+    for (const uint32_t position : positions) own.push_back(by_position.at(position));
+    parts.push_back(d == spec.dims.size() ? own[0] : cat(own, static_cast<int64_t>(d)));
+  }
   return parts;
+}
+
+}  // namespace
+
+std::vector<Tensor> Tensor::shards() const {
+  std::vector<Tensor> parts;
+  const sharding::Mesh* on = nullptr;
+  sharding::Spec spec;
+  {
+    Recorder r("shards");
+    const Id node = r.use(*this);
+    on = r.session().mesh(r.session().devices()[node]);
+    require(on != nullptr, "[shards] the tensor is on no mesh; shard(mesh, spec) it");
+    spec = r.session().spec(node);
+    for (engine::StatePtr& state : r.session().parts_of(*tensor::state_of(*this)))
+      parts.push_back(tensor::tensor_of(std::move(state)));
+  }
+  return on->fine_axis() == 0 ? parts : joined_parts(*on, spec, parts);
 }
 
 Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
                    const std::vector<Tensor>& parts) {
   const sharding::Mesh& on = mesh_of(mesh);
   const sharding::Spec spec = spec_of("from_shards", on, given, shape);
-  std::vector<engine::TensorState*> states;
-  size_t next = 0;
-  for (uint32_t position = 0; position < on.size(); ++position) {
-    if (!on.is_here(position)) continue;
-    require(next < parts.size(), "[from_shards] {} parts are given, this process has more devices",
-            parts.size());
-    const Tensor& part = parts[next++];
-    const Shape wanted = sharding::local_shape(on, spec, shape, position);
+  const auto positions = positions_here(on);
+  require(parts.size() == positions.size(),
+          "[from_shards] {} parts are given, this process has {} devices", parts.size(),
+          positions.size());
+  std::map<uint32_t, Tensor> fine;  // by position
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Tensor& part = parts[i];
+    const uint32_t position = positions[i][0];
+    const Shape wanted = sharding::local_shape(on, without(spec, on.fine_axis()), shape, position);
     const std::string device = engine::Session::current().device_name(on.places[position].device);
     require(part.shape() == wanted && part.dtype() == parts[0].dtype() && part.device() == device,
-            "[from_shards] part {} is {} {} on {}; position {} of the mesh takes {} {} on {}",
-            next - 1, name_of(part.dtype()), to_string(part.shape()), part.device(), position,
+            "[from_shards] part {} is {} {} on {}; position {} of the mesh takes {} {} on {}", i,
+            name_of(part.dtype()), to_string(part.shape()), part.device(), position,
             name_of(parts[0].dtype()), to_string(wanted), device);
-    states.push_back(tensor::state_of(part).get());
+    for (const uint32_t finer : positions[i])
+      fine.emplace(finer, finer_part(on, spec, shape, part, finer));
   }
-  require(next == parts.size(), "[from_shards] {} parts are given, this process has {} devices",
-          parts.size(), next);
+  std::vector<engine::TensorState*> states;
+  for (const auto& [position, part] : fine) states.push_back(tensor::state_of(part).get());
   return tensor::tensor_of(engine::Session::current().join_parts(on, spec, shape, states));
 }
 
