@@ -359,7 +359,7 @@ class Pipeline:
     def __call__(self, x: Tensor) -> Tensor:
         """The result for a whole batch, on the last stage's place."""
         for begin, end, place in self._stages:
-            x = _moved(x, place)
+            x = x.to(place)
             for layer in self.layers[begin:end]:
                 x = layer(x)
         return x
@@ -376,7 +376,7 @@ class Pipeline:
             raise ValueError(f"x is {tuple(x.shape)} and y is {tuple(y.shape)}; the first axes are equal, and at least "
                              f"{self.micro_batches}, the number of micro-batches")
         bounds = [count * i // self.micro_batches for i in range(self.micro_batches + 1)]
-        terms = [loss(self(x[begin:end]), _moved(y[begin:end], self._stages[-1][2])) * ((end - begin) / count)
+        terms = [loss(self(x[begin:end]), y[begin:end].to(self._stages[-1][2])) * ((end - begin) / count)
                  for begin, end in zip(bounds, bounds[1:])]
         total = terms[0]
         for term in terms[1:]:
@@ -385,8 +385,3 @@ class Pipeline:
 
     def __fields__(self) -> Iterable[tuple[int, object]]:
         return enumerate(self.layers)
-
-
-def _moved(x: Tensor, place: str) -> Tensor:
-    """From a mesh to another place by way of one device, as a copy between two meshes has no rule."""
-    return (x.unshard() if x.is_sharded and x.device != place else x).to(place)

@@ -33,13 +33,15 @@ void bind_mesh(nb::module_& module) {
   nb::class_<Mesh> made(module, "Mesh", doc("Mesh"));
   made.def(
       "__init__",
-      [](Mesh* self, nb::handle axes, const std::optional<std::vector<std::string>>& devices) {
+      [](Mesh* self, nb::handle axes, const std::optional<std::vector<std::string>>& devices,
+         const std::optional<std::vector<int64_t>>& ranks) {
         const Place place;
-        new (self) Mesh(mesh_axes_of(axes), devices.value_or(std::vector<std::string>()));
+        new (self) Mesh(mesh_axes_of(axes), devices.value_or(std::vector<std::string>()),
+                        ranks.value_or(std::vector<int64_t>()));
       },
-      "axes"_a, "devices"_a = nb::none(),
+      "axes"_a, "devices"_a = nb::none(), "ranks"_a = nb::none(),
       nb::sig("def __init__(self, axes: Mapping[str, int] | Sequence[tuple[str, int]], devices: "
-              "Sequence[str] | None = None) -> None"),
+              "Sequence[str] | None = None, ranks: Sequence[int] | None = None) -> None"),
       doc("Mesh::__init__"));
   made.def_prop_ro("axes", dict_of_axes, nb::sig("def axes(self, /) -> dict[str, int]"),
                    "The sizes of the axes by name, in their order.");

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "plugrad/distributed.h"
+#include "plugrad/nn/pipeline.h"
 #include "sharding/meshes.h"
 
 namespace plugrad {
@@ -87,6 +88,83 @@ TEST(Processes, TrainingIsThatOfOneProcess) {
   const std::vector<float> one = train(false), many = train(true);
   for (size_t i = 0; i < one.size(); ++i)
     EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i])) << i;
+}
+
+Mesh on_rank(int64_t rank) {
+  return Mesh({{"data", 1}}, {}, {rank});
+}
+
+TEST(Processes, ValuesMoveBetweenMeshesOfOtherProcesses) {
+  const Mesh first = on_rank(0), last = on_rank(distributed::size() - 1);
+  const Tensor x = counting({4, 3}).shard(first);
+  EXPECT_EQ(x.shards().size(), distributed::rank() == 0 ? 1u : 0u);
+  const Tensor y = (x * 2.0).to(last.device());
+  EXPECT_EQ(y.mesh(), last);
+  const Tensor z = (y.square() + counting({3}).shard(last)).to(first.device()).sum(1);
+  expect_as_evaluated(z);
+  expect_as_evaluated(y.max());
+  EXPECT_EQ(y.to_vector<float>(), (counting({4, 3}) * 2.0).to_vector<float>());
+  EXPECT_EQ(x.shard(all_ranks(), {"data"}).to_vector<float>(), counting({4, 3}).to_vector<float>());
+  EXPECT_EQ(counting({4, 3}).shard(all_ranks(), {"data"}).shard(last).to_vector<float>(),
+            counting({4, 3}).to_vector<float>());
+  EXPECT_EQ(counting({0, 3}).shard(first).to(last.device()).to_vector<float>(),
+            std::vector<float>());
+}
+
+TEST(Processes, PartsMoveToTheSamePositionOfAnotherMesh) {
+  const int64_t half = distributed::size() / 2;
+  std::vector<int64_t> lower, upper;
+  for (int64_t rank = 0; rank < distributed::size(); ++rank)
+    (rank < half ? lower : upper).push_back(rank);
+  const Mesh a({{"data", half}}, {}, lower), b({{"data", half}}, {}, upper);
+  const Tensor x = counting({5, 3}).shard(a, {"data"});
+  const Tensor y = x.to(b.device());
+  EXPECT_EQ(y.shard_spec(), (ShardSpec{"data", ""}));
+  expect_as_evaluated(y.matmul(counting({3, 2}).shard(b)).sum(0));
+}
+
+TEST(Processes, TrainAPipelineOfStages) {
+  const auto train = [](bool is_pipeline) {
+    Tensor::manual_seed(5);
+    nn::Sequential layers(nn::Linear(6, 8), relu, nn::Linear(8, 8), relu, nn::Linear(8, 3));
+    const std::string last = is_pipeline ? on_rank(distributed::size() - 1).device() : "CPU";
+    nn::Pipeline net(std::move(layers), {{0, is_pipeline ? on_rank(0).device() : "CPU"}, {3, last}},
+                     4);
+    optim::Adam adam(nn::parameters(net), {.lr = 0.02});
+    const auto step = jit([&](const Tensor& x, const Tensor& y) {
+      adam.zero_grad();
+      const Tensor loss = net.loss(x, y, [](const Tensor& made, const Tensor& wanted) {
+        return (made - wanted).square().mean();
+      });
+      loss.backward();
+      optim::clip_grad_norm(adam.parameters(), 1.0);
+      adam.step();
+      return loss;
+    });
+    std::vector<float> found;
+    for (int i = 0; i < 5; ++i)
+      found.push_back(
+          step(counting({8, 6}, i * 0.1, 0.03), counting({8, 3}, 0.0, 0.1)).item<float>());
+    for (const Tensor& parameter : nn::parameters(net))
+      for (const float value : parameter.to_vector<float>()) found.push_back(value);
+    return found;
+  };
+  const std::vector<float> one = train(false), many = train(true);
+  ASSERT_EQ(many.size(), one.size());
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_NEAR(many[i], one[i], 1e-5F * std::max(1.0F, std::abs(one[i]))) << i;
+  EXPECT_LT(one[4], one[0]);
+}
+
+TEST(Processes, RanksOfAMeshExistAndAscend) {
+  EXPECT_THAT(error_of([] { Mesh({{"data", 1}}, {}, {distributed::size()}); }),
+              testing::HasSubstr("below"));
+  EXPECT_THAT(error_of([] { Mesh({{"data", 2}}, {}, {1, 0}); }), testing::HasSubstr("ascend"));
+  const Mesh last = on_rank(distributed::size() - 1);
+  if (distributed::rank() == 0) {
+    EXPECT_THAT(error_of([&] { from_shards(last, {}, {2}, {}); }),
+                testing::HasSubstr("no position"));
+  }
 }
 
 TEST(Processes, AMeshDividesAmongThem) {

@@ -108,5 +108,20 @@ TEST(ShardedValues, ConstantsAndRandomNumbersAreThoseOfOneDevice) {
   EXPECT_EQ((one.shard(mesh, {"data"}) * 0 + ones).to_vector<float>(), std::vector<float>(24, 1.F));
 }
 
+TEST(ShardedValues, MoveToOtherMeshes) {
+  const Tensor plain = counting({6, 3}), x = plain.shard(two(), {"data"});
+  EXPECT_EQ(x.shard(four(), {"", "data"}).to_vector<float>(), plain.to_vector<float>());
+  const Mesh other({{"data", 2}}, {"REFERENCE", "REFERENCE"});
+  const Tensor y = (x * 2.0).to(other.device());
+  EXPECT_EQ(y.shard_spec(), (ShardSpec{"data", ""}));
+  EXPECT_EQ(y.shards()[1].device(), "REFERENCE");
+  expect_as_evaluated(y.sum(0).to(two().device()) + counting({3}).shard(two()));
+  Tensor w = counting({6, 3}).shard(two(), {"data"}).realize();
+  w.requires_grad_();
+  w.to(other.device()).square().sum().to(two().device()).backward();
+  EXPECT_EQ(w.grad().mesh(), two());
+  EXPECT_EQ(w.grad().to_vector<float>(), (plain * 2.0).to_vector<float>());
+}
+
 }  // namespace
 }  // namespace plugrad

@@ -32,9 +32,13 @@ class PLUGRAD_API Mesh {
   /// `devices`: one for each position, row-major over the axes; a device may have several. In a
   /// program of n processes (distributed.h) each has an n-th of the positions, in the order of the
   /// ranks, and names the devices of its own. Without `devices`: those of the default device's
-  /// plugin. Errors: User for no axes, an axis without a name or named twice, sizes below 1, a
-  /// number of positions that the processes do not divide, and another number of devices.
-  explicit Mesh(std::vector<Axis> axes, std::vector<std::string> devices = {});
+  /// plugin. With `ranks`, ascending, the positions are those of these processes alone; all others
+  /// make the mesh, too, with the same ranks, and name no devices. A value on it is read by all
+  /// processes together, or by none. Errors: User for no axes, an axis without a name or named
+  /// twice, sizes below 1, ranks that do not exist, a number of positions that the processes do not
+  /// divide, and another number of devices.
+  explicit Mesh(std::vector<Axis> axes, std::vector<std::string> devices = {},
+                std::vector<int64_t> ranks = {});
 
   const std::vector<Axis>& axes() const { return axes_; }
   int64_t size() const;                       ///< the number of positions

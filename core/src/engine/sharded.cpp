@@ -39,7 +39,7 @@ const sharding::Mesh* Session::mesh(uint32_t number) const {
 
 uint32_t Session::device_of(uint32_t number) const {
   const sharding::Mesh* const on = mesh(number);
-  return on == nullptr ? number : on->places[on->first_here()].device;
+  return on == nullptr ? number : on->home;
 }
 
 void Session::make_lowering() {
@@ -229,6 +229,7 @@ StatePtr Session::join_parts(const sharding::Mesh& mesh, const sharding::Spec& s
   size_t next = 0;
   for (uint32_t position = 0; position < mesh.size(); ++position)
     if (mesh.is_here(position)) values[position] = readable_value(*parts[next++]);
+  ensure(next != 0, "the parts of a mesh are joined that has none in this process");
   const DType dtype = values[mesh.first_here()]->dtype;
   const Id node = add_buffer(graph_, shape, dtype, mesh.device);
   state_->values.set(node, join_values(mesh, dtype, spec, std::move(values)));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "nn/become.h"
 #include "nn/optim_state.h"
+#include "plugrad/device.h"
 #include "plugrad/host_view.h"
 #include "plugrad/optim.h"
 #include "plugrad/sharding.h"
@@ -46,15 +47,19 @@ uint64_t size_bytes(const Tensor& x, DType dtype) {
 /// Zeros in place of `part`, which read the bytes of `zeros` until a step replaces them. A buffer of
 /// its own: equal constants would share a node until the first step assigns to them, and that step
 /// would have another graph than later ones.
-Tensor zeros_like(const Tensor& part, DType dtype, const std::shared_ptr<const void>& zeros) {
+Tensor zeros_like(const Tensor& part, DType dtype, const std::shared_ptr<const void>& zeros,
+                  const std::string& device) {
   const std::span bytes(static_cast<const std::byte*>(zeros.get()), size_bytes(part, dtype));
-  return Tensor::from_bytes(bytes, part.shape(), dtype, part.device(), zeros);
+  return Tensor::from_bytes(bytes, part.shape(), dtype, device, zeros);
 }
 
 /// The same in the parts of a tensor on a mesh.
 Tensor zeros_like_parts(const Tensor& x, DType dtype, const std::shared_ptr<const void>& zeros) {
   std::vector<Tensor> parts;
-  for (const Tensor& part : x.shards()) parts.push_back(zeros_like(part, dtype, zeros));
+  for (const Tensor& part : x.shards())
+    parts.push_back(zeros_like(part, dtype, zeros, part.device()));
+  if (parts.empty())  // the mesh is in other processes: nothing is read
+    return zeros_like(x, dtype, zeros, Device::default_device()).shard(x.mesh(), x.shard_spec());
   return from_shards(x.mesh(), x.shard_spec(), x.shape(), parts);
 }
 
@@ -69,7 +74,7 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() {
   std::vector<Tensor> tensors;
   for (const Tensor& p : parameters_)
     tensors.push_back(p.is_sharded() ? zeros_like_parts(p, state_dtype(p), zeros_)
-                                     : zeros_like(p, state_dtype(p), zeros_));
+                                     : zeros_like(p, state_dtype(p), zeros_, p.device()));
   states_.insert(states_.end(), tensors.begin(), tensors.end());
   return tensors;
 }

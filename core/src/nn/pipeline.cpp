@@ -8,11 +8,6 @@
 namespace plugrad::nn {
 namespace {
 
-/// From a mesh to another place by way of one device, as a copy between two meshes has no rule.
-Tensor moved(const Tensor& x, const std::string& place) {
-  return (x.is_sharded() && x.device() != place ? x.unshard() : x).to(place);
-}
-
 /// The layer to which a tensor of a Sequential belongs: 12 of "12.weight".
 size_t layer_of(const std::string& name) {
   size_t layer = 0;
@@ -51,7 +46,7 @@ Tensor Pipeline::run_stage(size_t stage, const Tensor& x) const {
   const size_t end = stage + 1 < stages_.size()
                          ? static_cast<size_t>(stages_[stage + 1].first_layer)
                          : layers_.size();
-  return layers_.run(moved(x, stages_[stage].place), begin, end);
+  return layers_.run(x.to(stages_[stage].place), begin, end);
 }
 
 Tensor Pipeline::operator()(const Tensor& x) const {
@@ -72,7 +67,7 @@ Tensor Pipeline::loss(const Tensor& x, const Tensor& y, const Loss& loss) const 
     const double share = static_cast<double>(end - begin) / static_cast<double>(count);
     const Slice rows(begin, end);
     const Tensor made = operator()(x.slice(0, rows));
-    const Tensor term = loss(made, moved(y.slice(0, rows), stages_.back().place)) * share;
+    const Tensor term = loss(made, y.slice(0, rows).to(stages_.back().place)) * share;
     total = total.defined() ? total + term : term;
   }
   return total;

@@ -64,6 +64,12 @@ const char* name_of(CollectiveKind kind) {
       return "all-gather";
     case CollectiveKind::AllToAll:
       return "all-to-all";
+    case CollectiveKind::Broadcast:
+      return "broadcast";
+    case CollectiveKind::Send:
+      return "send";
+    case CollectiveKind::Receive:
+      return "receive";
   }
   return "?";
 }
@@ -104,7 +110,7 @@ std::vector<int64_t> CollectiveArg::list() const {
   };
   put(shape);  // first, where Shapes reads it, then the device, which Devices reads
   list.insert(list.end(), {device, place, order, depth, static_cast<int64_t>(kind),
-                           static_cast<int64_t>(reduction)});
+                           static_cast<int64_t>(reduction), peer});
   for (const auto* values : {&ranks, &sent, &received, &whole}) put(*values);
   return list;
 }
@@ -123,7 +129,8 @@ CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
   arg.depth = list[3];
   arg.kind = static_cast<CollectiveKind>(list[4]);
   arg.reduction = static_cast<Op>(list[5]);
-  list = list.subspan(6);
+  arg.peer = list[6];
+  list = list.subspan(7);
   for (auto* values : {&arg.ranks, &arg.sent, &arg.received, &arg.whole}) take(*values);
   return arg;
 }
@@ -151,6 +158,10 @@ std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spe
         next.dims[move.to] |= move.along;
         parts = all_to_all(parts, move.along, move.from, move.to, from, next, shape);
         break;
+      case CollectiveKind::Broadcast:
+      case CollectiveKind::Send:
+      case CollectiveKind::Receive:
+        ensure(false, "a {} leads to no other spec", name_of(move.kind));
     }
     if (move.kind == CollectiveKind::AllReduce || move.kind == CollectiveKind::ReduceScatter)
       next.partial &= ~move.along;
@@ -186,23 +197,31 @@ bool Collectives::ends_block(const Group& group, uint32_t member) const {
   return at + 1 == group.members.end() || mesh_.places[at[1]].rank != mesh_.places[member].rank;
 }
 
-/// One element at the end of what each process sends, if some would send nothing: empty values
-/// vanish from graphs, and every process must take part.
-Id Collectives::filler(Id like) {
+Id filler(LocalBuilder& build, DType dtype) {
   const int64_t one[] = {1};
-  return build_.identity(Op::Mul, build_.graph()[like].dtype, one);
+  return build.identity(Op::Mul, dtype, one);
+}
+
+Id add_collective(LocalBuilder& build, CollectiveList& made, const CollectivePlace& place,
+                  CollectiveArg arg, Id source) {
+  Graph& graph = build.graph();
+  arg.place = place.place;
+  arg.depth = place.depth;
+  made.nodes.push_back(
+      graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
+  return made.nodes.back();
+}
+
+/// One element at the end of what each process sends, if some would send nothing.
+Id Collectives::filler(Id like) {
+  return sharding::filler(build_, build_.graph()[like].dtype);
 }
 
 Id Collectives::collective(CollectiveArg arg, Id source, uint32_t device) {
-  Graph& graph = build_.graph();
-  arg.place = place_.place;
   arg.order = made_.next_order * mesh_.size() + arg.order;
-  arg.depth = place_.depth;
   arg.device = device;
   arg.whole = whole_;
-  made_.nodes.push_back(
-      graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
-  return made_.nodes.back();
+  return add_collective(build_, made_, place_, std::move(arg), source);
 }
 
 Id Collectives::reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device) {

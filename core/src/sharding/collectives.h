@@ -6,6 +6,9 @@
 //   reduce-scatter  partial add(data) -> [data]      every device gets its part of the sum
 //   all-gather      [data] -> [-]                    every device gets all parts
 //   all-to-all      [data, -] -> [-, data]           every device gets a slice of every part
+// Values of a mesh that not all processes are part of move by these (transfers.h):
+//   broadcast       every process gets the value of one
+//   send, receive   a part moves to the process that has the same position of another mesh
 #pragma once
 
 #include <cstdint>
@@ -17,7 +20,15 @@
 
 namespace plugrad::sharding {
 
-enum class CollectiveKind : uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
+enum class CollectiveKind : uint8_t {
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  AllToAll,
+  Broadcast,
+  Send,
+  Receive
+};
 const char* name_of(CollectiveKind kind);
 
 /// One movement of a reshard, as a user sees it.
@@ -30,15 +41,18 @@ struct Movement {
 /// The collectives that lead from one spec to another, in order; slices are not among them.
 std::vector<Movement> movements(const Spec& from, const Spec& to);
 
-/// The argument of a Collective node. Values are flat; `counts` are elements by member of the
-/// group: of each part that arrives (AllGather, AllToAll) or of each part of the source that leaves
-/// (ReduceScatter; AllToAll: sent).
+/// The argument of a Collective node. Values are flat; `received` and `sent` are elements by member
+/// of the group: of each part that arrives (AllGather, AllToAll) or of each part of the source that
+/// leaves (ReduceScatter, AllToAll). Of the others, `sent` is one number: the elements of the value.
+/// The source of a Receive, and of a Broadcast in all processes but one, is a constant that is not
+/// read; so is the result of a Send.
 struct CollectiveArg {
   CollectiveKind kind = CollectiveKind::AllReduce;
   Op reduction = Op::Add;
   int64_t place = 0, order = 0;  // collectives of one process run in the order of both
   int64_t depth = 0;             // those of one depth do not depend on each other
   int64_t device = 0;            // of the source and the result
+  int64_t peer = 0;              // the rank that broadcasts, or the other one of Send and Receive
   std::vector<int64_t> ranks;
   std::vector<int64_t> sent, received;
   std::vector<int64_t> shape;  // of the result
@@ -60,6 +74,14 @@ struct CollectivePlace {
   int64_t place = 0;
   int64_t depth = 0;  // of the value that moves: the number of movements that it depends on
 };
+
+/// Adds the node of a collective between processes to `made`, with its place there.
+Id add_collective(LocalBuilder& build, CollectiveList& made, const CollectivePlace& place,
+                  CollectiveArg arg, Id source);
+
+/// A constant element, for processes that would send nothing: empty values vanish from graphs, and
+/// every process must take part.
+Id filler(LocalBuilder& build, DType dtype);
 
 class Collectives {
  public:

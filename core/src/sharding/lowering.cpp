@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sharding/transfers.h"
 
 namespace plugrad::sharding {
 
@@ -28,6 +29,18 @@ const Mesh* Lowering::mesh_of(Id node) {
 }
 
 // ---- Specs ----
+
+namespace {
+
+/// Of a copy to another mesh: parts keep their positions if both are alike.
+Spec copied_spec(const Mesh& from, const Mesh& to, Spec spec) {
+  if (!from.has_shape_of(to)) return Spec::replicated(spec.dims.size());
+  spec.partial = 0;
+  spec.reduction = Op::Add;
+  return spec;
+}
+
+}  // namespace
 
 Operand Lowering::operand(Id source) {
   const auto sizes = shapes_[source];
@@ -56,9 +69,13 @@ void Lowering::propagate_node(Id node, bool fast_math) {
   }
   std::vector<Operand> sources;
   for (const Id source : graph_.sources(node)) sources.push_back(operand(source));
-  const auto sizes = shapes_[node];
-  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
-  known_[node] = propagate({graph_, node, shape, sources, *mesh, fast_math});
+  const Mesh* const from = sources.empty() ? nullptr : mesh_of(graph_.sources(node)[0]);
+  if (graph_[node].op == Op::Copy && from != nullptr && from != mesh) {
+    const Spec spec = copied_spec(*from, *mesh, sources[0].spec);
+    known_[node] = {{spec}, spec};
+    return;
+  }
+  known_[node] = propagate({graph_, node, shape_of(node), sources, *mesh, fast_math});
 }
 
 const Spec& Lowering::spec(Id node, bool fast_math) {
@@ -117,8 +134,9 @@ Lowering::Placed Lowering::rebuilt(Id node) {
     if (const Mesh* mesh = mesh_of(graph_.sources(node)[0]); mesh != nullptr) {
       const Id source = graph_.sources(node)[0];
       const Placed whole = source_on(*mesh, source, Spec::replicated(shapes_[source].size()));
-      return {{build_.on(whole.parts[mesh->first_here()], static_cast<uint32_t>(graph_[node].arg))},
-              whole.depth};
+      Transfers transfers(build_, {place_of(source), whole.depth}, made_, shape_of(source));
+      const auto device = static_cast<uint32_t>(graph_[node].arg);
+      return {{transfers.to_all(*mesh, whole.parts, graph_[node].dtype, device)}, whole.depth + 1};
     }
   Placed made;
   std::vector<Id> sources;
@@ -162,15 +180,28 @@ Lowering::Placed Lowering::source_on(const Mesh& mesh, Id source, const Spec& wa
 }
 
 /// A computed value moves when it is computed, a stored one when it is first read.
+int64_t Lowering::place_of(Id source) const {
+  return owner_.is_stored(source) ? reader_ : source;
+}
+
+std::vector<int64_t> Lowering::shape_of(Id node) {
+  const auto sizes = shapes_[node];
+  return {sizes.begin(), sizes.end()};
+}
+
 Lowering::Placed Lowering::resharded(const Mesh& mesh, Id source, const Spec& wanted) {
-  const auto sizes = shapes_[source];
-  const std::vector<int64_t> shape(sizes.begin(), sizes.end());
   const Spec& own = known_.at(source).result;
   const Placed& from = lowered_.at(source);
-  const Id place = owner_.is_stored(source) ? reader_ : source;
-  Collectives collectives(build_, mesh, {place, from.depth}, made_);
+  Collectives collectives(build_, mesh, {place_of(source), from.depth}, made_);
   const auto moves = static_cast<int64_t>(movements(own, wanted).size());
-  return {collectives.reshard(from.parts, own, wanted, shape), from.depth + moves};
+  return {collectives.reshard(from.parts, own, wanted, shape_of(source)), from.depth + moves};
+}
+
+/// A copy from another mesh.
+Lowering::Placed Lowering::copied(const Mesh& from, const Mesh& to, Id source, const Spec& spec) {
+  const Placed placed = source_on(from, source, spec);
+  Transfers transfers(build_, {place_of(source), placed.depth}, made_, shape_of(source));
+  return {transfers.between(from, to, placed.parts, spec, graph_[source].dtype), placed.depth + 1};
 }
 
 /// A view with another spec, as the view of its source with another one.
@@ -199,6 +230,9 @@ Lowering::Placed Lowering::lowered_on(const Mesh& mesh, Id node) {
   const std::vector<Id> sources(graph_.sources(node).begin(), graph_.sources(node).end());
   const Op op = graph_[node].op;
   if (op == Op::Function) return lowered_.at(sources[0]);  // the others serve gradients
+  if (const Mesh* const from = mesh_of(sources.empty() ? node : sources[0]);
+      op == Op::Copy && from != nullptr && from != &mesh)
+    return copied(*from, mesh, sources[0], propagation.sources[0]);
   std::vector<Placed> by_source;
   int64_t depth = 0;
   for (size_t i = 0; i < sources.size(); ++i) {

@@ -70,6 +70,9 @@ class Lowering {
   Placed lowered_on(const Mesh& mesh, Id node);
   Placed source_on(const Mesh& mesh, Id source, const Spec& spec);
   Placed resharded(const Mesh& mesh, Id source, const Spec& wanted);
+  Placed copied(const Mesh& from, const Mesh& to, Id source, const Spec& spec);
+  int64_t place_of(Id source) const;
+  std::vector<int64_t> shape_of(Id node);
   std::optional<Placed> moved_below(const Mesh& mesh, Id view, const Spec& wanted);
   Id cut_of(const Mesh& mesh, Id value, const Spec& spec, uint32_t position);
   Id local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,

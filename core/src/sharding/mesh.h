@@ -22,16 +22,26 @@ struct Mesh {
   std::vector<int64_t> sizes;  // by axis
   std::vector<Place> places;   // by position: row-major over the axes
   uint32_t rank = 0;           // of this process
+  uint32_t processes = 1;      // of the program; not all of them need to have positions
+  uint32_t home = 0;           // the device of this process that values are read on
   uint32_t device = 0;         // number under which the session knows the mesh itself
 
   uint32_t size() const { return static_cast<uint32_t>(places.size()); }
   bool is_here(uint32_t position) const { return places[position].rank == rank; }
-  /// The first position of this process.
-  uint32_t first_here() const {
+  /// The first position of a process; size() if it has none.
+  uint32_t first_of(uint32_t of_rank) const {
     uint32_t position = 0;
-    while (!is_here(position)) ++position;
+    while (position < size() && places[position].rank != of_rank) ++position;
     return position;
   }
+  uint32_t first_here() const { return first_of(rank); }
+  bool has_all_processes() const {
+    for (uint32_t each = 0; each < processes; ++each)
+      if (first_of(each) == size()) return false;
+    return true;
+  }
+  /// The same grid, on other devices.
+  bool has_shape_of(const Mesh& other) const { return axes == other.axes && sizes == other.sizes; }
   /// Without a name; 0 if there is none.
   AxisSet fine_axis() const {
     AxisSet fine = 0;

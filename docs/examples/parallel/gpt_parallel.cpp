@@ -2,6 +2,7 @@
 //   pgr_example_gpt_parallel tensor              each device has half of every matrix
 //   mpirun -n 2 pgr_example_gpt_parallel tensor  the same in two processes
 //   pgr_example_gpt_parallel pipeline [DEVICE]   the second device has half of the blocks
+//   mpirun -n 2 pgr_example_gpt_parallel pipeline  the second process has them
 //   pgr_example_gpt_parallel one                 one device, for comparison
 // All print the same losses, up to the order of sums.
 #include <cstdlib>
@@ -64,9 +65,14 @@ void train_tensor_parallel(nn::Sequential& net, Pieces& pieces) {
   });
 }
 
-// Layers 0 and 1 on the default device, 2 and 3 on another; each batch in four parts.
-void train_pipeline(nn::Sequential& net, Pieces& pieces, const std::string& second) {
-  nn::Pipeline pipeline(std::move(net), {{0, Device::default_device()}, {2, second}}, 4);
+// Layers 0 and 1 on one device or process, 2 and 3 on another; each batch in four parts.
+void train_pipeline(nn::Sequential& net, Pieces& pieces, std::string second) {
+  std::string first = Device::default_device();
+  if (distributed::size() > 1) {
+    first = Mesh({{"data", 1}}, {}, {0}).device();
+    second = Mesh({{"data", 1}}, {}, {1}).device();
+  }
+  nn::Pipeline pipeline(std::move(net), {{0, first}, {2, second}}, 4);
   train(nn::parameters(pipeline), pieces, [&](const Tensor& x, const Tensor& y) {
     return pipeline.loss(x, y, [](const Tensor& made, const Tensor& wanted) {
       return sparse_categorical_crossentropy(made, wanted);

@@ -3,6 +3,7 @@
     python gpt_parallel.py tensor               each device has half of every matrix
     mpirun -n 2 python gpt_parallel.py tensor   the same in two processes
     python gpt_parallel.py pipeline [DEVICE]    the second device has half of the blocks
+    mpirun -n 2 python gpt_parallel.py pipeline the second process has them
     python gpt_parallel.py one                  one device, for comparison
 
 All print the same losses, up to the order of sums.
@@ -62,8 +63,11 @@ def train_tensor_parallel(net: nn.Sequential, numbers: list[int]) -> None:
 
 
 def train_pipeline(net: nn.Sequential, numbers: list[int], second: str) -> None:
-    """Layers 0 and 1 on the default device, the others on another; each batch in four parts."""
-    pipeline = nn.Pipeline(net, [(0, pg.default_device()), (2, second)], 4)
+    """Layers 0 and 1 on one device or process, the others on another; each batch in four parts."""
+    first = pg.default_device()
+    if distributed.size() > 1:
+        first, second = (pg.Mesh({"data": 1}, ranks=[rank]).device for rank in (0, 1))
+    pipeline = nn.Pipeline(net, [(0, first), (2, second)], 4)
     train(nn.parameters(pipeline), numbers, lambda x, y: pipeline.loss(
         x, y, pg.sparse_categorical_crossentropy))
 

@@ -1,4 +1,4 @@
-/// The layers of a Sequential in stages on several devices.
+/// The layers of a Sequential in stages on several devices, of one process or of many.
 ///   nn::Pipeline net(nn::Sequential(block1, block2, block3, head), {{0, "CPU"}, {2, "CUDA"}}, 8);
 ///   optim::Adam opt(nn::parameters(net));
 ///   Tensor loss = net.loss(x, y, [](const Tensor& a, const Tensor& b) { return mse_loss(a, b); });
@@ -21,7 +21,9 @@ struct PipelineStage {
   std::string place;
 };
 
-/// Stages in one process, each on a device or a mesh of its own. A batch is cut into micro-batches
+/// Stages, each on a device or a mesh of its own. In a program of many processes each stage is on a
+/// mesh, such as Mesh({{"data", 1}}, {}, {rank}) of one process; all processes run the same program,
+/// and results of a stage are sent to the processes of the next one. A batch is cut into micro-batches
 /// along its first axis: while one stage computes a micro-batch, the stage before it can compute the
 /// next one, so devices that run side by side are idle for (stages - 1) / (micro_batches + stages -
 /// 1) of the time. All micro-batches go forwards before the first goes backwards, and gradients are

@@ -28,9 +28,15 @@ distributed::Kind kind_of(CollectiveKind kind) {
     case CollectiveKind::AllGather:
       return distributed::Kind::AllGather;
     case CollectiveKind::AllToAll:
+      return distributed::Kind::AllToAll;
+    case CollectiveKind::Broadcast:
+      return distributed::Kind::Broadcast;
+    case CollectiveKind::Send:
+      return distributed::Kind::Send;
+    case CollectiveKind::Receive:
       break;
   }
-  return distributed::Kind::AllToAll;
+  return distributed::Kind::Receive;
 }
 
 distributed::Reduction reduction_of(Op op) {
@@ -38,10 +44,9 @@ distributed::Reduction reduction_of(Op op) {
   return op == Op::Max ? distributed::Reduction::Max : distributed::Reduction::Add;
 }
 
-// Uneven parts have other shapes on other ranks: the name must be alike on all of them.
+// Alike on all ranks, which may have other shapes, of uneven parts, and other numbers of calls.
 std::string name_of_call(std::span<const CollectiveArg> args, DType dtype) {
-  std::string name = fmt::format("{} ({}), collective {} of the plan", name_of(dtype),
-                                 fmt::join(args[0].whole, ", "), args[0].order + 1);
+  std::string name = fmt::format("{} ({})", name_of(dtype), fmt::join(args[0].whole, ", "));
   if (args.size() > 1) name += fmt::format(" with the {} next ones", args.size() - 1);
   return name;
 }
@@ -61,7 +66,9 @@ distributed::Call call_of(std::span<const CollectiveArg> args, DType dtype) {
     add_to(call.counts, first.kind == CollectiveKind::AllGather ? arg.received : arg.sent);
     if (first.kind == CollectiveKind::AllToAll) add_to(call.receive_counts, arg.received);
   }
-  call.group.assign(first.ranks.begin(), first.ranks.end());
+  const bool is_pair = first.kind == CollectiveKind::Send || first.kind == CollectiveKind::Receive;
+  if (!is_pair) call.group.assign(first.ranks.begin(), first.ranks.end());
+  call.peer = static_cast<uint32_t>(first.peer);
   call.tensor = name_of_call(args, dtype);
   return call;
 }
@@ -83,8 +90,7 @@ std::vector<Counts> parts_of(std::span<const CollectiveArg> args, bool is_sent,
   std::vector<Counts> parts;
   for (size_t i = 0; i < args.size(); ++i) {
     const Counts& counts = is_sent ? args[i].sent : args[i].received;
-    parts.push_back(counts.empty() || args[i].kind == CollectiveKind::AllReduce ? Counts{whole[i]}
-                                                                                : counts);
+    parts.push_back(counts.size() < args[i].ranks.size() ? Counts{whole[i]} : counts);
   }
   return parts;
 }

@@ -29,7 +29,8 @@ struct Member {
   auto key() const {
     return std::tuple(arg.depth, arg.kind, arg.reduction, dtype, arg.device, arg.ranks);
   }
-  bool is_small() const { return bytes < kLargeBytes && arg.kind != CollectiveKind::AllToAll; }
+  /// The others differ between the processes that take part.
+  bool is_small() const { return bytes < kLargeBytes && arg.kind < CollectiveKind::AllToAll; }
 };
 
 int64_t sum_of(std::span<const int64_t> counts) {

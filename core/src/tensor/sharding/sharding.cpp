@@ -52,6 +52,18 @@ void check_axes(const std::vector<Mesh::Axis>& axes) {
   }
 }
 
+/// All ranks if none are given.
+void check_ranks(std::vector<int64_t>& ranks, int64_t all) {
+  if (ranks.empty()) {
+    ranks.resize(static_cast<size_t>(all));
+    std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  }
+  for (size_t i = 0; i < ranks.size(); ++i)
+    require(ranks[i] >= 0 && ranks[i] < all && (i == 0 || ranks[i - 1] < ranks[i]),
+            "[Mesh] the ranks are {}; they ascend and are below {}, the number of processes",
+            fmt::join(ranks, ", "), all);
+}
+
 std::vector<std::string> default_devices(int64_t count) {
   engine::Session& session = engine::Session::current();
   const std::string first = session.device_name(0);
@@ -164,22 +176,28 @@ std::string named(const sharding::Mesh& mesh, sharding::AxisSet axes) {
 
 }  // namespace
 
-Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std::move(axes)) {
+Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices, std::vector<int64_t> ranks)
+    : axes_(std::move(axes)) {
   check_axes(axes_);
   engine::Session& session = engine::Session::current();
   const distributed::Backend* const backend = distributed::backend();
-  const int64_t processes = backend ? backend->size() : 1, count = size();
+  const uint32_t rank = backend ? backend->rank() : 0, all = backend ? backend->size() : 1;
+  check_ranks(ranks, all);
+  const auto processes = static_cast<int64_t>(ranks.size());
+  const bool is_here = std::ranges::find(ranks, int64_t{rank}) != ranks.end();
+  const int64_t count = size();
   require(count % processes == 0,
           "[Mesh] the axes have {} positions, which do not divide among {} processes", count,
           processes);
   const int64_t own = count / processes;
-  if (devices.empty()) devices = default_devices(own);
-  require(static_cast<int64_t>(devices.size()) == own,
+  if (devices.empty() && is_here) devices = default_devices(own);
+  require(!is_here || static_cast<int64_t>(devices.size()) == own,
           "[Mesh] {} devices are given for {} positions{}, the product of the sizes of the axes{}",
           devices.size(), own, processes == 1 ? "" : " of each process",
           processes == 1 ? "" : " divided by the number of processes");
   sharding::Mesh mesh;
-  mesh.rank = backend ? backend->rank() : 0;
+  mesh.rank = rank;
+  mesh.processes = all;
   for (const auto& [name, axis_size] : axes_) {
     mesh.axes.push_back(name);
     mesh.sizes.push_back(axis_size);
@@ -188,15 +206,16 @@ Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices) : axes_(std
   mesh.places.resize(static_cast<size_t>(mesh.count(~sharding::AxisSet{0})));
   for (uint32_t place = 0; place < mesh.places.size(); ++place) {
     const int64_t position = mesh.index(place, ~mesh.fine_axis());
-    const auto rank = static_cast<uint32_t>(position / own);
+    const auto owner = static_cast<uint32_t>(ranks[static_cast<size_t>(position / own)]);
     uint32_t number = 0;  // of another process
-    if (rank == mesh.rank) {
+    if (owner == mesh.rank) {
       const std::string& device = devices[static_cast<size_t>(position % own)];
       number = session.device_number(device);
       require(session.mesh(number) == nullptr, "[Mesh] {} is a mesh, not a device", device);
     }
-    mesh.places[place] = {rank, number};
+    mesh.places[place] = {owner, number};
   }
+  mesh.home = is_here ? mesh.places[mesh.first_here()].device : session.device_number("");
   number_ = session.mesh_number(std::move(mesh));
 }
 
@@ -238,10 +257,9 @@ Tensor Tensor::shard(const Mesh& mesh, const ShardSpec& given) const {
   const sharding::Mesh& on = mesh_of(mesh);
   Id node = r.use(*this);
   const uint32_t from = r.session().devices()[node];
-  require(r.session().mesh(from) == nullptr || from == on.device,
-          "[shard] the tensor is on {}; move it off that mesh first: x.unshard()",
-          r.session().device_name(from));
   node = r.cast(node, strong(r.dtype(node)));
+  if (r.session().mesh(from) != nullptr && from != on.device)
+    node = r.graph().add(Op::Copy, r.dtype(node), {node}, on.device);
   const sharding::Spec spec = spec_of("shard", on, given, r.shape(node));
   const ListId arg = r.graph().list(sharding::shard_arg(on, spec));
   const Id sharded = r.graph().add(Op::Shard, r.dtype(node), {node}, arg);
@@ -259,8 +277,8 @@ Tensor Tensor::unshard(std::string_view device) const {
   std::string first;
   {
     Recorder r("unshard");
-    const sharding::Mesh& on = *r.session().mesh(r.session().devices()[r.use(*this)]);
-    first = r.session().device_name(on.places[on.first_here()].device);
+    const uint32_t mesh = r.session().devices()[r.use(*this)];
+    first = r.session().device_name(r.session().device_of(mesh));
   }
   return to(first);
 }
@@ -335,6 +353,10 @@ Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
   const sharding::Mesh& on = mesh_of(mesh);
   const sharding::Spec spec = spec_of("from_shards", on, given, shape);
   const auto positions = positions_here(on);
+  require(!positions.empty(),
+          "[from_shards] this process has no position of {}; shard() a tensor that all processes "
+          "have",
+          mesh.device());
   require(parts.size() == positions.size(),
           "[from_shards] {} parts are given, this process has {} devices", parts.size(),
           positions.size());
