@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "io/unique_keys.h"
 
 namespace plugrad::io {
 namespace {
@@ -86,10 +87,7 @@ class Reader {
       if (event == json::parse_event_t::array_start) numbers_ = 0;
       if (event == json::parse_event_t::value && depth == kMostDepth && ++numbers_ > kMostNumbers)
         refuse("the header lists more than {} numbers in one place", kMostNumbers);
-      if (event == json::parse_event_t::object_start) keys_.emplace_back();
-      if (event == json::parse_event_t::object_end) keys_.pop_back();
-      if (event == json::parse_event_t::key &&
-          !keys_.back().insert(parsed.get<std::string>()).second)
+      if (!keys_.add(event, parsed))
         refuse("the name \"{}\" occurs twice in the header", parsed.get<std::string>());
       return true;
     };
@@ -125,8 +123,9 @@ class Reader {
 
   DType read_dtype(const std::string& name, const json& value) {
     if (value.is_string())
-      for (const DTypeName& row : kDTypeNames)
-        if (value.get_ref<const std::string&>() == row.name) return row.dtype;
+      if (const DType dtype = dtype_from_safetensors(value.get_ref<const std::string&>());
+          dtype != DType::Void)
+        return dtype;
     refuse("tensor \"{}\" has the dtype {}, which is not known", name, value.dump());
   }
 
@@ -176,15 +175,15 @@ class Reader {
   std::string path_;
   std::shared_ptr<const MappedFile> mapping_;
   std::span<const std::byte> data_;
-  std::vector<std::set<std::string>> keys_;  // keys of the objects being parsed
-  size_t numbers_ = 0;                       // numbers so far in the list being parsed
+  UniqueKeys keys_;
+  size_t numbers_ = 0;  // numbers so far in the list being parsed
 };
 
-const char* safetensors_name(const NamedArray& array) {
-  for (const DTypeName& row : kDTypeNames)
-    if (row.dtype == array.dtype) return row.name;
-  fail(ErrorKind::User, "[save] tensor \"{}\" is of dtype {}, which the safetensors format lacks",
-       array.name, name_of(array.dtype));
+std::string_view name_of_dtype(const NamedArray& array) {
+  const std::string_view name = safetensors_name(array.dtype);
+  require(!name.empty(), "[save] tensor \"{}\" is of dtype {}, which the safetensors format lacks",
+          array.name, plugrad::name_of(array.dtype));
+  return name;
 }
 
 void check_size(const NamedArray& array) {
@@ -213,6 +212,18 @@ std::vector<const NamedArray*> order_in_file(std::span<const NamedArray> arrays)
 
 }  // namespace
 
+std::string_view safetensors_name(DType dtype) {
+  for (const DTypeName& row : kDTypeNames)
+    if (row.dtype == dtype) return row.name;
+  return {};
+}
+
+DType dtype_from_safetensors(std::string_view name) {
+  for (const DTypeName& row : kDTypeNames)
+    if (row.name == name) return row.dtype;
+  return DType::Void;
+}
+
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   return Reader(path).read();
 }
@@ -225,9 +236,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedA
   uint64_t offset = 0;
   for (const NamedArray* array : order) {
     uint64_t end = offset + array->bytes.size();
-    header[array->name] = {{"dtype", safetensors_name(*array)},
-                           {"shape", array->shape},
-                           {"data_offsets", {offset, end}}};
+    header[array->name] = {
+        {"dtype", name_of_dtype(*array)}, {"shape", array->shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -24,6 +25,11 @@ struct NamedArray {
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;  ///< row-major, little-endian
 };
+/// The format's name of a dtype, "F32"; empty if it has none.
+std::string_view safetensors_name(DType dtype);
+/// The dtype of that name; Void if there is none.
+DType dtype_from_safetensors(std::string_view name);
+
 using Metadata = std::map<std::string, std::string>;
 
 /// A checked file: each array is within the file, has the bytes that its shape needs, and overlaps
