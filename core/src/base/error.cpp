@@ -1,8 +1,11 @@
 // The exception classes of plugrad/error.h and the throwing half of check.h.
 #include "plugrad/error.h"
 
+#include <mutex>
+
 #include "base/check.h"
 #include "base/escaping/sanitise_text.h"
+#include "base/last_error.h"
 
 namespace plugrad {
 
@@ -20,8 +23,39 @@ const char* to_string(ErrorKind kind) {
   return "unknown";
 }
 
+namespace {
+
+struct LastError {
+  std::mutex mutex;
+  std::string text;
+};
+
+LastError& last_error() {
+  static auto* const one = new LastError;
+  return *one;
+}
+
+void note_device_error(const char* text) {
+  try {
+    LastError& last = last_error();
+    const std::lock_guard lock(last.mutex);
+    last.text = text;
+  } catch (const std::exception&) {  // without memory for it
+  }
+}
+
+}  // namespace
+
+std::string last_device_error() {
+  LastError& last = last_error();
+  const std::lock_guard lock(last.mutex);
+  return last.text;
+}
+
 Error::Error(ErrorKind kind, const std::string& message, ErrorReason reason)
-    : std::runtime_error(sanitise_text(message)), kind_(kind), reason_(reason) {}
+    : std::runtime_error(sanitise_text(message)), kind_(kind), reason_(reason) {
+  if (kind == ErrorKind::Device) note_device_error(std::runtime_error::what());
+}
 
 struct Error::Recorded {
   std::vector<std::string> places;

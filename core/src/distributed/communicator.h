@@ -88,6 +88,7 @@ class Communicator final : public Backend {
     ProcessPlace place = {};
     std::uint64_t heard_ns = 0;  // when its last message arrived
     std::string position;        // of its last Pong
+    std::string last_error;      // of its Bye; may be empty
   };
   struct Channel {
     std::uint64_t count = 0, history = 0;

@@ -23,7 +23,7 @@ enum class ControlType : std::uint8_t {
   Ping,    ///< asks for a Pong
   Pong,    ///< `text` is the call that the rank has started last
   Broken,  ///< the rank gives up, because of `text`
-  Bye,     ///< the rank starts no calls any more
+  Bye,     ///< the rank starts no calls any more; `text` is its last error of a device
 };
 
 /// The fields of a call that members compare and that errors show.

@@ -111,13 +111,18 @@ void Communicator::check_deadlines() {
 
 void Communicator::fail_late(const Pending& p) {
   std::vector<std::uint32_t> silent, left, waiting = unfinished_ranks(p);
+  std::string last_error;  // of a rank that has left
   for (std::uint32_t other : p.movement ? p.call.group : waiting) {
     if (other == rank()) continue;
     Peer& peer = peers_[other];
-    if (peer.has_left && !p.movement)
+    if (peer.has_left && !p.movement) {
       left.push_back(other);
-    else if (p.asked_ns != 0 && peer.heard_ns < p.asked_ns)
-      silent.push_back(other), peer.is_silent = true;
+      if (last_error.empty() && !peer.last_error.empty())
+        last_error = fmt::format("the last error of rank {} was: {}", other, peer.last_error);
+    } else if (p.asked_ns != 0 && peer.heard_ns < p.asked_ns) {
+      silent.push_back(other);
+      peer.is_silent = true;
+    }
   }
   // A rank that stops while it writes to another's memory may also keep that one from answering.
   const auto lives = [&](std::uint32_t other) {
@@ -131,8 +136,8 @@ void Communicator::fail_late(const Pending& p) {
   std::string text = call_text(p) + ": ";
   const double seconds = static_cast<double>(p.limit_ns) / 1e9;
   if (!left.empty()) {
-    text += fmt::format("{} ended the program without it; all ranks must start the same calls",
-                        ranks_text(left));
+    text += fmt::format("{} ended the program without it; {}", ranks_text(left),
+                        last_error.empty() ? "all ranks must start the same calls" : last_error);
   } else if (!silent.empty()) {
     text += fmt::format("{} {} within {} s and {} not answer{}; {}", ranks_text(silent),
                         p.movement ? "sent no data" : "did not arrive", seconds,
@@ -148,7 +153,8 @@ void Communicator::fail_late(const Pending& p) {
         "that rank computes for longer";
   }
 
-  begin_to_break({left.empty() ? ErrorKind::Device : ErrorKind::User, std::move(text)});
+  const bool is_misuse = !left.empty() && last_error.empty();
+  begin_to_break({is_misuse ? ErrorKind::User : ErrorKind::Device, std::move(text)});
 }
 
 // False if it has already begun.

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/last_error.h"
 #include "distributed/communicator.h"
 
 namespace plugrad::distributed {
@@ -160,6 +161,7 @@ void Communicator::handle(const Control& control, std::uint32_t source) {
       return;
     case ControlType::Bye:
       peers_[source].has_left = true;
+      peers_[source].last_error = control.text;
       return;
   }
 }
@@ -228,7 +230,7 @@ void Communicator::leave() {
   }
   const std::uint64_t now = monotonic_ns();
   if (bye_ns_ == 0) {
-    control_.tell_all({.type = ControlType::Bye});
+    control_.tell_all({.type = ControlType::Bye, .text = last_device_error()});
     bye_ns_ = now;
   }
   bool all_left = true;
