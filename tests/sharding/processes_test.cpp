@@ -1,6 +1,9 @@
 // Sharded tensors of a program of several processes, under an MPI's launcher: every rank computes
 // the same as one process.
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 
 #include "plugrad/distributed.h"
 #include "plugrad/nn/pipeline.h"
@@ -165,6 +168,76 @@ TEST(Processes, RanksOfAMeshExistAndAscend) {
     EXPECT_THAT(error_of([&] { from_shards(last, {}, {2}, {}); }),
                 testing::HasSubstr("no position"));
   }
+}
+
+/// A path that all ranks agree on, removed at the end by rank 0.
+struct SharedFolder {
+  std::string path;
+  explicit SharedFolder(const std::string& name)
+      : path("/tmp/plugrad-processes-test-" + std::to_string(::getppid()) + name) {}
+  ~SharedFolder() {
+    distributed::barrier();
+    std::error_code ignored;
+    if (distributed::rank() == 0) std::filesystem::remove_all(path, ignored);
+  }
+};
+
+TEST(Processes, SaveOneFileTogether) {
+  const SharedFolder file("-file");
+  const Tensor x = counting({5, 3});
+  nn::save_state({{"x", x.shard(all_ranks(), {"data"})}}, file.path);
+  EXPECT_EQ(nn::read_state(file.path)[0].second.to_vector<float>(), x.to_vector<float>());
+  const std::string message = error_of(
+      [&] { nn::save_state({{"x", x.shard(all_ranks(), {"data"})}}, file.path + "/no/folder"); });
+  EXPECT_THAT(message, testing::HasSubstr("rank 0: cannot write"));
+}
+
+TEST(Processes, ShareTheFilesOfACheckpoint) {
+  const SharedFolder folder("-balance");
+  nn::StateDict state, target;
+  for (int i = 0; i < 12; ++i) {
+    const Tensor x = counting({100, 10}, i);
+    state.emplace_back("x" + std::to_string(i), x.shard(two_a_rank(), {"", "model"}));
+    target.emplace_back("x" + std::to_string(i), (x * 0.0).shard(all_ranks(), {"data"}).realize());
+  }
+  nn::save_sharded(state, folder.path);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path)) {
+    if (entry.path().extension() == ".safetensors") {
+      EXPECT_NEAR(static_cast<double>(entry.file_size()), 12 * 4000.0 / distributed::size(), 4100);
+    }
+  }
+  distributed::barrier();  // before another save replaces them
+  nn::load_sharded(target, folder.path);
+  for (int i = 0; i < 12; ++i)
+    EXPECT_EQ(target[i].second.to_vector<float>(), counting({100, 10}, i).to_vector<float>());
+}
+
+TEST(Processes, SaveTheSameState) {
+  const SharedFolder folder("-same");
+  const Tensor x = counting({4}).shard(all_ranks(), {"data"});
+  const double own = distributed::rank();
+  nn::save_sharded({{"x", x}, {"y", counting({4})}}, folder.path);
+  EXPECT_THAT(
+      error_of([&] { nn::save_sharded({{"x", x}, {"y", counting({4}, own)}}, folder.path); }),
+      testing::HasSubstr("y is on no mesh, and ranks 0 and 1 have different values"));
+  const std::string name = own == 1 ? "z" : "y";
+  EXPECT_THAT(error_of([&] { nn::save_sharded({{"x", x}, {name, counting({4})}}, folder.path); }),
+              testing::HasSubstr("rank 1 saves 2 tensors, and rank 0 2, which differ in names"));
+  const Tensor y = counting({4}) * 0.0;
+  nn::load_sharded({{"x", x}, {"y", y}}, folder.path);
+  EXPECT_EQ(y.to_vector<float>(), counting({4}).to_vector<float>());
+}
+
+TEST(Processes, FailToLoadTogether) {
+  const SharedFolder folder("-load");
+  const Tensor x = counting({4}).shard(all_ranks(), {"data"}).realize();
+  nn::save_sharded({{"x", x}}, folder.path);
+  const std::string own = distributed::rank() == 1 ? folder.path + "/none" : folder.path;
+  EXPECT_THAT(error_of([&] { nn::load_sharded({{"x", x}}, own); }),
+              testing::HasSubstr("rank 1: cannot read"));
+  distributed::barrier();
+  if (distributed::rank() == 1)
+    nn::load_sharded({{"y", counting({4})}}, folder.path, nn::Loading::NotStrict);
 }
 
 TEST(Processes, AMeshDividesAmongThem) {

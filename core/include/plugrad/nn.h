@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/loss.h"
 #include "plugrad/nn/attention.h"
+#include "plugrad/nn/checkpoint.h"
 #include "plugrad/nn/convolution.h"
 #include "plugrad/nn/ema.h"
 #include "plugrad/nn/layers.h"

@@ -1,6 +1,7 @@
 // Collects, compares, reads and writes state dictionaries.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -9,38 +10,40 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "io/safetensors.h"
+#include "nn/checkpoint/in_all_ranks.h"
+#include "nn/state_differences.h"
 #include "plugrad/nn.h"
 #include "tensor/handles.h"
 
 namespace plugrad::nn {
 namespace {
 
-bool both_floats(const Tensor& a, const Tensor& b) {
-  return is_float(a.dtype()) && is_float(b.dtype());
+bool both_floats(DType a, DType b) {
+  return is_float(a) && is_float(b);
 }
 
-std::string describe(const Tensor& tensor) {
-  return fmt::format("{} {}", to_string(tensor.shape()), name_of(tensor.dtype()));
+std::string describe(const TensorFacts& tensor) {
+  return fmt::format("{} {}", to_string(tensor.shape), name_of(tensor.dtype));
 }
 
 using Kind = StateDifference::Kind;
 
-/// The differences that prevent loading `source` into `target`.
 std::vector<StateDifference> differences(const StateDict& target,
-                                         const std::map<std::string, Tensor>& source) {
+                                         const std::map<std::string, TensorFacts>& source) {
   std::vector<StateDifference> found;
   std::set<std::string> wanted;
-  for (const auto& [name, tensor] : target) {
+  for (const auto& [name, handle] : target) {
+    const TensorFacts tensor{handle.shape(), handle.dtype()};
     wanted.insert(name);
     const auto given = source.find(name);
     if (given == source.end()) {
       found.push_back({Kind::Missing, name, describe(tensor), {}});
       continue;
     }
-    const Tensor& other = given->second;
-    if (other.shape() != tensor.shape())
+    const TensorFacts& other = given->second;
+    if (other.shape != tensor.shape)
       found.push_back({Kind::Shape, name, describe(tensor), describe(other)});
-    else if (other.dtype() != tensor.dtype() && !both_floats(other, tensor))
+    else if (other.dtype != tensor.dtype && !both_floats(other.dtype, tensor.dtype))
       found.push_back({Kind::DType, name, describe(tensor), describe(other)});
   }
   for (const auto& [name, tensor] : source)
@@ -161,14 +164,23 @@ std::string describe(const std::vector<StateDifference>& differences) {
   return text;
 }
 
+std::vector<StateDifference> compare_states(std::string_view function, const StateDict& target,
+                                            const std::map<std::string, TensorFacts>& source,
+                                            Loading loading) {
+  std::vector<StateDifference> found = differences(target, source);
+  require(loading == Loading::NotStrict || found.empty(),
+          "[{}] the state does not fit the module:{}\nnothing was loaded; "
+          "loading that is not strict skips what differs",
+          function, describe(found));
+  return found;
+}
+
 std::vector<StateDifference> load_state(const StateDict& target, const StateDict& source,
                                         Loading loading) {
   const std::map<std::string, Tensor> given(source.begin(), source.end());
-  std::vector<StateDifference> found = differences(target, given);
-  require(loading == Loading::NotStrict || found.empty(),
-          "[load_state_dict] the state does not fit the module:{}\nnothing was loaded; "
-          "loading that is not strict skips what differs",
-          describe(found));
+  std::map<std::string, TensorFacts> facts;
+  for (const auto& [name, tensor] : given) facts[name] = {tensor.shape(), tensor.dtype()};
+  std::vector<StateDifference> found = compare_states("load_state_dict", target, facts, loading);
   std::set<std::string> skipped;
   for (const StateDifference& row : found) skipped.insert(row.name);
   std::vector<Tensor> tensors;
@@ -185,17 +197,27 @@ void save_state(const StateDict& state, const std::string& path) {
   std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : state) tensors.push_back(tensor);
   Tensor::realize(tensors);
+  const bool is_sharded = std::ranges::any_of(tensors, &Tensor::is_sharded);
+  const bool writes = !is_sharded || this_rank().number == 0;
   std::vector<std::vector<std::byte>> values;
   std::vector<io::NamedArray> arrays;
   values.reserve(state.size());  // the spans below point into it
   for (const auto& [name, tensor] : state) {
-    values.push_back(tensor.to_bytes());
+    std::vector<std::byte> bytes = tensor.to_bytes();  // in all ranks, which send their parts
+    if (!writes) continue;
+    values.push_back(std::move(bytes));
     arrays.push_back({name, tensor.dtype(), tensor.bound_shape(), values.back()});
   }
-  io::write_safetensors(path, arrays);
+  const auto write = [&] {
+    if (writes) io::write_safetensors(path, arrays);
+  };
+  is_sharded ? in_all_ranks("nn::save", write) : write();
 }
 
 StateDict read_state(const std::string& path, std::string_view device) {
+  std::error_code ignored;
+  require(!std::filesystem::is_directory(path, ignored),
+          "[load] {} is a folder; nn::load_sharded reads a sharded checkpoint", path);
   io::SafetensorsFile file = io::read_safetensors(path);
   StateDict state;
   for (const io::NamedArray& array : file.arrays)

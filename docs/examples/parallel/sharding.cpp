@@ -1,6 +1,7 @@
 // The code blocks of docs/sharding.md.
 #include <plugrad/plugrad.h>
 
+#include <filesystem>
 #include <iostream>
 using namespace plugrad;
 
@@ -75,6 +76,21 @@ void cut_modules(const Mesh& mesh) {
   }
 }
 
+struct Training {
+  nn::Sequential& net;
+  optim::Adam& opt;
+  PLUGRAD_FIELDS(net, opt)
+};
+
+void resume() {
+  nn::Sequential net = classifier();
+  nn::data_parallel(net, Mesh({{"data", 2}}, {"CPU", "CPU"}));
+  optim::Adam opt(nn::parameters(net), {.lr = 1e-3});
+  nn::save_sharded(Training{net, opt}, "checkpoint");
+  nn::load_sharded(Training{net, opt}, "checkpoint");  // on another mesh, by other processes
+  std::filesystem::remove_all("checkpoint");
+}
+
 void run_pipeline(const Tensor& x, const Tensor& y) {
   nn::Linear embed(784, 8), head(8, 10);
   const auto block1 = [](const Tensor& h) { return h.relu(); }, block2 = block1;
@@ -96,6 +112,7 @@ int main() {
   train_on_two(train);
   train_by_ranks(train);
   cut_modules(Mesh({{"data", 2}, {"model", 2}}, {"CPU", "CPU", "CPU", "CPU"}));
+  resume();
   const auto [x, y] = train.gather({0, 1, 2, 3, 4, 5, 6, 7});
   run_pipeline(x.flatten(1), y);
 }

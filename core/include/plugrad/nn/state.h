@@ -214,7 +214,9 @@ std::vector<StateDifference> load_state_dict(const Module& module, const StateDi
 }
 
 /// Writes a safetensors file, which the `safetensors` package reads too. The file is replaced
-/// atomically. Errors: User, with the file and the reason.
+/// atomically. If a tensor is on a mesh of several processes, all call it: rank 0 collects all
+/// tensors and writes them (checkpoint.h saves parts instead). Errors: User, with the file and the
+/// reason; then in all of these processes.
 PLUGRAD_API void save_state(const StateDict& state, const std::string& path);
 /// Reads the tensors of a safetensors file, which stays mapped until their values are on the
 /// device. Errors: User, with the file, the tensor and the reason; then nothing is loaded.
