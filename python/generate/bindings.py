@@ -23,7 +23,7 @@ DOC_HEADERS = [
     "tensor.h", "conv.h", "functional.h", "linalg.h", "loss.h", "window.h", "jit.h", "function.h",
     "user_kernel.h", "kernel.h", "uop.h", "optim.h", "learning_rate.h", "data.h", "scan.h",
     "search.h", "shutdown.h", "no_grad.h", "numpy.h", "gradient.h", "device.h", "dtype.h", "progress.h",
-    "training_progress.h", "nn/attention.h", "nn/convolution.h", "nn/ema.h", "nn/layers.h", "nn/normalisation.h",
+    "training_progress.h", "nn/attention.h", "nn/checkpoint.h", "nn/convolution.h", "nn/ema.h", "nn/layers.h", "nn/normalisation.h",
     "nn/recurrent.h", "nn/sharding.h", "nn/state.h", "nn/training.h", "sharding.h",
     "distributed.h",
     "onnx.h",

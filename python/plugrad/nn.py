@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from . import _plugrad
 from ._plugrad import Mesh, ShardSpec, Tensor
 from ._plugrad._nn import *  # noqa: F403
-from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_state, _shard_state,
-                          _tensor_parallel_rules, _trained, _update_average, safe_load, safe_save, training)
+from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_sharded, _load_state, _save_sharded,
+                          _shard_state, _tensor_parallel_rules, _trained, _update_average, safe_load, safe_save,
+                          training)
 
 if TYPE_CHECKING:
     from .data import Dataset
@@ -184,6 +185,33 @@ def load(module: object, path: str | os.PathLike[str],
          strict: bool = True) -> list[StateDifference]:
     """Reads a safetensors file into a module or optimiser, as load_state_dict does."""
     return load_state_dict(module, safe_load(path), strict)
+
+
+def save_sharded(module: object, folder: str | os.PathLike[str]) -> None:
+    """Saves a module, an optimiser or a dictionary of them in a folder, with a file of each process.
+
+        nn.save_sharded({"net": net, "opt": opt}, "checkpoint")
+
+    Each process writes the parts of sharded tensors that it has; what several have is written by one
+    of them. All processes of the program call it; tensors on no mesh must be equal in all. The folder
+    is one that all see, and is created if its parent exists. It has the former checkpoint until this
+    one is complete: a process that is killed at any time leaves one of the two. Errors: in every
+    process, with the rank, the file and the reason, if one of them fails; then the folder is as
+    before.
+    """
+    _save_sharded(state_dict(module), folder)
+
+
+def load_sharded(module: object, folder: str | os.PathLike[str],
+                 strict: bool = True) -> list[StateDifference]:
+    """Reads the folder of save_sharded into a module or optimiser, as load_state_dict does.
+
+    Tensors keep their device or their mesh and spec, which may be others than when they were saved,
+    as may the number of processes. A process reads the bytes of its own parts alone. If a tensor is
+    on a mesh, all processes call it. Errors: ValueError, with the file and the reason, in every
+    process if one of them fails; then nothing is assigned.
+    """
+    return _load_sharded(state_dict(module), folder, strict)
 
 
 @overload

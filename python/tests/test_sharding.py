@@ -180,6 +180,46 @@ def test_a_pipeline_trains_as_its_layers(mesh):
         net.loss(pg.Tensor(values(2, 5)), pg.Tensor(values(2, 3)), pg.mse_loss)
 
 
+def test_a_checkpoint_is_resumed_on_another_mesh(mesh, square, tmp_path):
+    def started(place):
+        pg.Tensor.manual_seed(5)
+        net = nn.Sequential(nn.Linear(5, 7), pg.relu, nn.Linear(7, 3))
+        place(net)
+        opt = optim.Adam(nn.parameters(net), lr=0.01)
+        return {"net": net, "opt": opt}
+
+    def losses(run, count):
+        found = []
+        for _ in range(count):
+            x, y = pg.Tensor(values(9, 5)), pg.Tensor(values(9, 3))
+            on = nn.parameters(run["net"])[0]
+            if on.is_sharded:
+                x, y = x.shard(on.mesh, ("data",)), y.shard(on.mesh, ("data",))
+            run["opt"].zero_grad()
+            loss = pg.mse_loss(run["net"](x), y)
+            loss.backward()
+            run["opt"].step()
+            found.append(loss.item())
+        return found
+
+    expected = losses(started(lambda net: net), 6)
+    first = started(lambda net: nn.data_parallel(net, mesh))
+    first["opt"].shard_state("data")
+    assert losses(first, 3) == pytest.approx(expected[:3], rel=1e-5)
+    nn.save_sharded(first, tmp_path / "checkpoint")
+    for place in (lambda net: nn.shard(net, square, nn.tensor_parallel(net, "model")), lambda net: net):
+        resumed = started(place)
+        losses(resumed, 1)
+        assert nn.load_sharded(resumed, str(tmp_path / "checkpoint")) == []
+        assert losses(resumed, 3) == pytest.approx(expected[3:], rel=1e-5)
+    with pytest.raises(pg.UserError, match="opt.mean.0"):
+        nn.load_sharded({"net": first["net"]}, tmp_path / "checkpoint")
+    skipped = nn.load_sharded({"net": first["net"]}, tmp_path / "checkpoint", strict=False)
+    assert {each.kind for each in skipped} == {"unexpected"}
+    with pytest.raises(pg.UserError, match="no complete sharded checkpoint"):
+        nn.load_sharded(first, tmp_path)
+
+
 ALONE = """
 from plugrad import UserError, distributed
 try:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -108,6 +110,10 @@ def training(x: Tensor) -> None:
     weight: Tensor = nn.state_dict(net)["head.weight"]
     skipped: list[nn.StateDifference] = nn.load_state_dict(net, {"head.weight": weight}, strict=False)
     assert skipped and nn.clone(net) is not net
+    with tempfile.TemporaryDirectory() as folder:
+        nn.save_sharded({"net": net}, folder)
+        skipped = nn.load_sharded({"net": net}, Path(folder), strict=False)
+        assert not skipped
     with nn.training(False), pg.no_grad():
         assert net.forward(x).allclose(net(x))
     gradients: list[Tensor] = pg.gradient((x * x).sum(), [x])

@@ -111,6 +111,34 @@ void bind_safetensors(nb::module_& module) {
       doc("nn::read_state"));
 }
 
+void bind_checkpoints(nb::module_& module) {
+  module.def(
+      "_save_sharded",
+      [](const nb::dict& state, const Path& folder) {
+        const Place place;
+        const nn::StateDict tensors = state_of_dict(state);
+        const Released released;
+        nn::save_sharded(tensors, folder.string());
+      },
+      "state"_a, "folder"_a,
+      nb::sig(
+          "def _save_sharded(state: dict[str, Tensor], folder: str | os.PathLike[str]) -> None"),
+      doc("nn::save_sharded"));
+  module.def(
+      "_load_sharded",
+      [](const nb::dict& state, const Path& folder, bool strict) {
+        const Place place;
+        const nn::StateDict tensors = state_of_dict(state);
+        const Released released;
+        return nn::load_sharded(tensors, folder.string(),
+                                strict ? nn::Loading::Strict : nn::Loading::NotStrict);
+      },
+      "state"_a, "folder"_a, "strict"_a,
+      nb::sig("def _load_sharded(state: dict[str, Tensor], folder: str | os.PathLike[str], strict: "
+              "bool) -> list[StateDifference]"),
+      doc("nn::load_sharded"));
+}
+
 void bind_numpy_files(nb::module_& module) {
   module.def(
       "load_npy",
@@ -224,6 +252,7 @@ void bind_state(nb::module_& module) {
   bind_changes(made);
   bind_module_sharding(made);
   bind_safetensors(made);
+  bind_checkpoints(made);
   bind_training(made);
   bind_numpy_files(module);
 }
