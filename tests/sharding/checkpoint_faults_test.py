@@ -150,8 +150,8 @@ def check_full(options, schedule, folder):
 
 def check_memory(options, schedule, folder):
     ranks, report = schedule.choice([2, 4]), folder / "report"
-    victim = schedule.randrange(ranks)
-    code, text = Ranks(options, ranks, "memory", "-", report, str(victim)).wait()
+    victim, kind = schedule.randrange(ranks), schedule.choice(["malloc", "memory"])
+    code, text = Ranks(options, ranks, kind, "-", report, str(victim)).wait()
     began = [float(line.split()[1]) for line in lines(report) if line.startswith("fault")]
     errors = {int(rank): (float(at), text) for _, rank, at, text in (line.split(maxsplit=3) for line in lines(report) if line.startswith("error"))}
     if code == 0 or len(errors) != ranks or not began:
@@ -160,7 +160,7 @@ def check_memory(options, schedule, folder):
         wanted = r"out of memory" if rank == victim else rf"rank {victim} .*out of memory"
         if not re.search(wanted, error) or at - errors[victim][0] > AFTER:
             raise Failure(f"rank {rank} says {at - errors[victim][0]:.1f} s later: {error}")
-    return f"{ranks} ranks, rank {victim}"
+    return f"{ranks} ranks, rank {victim}, {kind}"
 
 
 CHECKS = {"resume": check_resume, "kill": check_kill, "full": check_full, "memory": check_memory}

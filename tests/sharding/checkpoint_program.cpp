@@ -4,13 +4,15 @@
 //   save FOLDER REPORT       saves 1, 2, …, until it is killed
 //   check FOLDER             prints the number of the save that FOLDER has
 //   full FOLDER REPORT RANK  a save for which there is no space in RANK (-1: in the file system)
-//   memory - REPORT RANK     a training for which RANK has too little memory
+//   memory - REPORT RANK     a training for which RANK has too little memory of its device
+//   malloc - REPORT RANK     the same of its process
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,7 @@ namespace plugrad {
 namespace {
 
 constexpr int64_t kRows = 1001, kColumns = 300;  // parts are uneven
-constexpr int kMostSteps = 2000;
+constexpr int kMostSteps = 4000;
 
 const char* report_path = nullptr;
 
@@ -112,15 +114,27 @@ void fill(const std::string& folder, int victim) {
   report("value " + std::to_string(value_in(folder)));
 }
 
+/// No more memory than the process has now, and a little.
+void limit_process() {
+  constexpr rlim_t kLeftBytes = 20 << 20;
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kLeftBytes;
+  const rlimit limit{bytes, bytes};
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
 /// Each step keeps a tensor, so that the rank with the limit fails at some step.
-void exhaust(int victim) {
+void exhaust(int victim, bool of_process) {
   Tensor w = filled({64, 64}, 1, {"data"}).cast(DType::F32).realize();
   std::vector<Tensor> kept;
   for (int step = 0; step < kMostSteps; ++step) {
     const Tensor x = Tensor::full({256 * distributed::size(), 64}, 0.5).to("CPU");
-    kept.push_back((x.shard(mesh(), {"data"}).matmul(w) + step).realize());
+    kept.push_back(x.shard(mesh(), {"data"}).matmul(w).realize());
     w.assign(w * 0.5 + kept.back().mean() * 1e-3).realize();
-    if (step == 3 && victim == distributed::rank()) report("fault " + std::to_string(seconds()));
+    if (step != 3 || victim != distributed::rank()) continue;
+    if (of_process) limit_process();
+    report("fault " + std::to_string(seconds()));
   }
 }
 
@@ -177,7 +191,7 @@ int run(const std::string& mode, char** arguments) {
     report_path = arguments[1];
     if (mode == "save") save_for_ever(folder);
     if (mode == "full") fill(folder, std::atoi(arguments[2]));
-    if (mode == "memory") exhaust(std::atoi(arguments[2]));
+    if (mode == "memory" || mode == "malloc") exhaust(std::atoi(arguments[2]), mode == "malloc");
   }
   return 0;
 }
