@@ -2,9 +2,14 @@
 // the same as one process.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
+#include "base/check.h"
+#include "base/settings.h"
+#include "nn/checkpoint/in_all_ranks.h"
 #include "plugrad/distributed.h"
 #include "plugrad/nn/pipeline.h"
 #include "sharding/meshes.h"
@@ -210,6 +215,23 @@ TEST(Processes, ShareTheFilesOfACheckpoint) {
   nn::load_sharded(target, folder.path);
   for (int i = 0; i < 12; ++i)
     EXPECT_EQ(target[i].second.to_vector<float>(), counting({100, 10}, i).to_vector<float>());
+}
+
+TEST(Processes, WaitForASlowRankLongerThanTheDeadline) {
+  const SettingScope scope([](Settings& s) { s.collective_seconds = 0.4; });
+  const auto results = nn::results_of_slow_work("test", [] {
+    if (distributed::rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    return std::vector(1, static_cast<std::byte>(distributed::rank()));
+  });
+  ASSERT_EQ(results.size(), static_cast<size_t>(distributed::size()));
+  EXPECT_EQ(results[1], std::vector(1, std::byte{1}));
+  EXPECT_THAT(error_of([] {
+                nn::results_of_slow_work("test", []() -> std::vector<std::byte> {
+                  require(distributed::rank() != 1, "[write] no space");
+                  return {};
+                });
+              }),
+              "[test] rank 1: no space");
 }
 
 TEST(Processes, SaveTheSameState) {

@@ -1,10 +1,14 @@
 #include "nn/checkpoint/in_all_ranks.h"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <future>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/settings.h"
 #include "distributed/backend.h"
 #include "distributed/exchange.h"
 
@@ -40,17 +44,9 @@ std::string without_function(const std::string& message) {
   return message.starts_with('[') && end != message.npos ? message.substr(end + 2) : message;
 }
 
-}  // namespace
-
-Rank this_rank() {
-  const distributed::Backend* const backend = distributed::backend();
-  return backend == nullptr ? Rank{} : Rank{backend->rank(), backend->size()};
-}
-
-std::vector<std::vector<std::byte>> results_of_all_ranks(
-    const std::string& function, const std::function<std::vector<std::byte>()>& work) {
-  if (this_rank().count == 1) return {work()};
-  const auto outcomes = distributed::exchange(encoded(outcome_of(work)), function);
+/// Of all ranks. Errors: that of the lowest rank that has failed.
+std::vector<std::vector<std::byte>> results_of(const std::string& function, const Outcome& own) {
+  const auto outcomes = distributed::exchange(encoded(own), function);
   std::vector<std::vector<std::byte>> results;
   for (size_t rank = 0; rank < outcomes.size(); ++rank) {
     ByteReader in(outcomes[rank]);
@@ -62,6 +58,36 @@ std::vector<std::vector<std::byte>> results_of_all_ranks(
     results.emplace_back(result.begin(), result.end());
   }
   return results;
+}
+
+}  // namespace
+
+Rank this_rank() {
+  const distributed::Backend* const backend = distributed::backend();
+  return backend == nullptr ? Rank{} : Rank{backend->rank(), backend->size()};
+}
+
+std::vector<std::vector<std::byte>> results_of_all_ranks(
+    const std::string& function, const std::function<std::vector<std::byte>()>& work) {
+  if (this_rank().count == 1) return {work()};
+  return results_of(function, outcome_of(work));
+}
+
+std::vector<std::vector<std::byte>> results_of_slow_work(
+    const std::string& function, const std::function<std::vector<std::byte>()>& work) {
+  if (this_rank().count == 1) return {work()};
+  // Deferred if there is no thread for it.
+  const auto policy = std::launch::async | std::launch::deferred;
+  std::future<Outcome> outcome = std::async(policy, [&] { return outcome_of(work); });
+  const std::chrono::duration<double> turn(std::min(1.0, settings().collective_seconds / 4));
+  bool is_at_work = true;
+  while (is_at_work) {
+    const std::byte done{outcome.wait_for(turn) != std::future_status::timeout};
+    is_at_work = false;
+    for (const std::vector<std::byte>& rank : distributed::exchange(std::span(&done, 1), function))
+      is_at_work |= rank[0] == std::byte{0};
+  }
+  return results_of(function, outcome.get());
 }
 
 void in_all_ranks(const std::string& function, const std::function<void()>& work) {

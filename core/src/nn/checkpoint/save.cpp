@@ -109,7 +109,8 @@ class Save {
   void run() {
     try {
       take_up(results_of_all_ranks(kFunction, [this] { return begin(); }));
-      const auto sizes = results_of_all_ranks(kFunction, [this] { return write(); });
+      in_all_ranks(kFunction, [this] { collect(); });
+      const auto sizes = results_of_slow_work(kFunction, [this] { return write(); });
       in_all_ranks(kFunction, [&] {
         if (rank_.number == 0) commit(sizes);
       });
@@ -169,10 +170,8 @@ class Save {
     return fmt::format("{}/{}", folder_, io::part_name(rank, rank_.count, number_));
   }
 
-  /// Writes the parts of this rank; the size of the file.
-  Bytes write() {
-    std::vector<HostView> values;
-    std::vector<io::NamedArray> arrays;
+  /// Brings the parts of this rank to the host.
+  void collect() {
     for (const PlannedTensor& planned : plan_) {
       std::vector<Tensor> shards;
       for (const auto& [placed, key] : planned.parts) {
@@ -180,12 +179,16 @@ class Save {
         if (shards.empty())
           shards =
               planned.tensor.is_sharded() ? planned.tensor.shards() : std::vector{planned.tensor};
-        values.push_back(bytes_of(shards[placed.shard]));
-        arrays.push_back({key, planned.tensor.dtype(), placed.box.shape, values.back().bytes});
+        values_.push_back(bytes_of(shards[placed.shard]));
+        arrays_.push_back({key, planned.tensor.dtype(), placed.box.shape, values_.back().bytes});
       }
     }
+  }
+
+  /// The size of the file of this rank.
+  Bytes write() const {
     const std::string path = path_of(rank_.number);
-    io::write_safetensors(path, arrays, {{std::string(io::kSaveKey), number_}});
+    io::write_safetensors(path, arrays_, {{std::string(io::kSaveKey), number_}});
     ByteWriter out;
     out.put(uint64_t{std::filesystem::file_size(path)});
     return {out.bytes().begin(), out.bytes().end()};
@@ -226,8 +229,10 @@ class Save {
   std::string folder_;
   Rank rank_ = this_rank();
   std::vector<PlannedTensor> plan_;
-  std::string number_;   // of the save
-  FileDescriptor lock_;  // of rank 0
+  std::vector<io::NamedArray> arrays_;  // of this rank's file
+  std::vector<HostView> values_;        // which hold the arrays' bytes
+  std::string number_;                  // of the save
+  FileDescriptor lock_;                 // of rank 0
 };
 
 }  // namespace
