@@ -316,6 +316,7 @@ TEST(Checkpoints, NameWhatIsWrong) {
   ::close(other);
   EXPECT_THAT(user_error([&] { nn::load_sharded(state, folder.path); }),
               HasSubstr("no complete sharded checkpoint"));
+  EXPECT_THAT(user_error([&] { nn::read_state(folder.path); }), HasSubstr("nn::load_sharded"));
   const auto step = jit([&](const Tensor& x) {
     nn::save_sharded(state, folder.path);
     return x + 1;
