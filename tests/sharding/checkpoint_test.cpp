@@ -312,7 +312,7 @@ TEST(Checkpoints, NameWhatIsWrong) {
   const int other = ::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   EXPECT_THAT(user_error([&] { nn::save_sharded(state, folder.path); }),
-              HasSubstr("another process is saving"));
+              HasSubstr("another save to the folder"));
   ::close(other);
   EXPECT_THAT(user_error([&] { nn::load_sharded(state, folder.path); }),
               HasSubstr("no complete sharded checkpoint"));

@@ -18,7 +18,7 @@ namespace plugrad::nn {
 /// process that is killed at any time leaves one of the two.
 /// Errors: in every process, with the rank, the file and the reason, if one of them fails (User or
 /// Device); then the folder is as before. User as well for two tensors of one name, tensors on no
-/// mesh that differ, another program that saves to the folder, and in a jitted function.
+/// mesh that differ, another save to the folder at the same time, and in a jitted function.
 PLUGRAD_API void save_sharded(const StateDict& state, const std::string& folder);
 /// Of a module, an optimiser, or a struct of both.
 template <class Module>

@@ -73,7 +73,7 @@ FileDescriptor lock_folder(const std::string& folder) {
           file_error_text(errno));
   const bool is_locked = flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   require(!is_locked,
-          "[{}] another process is saving to the folder {}; wait for it, or save to another folder",
+          "[{}] another save to the folder {} is going on; wait for it, or save to another folder",
           kFunction, folder);
   return fd;
 }
@@ -206,8 +206,8 @@ class Save {
               kFunction, path_of(rank), rank);
       made.files.push_back({io::part_name(rank, rank_.count, number_), size});
     }
-    const std::string text = io::to_text(made),
-                      path = fmt::format("{}/{}", folder_, io::kIndexName);
+    const std::string path = fmt::format("{}/{}", folder_, io::kIndexName);
+    const std::string text = io::to_text(made);
     const std::span<const std::byte> bytes = as_bytes(text);
     const int error = replace_file(path, std::span(&bytes, 1));
     require(error == 0, "[{}] cannot write {}: {}", kFunction, path, file_error_text(error));
