@@ -250,6 +250,21 @@ TEST(Processes, SaveTheSameState) {
   EXPECT_EQ(y.to_vector<float>(), counting({4}).to_vector<float>());
 }
 
+TEST(Processes, SaveToOneFolder) {
+  const SharedFolder folder("-one"), other("-other");  // as on two machines
+  const Tensor x = counting({4}).shard(all_ranks(), {"data"});
+  nn::save_sharded({{"x", x}}, folder.path);
+  if (distributed::rank() == 0) std::filesystem::create_directory(other.path);
+  distributed::barrier();
+  const std::string& own = distributed::rank() == 1 ? other.path : folder.path;
+  EXPECT_THAT(error_of([&] { nn::save_sharded({{"x", x + 1}}, own); }),
+              testing::AllOf(testing::HasSubstr("rank 0 does not see the file"),
+                             testing::HasSubstr("which rank 1 has written")));
+  const Tensor y = counting({4}) * 0.0;
+  nn::load_sharded({{"x", y}}, folder.path);
+  EXPECT_EQ(y.to_vector<float>(), counting({4}).to_vector<float>());
+}
+
 TEST(Processes, FailToLoadTogether) {
   const SharedFolder folder("-load");
   const Tensor x = counting({4}).shard(all_ranks(), {"data"}).realize();
