@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/settings.h"
 #include "io/checkpoint_index.h"
 #include "io/safetensors.h"
 #include "sharding/meshes.h"
@@ -323,6 +324,16 @@ TEST(Checkpoints, NameWhatIsWrong) {
   });
   EXPECT_THAT(user_error([&] { step(counting({2})); }), HasSubstr("inside a jitted function"));
   EXPECT_EQ(names_in(folder.path), std::vector<std::string>{"file"});
+}
+
+TEST(Checkpoints, OfDeterministicMeshesHaveOnePartADevice) {
+  const SettingScope fixed([](Settings& s) { s.deterministic = true; });
+  const ScratchFolder folder;
+  const Tensor x = counting({5, 3});
+  nn::save_sharded({{"x", x.shard(two(), {"data"})}}, folder.path);
+  const Tensor y = (x * 0.0).shard(four(), {"", "data"}).realize();
+  nn::load_sharded({{"x", y}}, folder.path);
+  EXPECT_EQ(y.to_vector<float>(), x.to_vector<float>());
 }
 
 }  // namespace

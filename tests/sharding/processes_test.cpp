@@ -234,6 +234,16 @@ TEST(Processes, WaitForASlowRankLongerThanTheDeadline) {
               "[test] rank 1: no space");
 }
 
+TEST(Processes, SaveStagesOfOtherProcesses) {
+  const SharedFolder folder("-stages");
+  const Tensor x = counting({4, 3}), y = counting({5}, 1.0);
+  nn::save_sharded({{"x", x.shard(on_rank(0))}, {"y", y.shard(on_rank(1))}}, folder.path);
+  const Tensor u = (x * 0.0).shard(on_rank(1)).realize(), v = (y * 0.0).realize();
+  nn::load_sharded({{"x", u}, {"y", v}}, folder.path);
+  EXPECT_EQ(u.to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(v.to_vector<float>(), y.to_vector<float>());
+}
+
 TEST(Processes, SaveTheSameState) {
   const SharedFolder folder("-same");
   const Tensor x = counting({4}).shard(all_ranks(), {"data"});

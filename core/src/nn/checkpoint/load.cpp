@@ -143,7 +143,9 @@ struct Target {
       std::vector<Tensor> shards;
       for (size_t i = 0; i < boxes.size(); ++i) shards.push_back(value_of(i));
       const ShardSpec spec(tensor.shard_spec().dims());
-      value = from_shards(tensor.mesh(), spec, tensor.shape(), shards);
+      value = shards.empty()  // the mesh is in other processes: nothing is computed
+                  ? Tensor::zeros(tensor.shape(), tensor.dtype()).shard(tensor.mesh(), spec)
+                  : from_shards(tensor.mesh(), spec, tensor.shape(), shards);
     } else {
       value = value_of(0);
     }

@@ -43,11 +43,13 @@ std::vector<PlacedBox> placed_boxes(const Tensor& tensor) {
   const sharding::Spec spec = r.session().spec(node);
   std::map<size_t, size_t> shards;  // so far, by rank
   for (uint32_t position = 0; position < mesh.size(); ++position) {
+    if (mesh.index(position, mesh.fine_axis()) != 0) continue;  // of the same device
     const auto& [rank, device] = mesh.places[position];
     PlacedBox& at = placed.emplace_back(PlacedBox{{}, rank, shards[rank]++, {}});
     if (mesh.is_here(position)) at.device = r.session().device_name(device);
     for (size_t d = 0; d < shape.size(); ++d) {
-      const sharding::Part part = sharding::part_of(mesh, spec.dims[d], shape[d], position);
+      const sharding::Part part =
+          sharding::part_of(mesh, spec.dims[d] & ~mesh.fine_axis(), shape[d], position);
       at.box.offset.push_back(part.begin);
       at.box.shape.push_back(part.size());
     }
