@@ -53,10 +53,10 @@ struct CollectiveArg {
   int64_t depth = 0;             // those of one depth do not depend on each other
   int64_t device = 0;            // of the source and the result
   int64_t peer = 0;              // the rank that broadcasts, or the other one of Send and Receive
-  std::vector<int64_t> ranks;
-  std::vector<int64_t> sent, received;
-  std::vector<int64_t> shape;  // of the result
-  std::vector<int64_t> whole;  // shape of the sharded value, for messages
+  std::vector<int64_t> ranks = {};
+  std::vector<int64_t> sent = {}, received = {};
+  std::vector<int64_t> shape = {};  // of the result
+  std::vector<int64_t> whole = {};  // shape of the sharded value, for messages
 
   std::pair<int64_t, int64_t> sequence() const { return {place, order}; }
   std::vector<int64_t> list() const;

@@ -17,7 +17,7 @@ struct Mesh {
     uint32_t device = 0;  // its number in the session of that process
     bool operator==(const Place&) const = default;
   };
-  // An axis without a name is a finer cut of the axis before it, within each device (fine_axis()).
+  // An axis without a name is a finer cut of the first axis, within each device (fine_axis()).
   std::vector<std::string> axes;
   std::vector<int64_t> sizes;  // by axis
   std::vector<Place> places;   // by position: row-major over the axes

@@ -96,9 +96,10 @@ sharding::AxisSet axes_named(std::string_view function, const sharding::Mesh& me
             sharding::to_string(mesh), name, fmt::join(mesh.axes, ", "));
     const sharding::AxisSet bit = sharding::AxisSet{1} << at;
     require((axes & bit) == 0, "[{}] axis {} is named twice for one dimension", function, name);
-    require(axes < bit, "[{}] axes of one dimension are named in the order of the mesh: {}",
-            function, fmt::join(mesh.axes, ", "));
-    axes |= bit | (mesh.fine_axis() & bit << 1);
+    require((axes & ~mesh.fine_axis()) < bit,
+            "[{}] axes of one dimension are named in the order of the mesh: {}", function,
+            fmt::join(mesh.axes, ", "));
+    axes |= bit | (at == 0 ? mesh.fine_axis() : 0);
     if (name.size() == text.size()) return axes;
     text.remove_prefix(name.size() + 1);
   }
@@ -132,8 +133,8 @@ void add_fine_axis(sharding::Mesh& mesh) {
   if (!settings().deterministic || mesh.sizes[0] >= kFixedParts ||
       kFixedParts % mesh.sizes[0] != 0 || mesh.axes.size() == kMostAxes)
     return;
-  mesh.axes.insert(mesh.axes.begin() + 1, std::string());
-  mesh.sizes.insert(mesh.sizes.begin() + 1, kFixedParts / mesh.sizes[0]);
+  mesh.axes.emplace_back();  // the last: the parts of a device follow each other, of any spec
+  mesh.sizes.push_back(kFixedParts / mesh.sizes[0]);
 }
 
 /// The positions of this process, as the user counts them: one a device, with one position for each
