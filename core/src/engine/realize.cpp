@@ -262,9 +262,13 @@ std::shared_ptr<ReadyPlan> Session::make_ready(const Hash128& key, uint32_t defa
   auto ready = std::make_shared<ReadyPlan>();
   ready->plan = kept_or_made(key, [&] { return plan_of_walk(default_device, options); });
   if (ready->plan.scheduled)
-    ready->trace = {
-        0,    ready->plan.scheduled, origins_of(*ready->plan.scheduled, state_->operations), {}, {},
-        false};
+    ready->trace = {0,
+                    ready->plan.scheduled,
+                    origins_of(*ready->plan.scheduled, state_->operations),
+                    {},
+                    {},
+                    false,
+                    std::make_shared<const RecordedGraph>(recorded_graph(*state_, graph_))};
   if (may_have_checks()) ready->sizes = state_->canonical.sizes(index_ranges_);
   note_origins(*ready, state_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);

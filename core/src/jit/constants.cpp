@@ -78,7 +78,8 @@ std::shared_ptr<engine::ReadyPlan> ready_rest(const engine::ReadyPlan& whole,
     ready->kernels.push_back(whole.kernels[step]);
     ready->loops.push_back(whole.loops[step]);
   }
-  ready->trace = {0, whole.trace.graph, whole.trace.operations, split.rest_steps, {}, true};
+  ready->trace = {0,    whole.trace.graph,   whole.trace.operations, split.rest_steps, {},
+                  true, whole.trace.recorded};
   ready->plan = std::move(split.rest);
   ready->temporaries = nullptr;
   ready->prepared = nullptr;

@@ -8,6 +8,7 @@
 #include "engine/devices.h"
 #include "engine/execute/loop_body.h"
 #include "engine/kernels/kernel_cache.h"
+#include "engine/plan/recorded_graph.h"
 #include "engine/plan/size_checks.h"
 #include "engine/report.h"
 #include "engine/value.h"
@@ -42,6 +43,7 @@ struct PlanTrace {
   // Of a part of another plan: its steps and buffers as numbers of that plan, which has the graph.
   std::vector<uint32_t> steps, buffers;
   bool is_part = false;
+  std::shared_ptr<const RecordedGraph> recorded{};  // null as `graph`, and for prepared constants
 };
 
 /// A plan with everything that does not change between runs.

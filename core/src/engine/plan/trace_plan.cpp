@@ -274,13 +274,15 @@ void trace_plan(ReadyPlan& ready) {
   const auto operations = operations_of_steps(ready);
   for (size_t i = 0; i < ready.kernels.size(); ++i)
     if (ready.kernels[i]) trace_kernel(*ready.kernels[i], operations[i]);
-  trace::define(JsonLine("plan")
-                    .add("id", ready.trace.id)
-                    .add("run", ready.plan.trace_run)
-                    .add_raw("nodes", nodes_text(ready.trace))
-                    .add_raw("steps", steps_text(ready))
-                    .add_raw("buffers", buffers_text(ready))
-                    .str());
+  JsonLine line = JsonLine("plan")
+                      .add("id", ready.trace.id)
+                      .add("run", ready.plan.trace_run)
+                      .add_raw("nodes", nodes_text(ready.trace))
+                      .add_raw("steps", steps_text(ready))
+                      .add_raw("buffers", buffers_text(ready));
+  if (const auto& recorded = ready.trace.recorded)
+    line.add("recorded", recorded->text).add_list("replaces", recorded->replaces);
+  trace::define(line.str());
 }
 
 }  // namespace plugrad::engine
