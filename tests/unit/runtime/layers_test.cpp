@@ -82,9 +82,11 @@ TEST_F(Layers, WrongTextIsRefusedWithItsPlaceAndTheNearestName) {
       "unknown layer \"valdate\" in PLUGRAD_LAYERS\n"
       "       redzone,valdate\n"
       "               ^~~~~~~ did you mean validate? the layers are validate, redzone, faults, "
-      "compare, record");
+      "compare, record, skip");
   EXPECT_THAT(message_of([] { parse_layers("faults:aloc=3"); }),
               HasSubstr("unknown key \"aloc\" of the layer faults"));
+  EXPECT_THAT(message_of([] { parse_layers("skip:all=1"); }),
+              HasSubstr("unknown key \"all\" of the layer skip"));
   EXPECT_THAT(message_of([] { parse_layers("faults:alloc=0"); }),
               HasSubstr("\"alloc=0\" is not valid in PLUGRAD_LAYERS"));
   for (const char* text :

@@ -12,8 +12,8 @@ namespace {
 
 struct LayerKind {
   const char* name;
-  std::vector<std::string> keys;  // besides "device"
-  std::string (*value_error)(std::string_view key, std::string_view value);
+  std::vector<std::string> keys;                                             // besides "device"
+  std::string (*value_error)(std::string_view key, std::string_view value);  // null without keys
   std::unique_ptr<Layer> (*make)(const DeviceTables&, const LayerChoice&, const std::string&);
 };
 
@@ -41,7 +41,8 @@ const std::vector<LayerKind>& kinds() {
        {"with", "stop", "share", "shrink", "folder"},
        compare_value_error,
        make_compare_layer},
-      {"record", {"file", "mebibytes"}, record_value_error, make_record_layer}};
+      {"record", {"file", "mebibytes"}, record_value_error, make_record_layer},
+      {"skip", {}, nullptr, make_skip_layer}};
   return all;
 }
 

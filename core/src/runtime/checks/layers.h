@@ -1,7 +1,7 @@
 // Parses PLUGRAD_LAYERS and wraps devices in layers when they are opened.
 //   list  := layer (',' layer)*          the first is nearest to the host
-//   layer := name (':' key '=' value)*   validate, redzone, faults, compare, record
-// docs/debugging-a-plugin.md describes the layers.
+//   layer := name (':' key '=' value)*   validate, redzone, faults, compare, record, skip
+// docs/debugging-a-plugin.md describes the layers, docs/scale.md skip.
 #pragma once
 
 #include <atomic>
@@ -86,6 +86,8 @@ std::unique_ptr<Layer> make_compare_layer(const DeviceTables& inner, const Layer
 /// Errors: User if the file cannot be written.
 std::unique_ptr<Layer> make_record_layer(const DeviceTables& inner, const LayerChoice& choice,
                                          const std::string& device_name);
+std::unique_ptr<Layer> make_skip_layer(const DeviceTables& inner, const LayerChoice& choice,
+                                       const std::string& device_name);
 /// The outermost layer, with PLUGRAD_DEVICE_TIMEOUT.
 std::unique_ptr<Layer> make_time_limit_layer(const DeviceTables& inner, double seconds,
                                              const std::string& device_name);
