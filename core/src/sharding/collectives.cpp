@@ -1,6 +1,7 @@
 #include "sharding/collectives.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/check.h"
 
@@ -41,6 +42,15 @@ size_t exchange_of(const Spec& now, const Spec& to, size_t d, AxisSet leaving) {
 
 int64_t count_of(std::span<const int64_t> shape) {
   return element_count(shape);
+}
+
+/// Whether sizes_of(member) is equal for all members, and not empty.
+template <class Group, class SizesOf>
+bool are_alike(const Group& group, const SizesOf& sizes_of) {
+  const std::vector<int64_t> first = sizes_of(group.members[0]);
+  return count_of(first) != 0 && std::ranges::all_of(group.members, [&](uint32_t member) {
+           return sizes_of(member) == first;
+         });
 }
 
 /// 1 if a process would send or receive nothing, else 0.
@@ -176,16 +186,18 @@ std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spe
 template <class Run>
 Collectives::Parts Collectives::in_groups(const Parts& parts, AxisSet along, const Run& run) {
   Parts out(parts.size(), kNoId);
-  for (uint32_t first = 0; first < mesh_.size(); ++first) {
-    if (mesh_.index(first, along) != 0) continue;
-    Group group{mesh_.group(first, along), {}, {}};
+  std::vector<bool> is_done(parts.size());
+  for (uint32_t position = 0; position < mesh_.size(); ++position) {
+    if (!mesh_.is_here(position) || is_done[position]) continue;
+    Group group{mesh_.group(position, along), {}, {}};
+    std::unordered_set<uint32_t> ranks;
     for (uint32_t i = 0; i < group.members.size(); ++i) {
-      const Mesh::Place& place = mesh_.places[group.members[i]];
-      if (place.rank == mesh_.rank) group.here.push_back(i);
-      if (std::ranges::find(group.ranks, int64_t{place.rank}) == group.ranks.end())
-        group.ranks.push_back(place.rank);
+      const uint32_t rank = mesh_.places[group.members[i]].rank;
+      if (rank == mesh_.rank) group.here.push_back(i);
+      if (ranks.insert(rank).second) group.ranks.push_back(rank);
     }
-    if (!group.here.empty()) run(group, out);
+    for (const uint32_t i : group.here) is_done[group.members[i]] = true;
+    run(group, out);
   }
   ++made_.next_order;
   return out;
@@ -286,7 +298,6 @@ Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, si
                                            const Spec& from, std::span<const int64_t> shape) {
   return in_groups(parts, along, [&](const Group& group, Parts& out) {
     const auto local = [&](uint32_t position) { return local_shape(mesh_, from, shape, position); };
-    std::vector<Id> all;  // by member, on the leader's device
     const uint32_t leader = group.members[group.here[0]];
     const uint32_t device = mesh_.places[leader].device;
     if (group.is_local()) {
@@ -318,14 +329,20 @@ Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, si
     arg.shape[0] += extra * static_cast<int64_t>(group.ranks.size());
     if (extra != 0) mine.push_back(filler(mine[0]));
     const Id gathered = collective(arg, build_.join(mine, 0), device);
-    int64_t begin = 0;
-    for (const uint32_t member : group.members) {
-      const std::vector<int64_t> sizes = local(member);
-      const int64_t count = count_of(sizes);
-      all.push_back(build_.reshape(build_.slice(gathered, 0, {begin, begin + count}), sizes));
-      begin += count + (ends_block(group, member) ? extra : 0);
+    Id joined = kNoId;
+    if (are_alike(group, local)) {
+      joined = build_.join_equal(gathered, group.members.size(), local(leader), d);
+    } else {
+      std::vector<Id> all;  // by member
+      int64_t begin = 0;
+      for (const uint32_t member : group.members) {
+        const std::vector<int64_t> sizes = local(member);
+        const int64_t count = count_of(sizes);
+        all.push_back(build_.reshape(build_.slice(gathered, 0, {begin, begin + count}), sizes));
+        begin += count + (ends_block(group, member) ? extra : 0);
+      }
+      joined = build_.join(all, d);
     }
-    const Id joined = build_.join(all, d);
     for (const uint32_t i : group.here)
       out[group.members[i]] = build_.on(joined, mesh_.places[group.members[i]].device);
   });
@@ -357,7 +374,8 @@ Collectives::Parts Collectives::reduce_scatter(const Parts& parts, AxisSet along
         out[member] = reduced_for(member, mesh_.places[member].device);
       return;
     }
-    const uint32_t device = mesh_.places[group.members[group.here[0]]].device;
+    const uint32_t first = group.members[group.here[0]];
+    const uint32_t device = mesh_.places[first].device;
     CollectiveArg arg{.kind = CollectiveKind::ReduceScatter,
                       .reduction = reduction,
                       .order = group.members[0],
@@ -365,6 +383,14 @@ Collectives::Parts Collectives::reduce_scatter(const Parts& parts, AxisSet along
                       .sent = std::vector<int64_t>(group.ranks.size()),
                       .received = {},
                       .shape = {0}};
+    const auto after = [&](uint32_t member) { return local_shape(mesh_, to, shape, member); };
+    if (group.here.size() == 1 && are_alike(group, after)) {
+      arg.shape[0] = count_of(after(first));
+      std::ranges::fill(arg.sent, arg.shape[0]);
+      const Id source = build_.cut_equal(parts[first], group.members.size(), d);
+      out[first] = build_.reshape(collective(std::move(arg), source, device), after(first));
+      return;
+    }
     std::vector<Id> pieces;
     for (const uint32_t member : group.members) {
       pieces.push_back(build_.flat(reduced_for(member, device)));
@@ -427,13 +453,26 @@ Collectives::Parts Collectives::all_to_all(const Parts& parts, AxisSet along, si
                       .sent = {},
                       .received = {},
                       .shape = {0}};
+    const auto before = [&](uint32_t member) { return local_shape(mesh_, from, shape, member); };
+    const auto after = [&](uint32_t member) { return local_shape(mesh_, to, shape, member); };
+    if (are_alike(group, before) && are_alike(group, after)) {
+      std::vector<int64_t> piece = before(own);
+      piece[e] = part_for(own).size();
+      arg.shape[0] = count_of(before(own));
+      arg.sent.assign(group.members.size(), count_of(piece));
+      arg.received = arg.sent;
+      const Id pieces = build_.cut_equal(parts[own], group.members.size(), e);
+      const Id exchanged = collective(std::move(arg), pieces, mesh_.places[own].device);
+      result[own] = build_.join_equal(exchanged, group.members.size(), piece, d);
+      return;
+    }
     std::vector<Id> pieces;
     std::vector<std::vector<int64_t>> shapes;
     for (const uint32_t member : group.members) {  // each with a filler: a pair may have nothing
       pieces.push_back(build_.flat(build_.slice(parts[own], e, part_for(member))));
       arg.sent.push_back(count_of(build_.shape(pieces.back())) + 1);
       pieces.push_back(filler(pieces.back()));
-      shapes.push_back(local_shape(mesh_, from, shape, member));
+      shapes.push_back(before(member));
       shapes.back()[e] = part_for(own).size();
       arg.received.push_back(count_of(shapes.back()) + 1);
       arg.shape[0] += arg.received.back();

@@ -68,6 +68,31 @@ Id LocalBuilder::join(std::span<const Id> parts, size_t d) {
   return joined;
 }
 
+Id LocalBuilder::join_equal(Id x, size_t count, std::span<const int64_t> part, size_t d) {
+  std::vector<int64_t> blocks = {static_cast<int64_t>(count)}, whole(part.begin(), part.end());
+  blocks.insert(blocks.end(), part.begin(), part.end());
+  whole[d] *= blocks[0];
+  std::vector<int64_t> order;  // the number of the part comes before dimension d
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (i == d) order.push_back(0);
+    order.push_back(static_cast<int64_t>(i) + 1);
+  }
+  const Id stacked = reshape(x, blocks);
+  return reshape(d == 0 ? stacked : move(Op::Permute, stacked, order), whole);
+}
+
+Id LocalBuilder::cut_equal(Id x, size_t count, size_t d) {
+  std::vector<int64_t> blocks = shape(x);
+  const auto parts = static_cast<int64_t>(count);
+  blocks[d] /= parts;
+  blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(d), parts);
+  std::vector<int64_t> order = {static_cast<int64_t>(d)};
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i != d) order.push_back(static_cast<int64_t>(i));
+  const Id split = reshape(x, blocks);
+  return flat(d == 0 ? split : move(Op::Permute, split, order));
+}
+
 Id LocalBuilder::on(Id x, uint32_t device) {
   if (devices_[x] == device || devices_[x] == 0) return x;
   return graph_.add(Op::Copy, graph_[x].dtype, {x}, device);

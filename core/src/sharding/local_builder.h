@@ -28,6 +28,10 @@ class LocalBuilder {
   /// The parts one after another along dimension d. Selects each part by its indices: a sum of
   /// padded parts would turn -0 into +0.
   Id join(std::span<const Id> parts, size_t d);
+  /// The same of `count` parts of one shape, one after another in the flat `x`.
+  Id join_equal(Id x, size_t count, std::span<const int64_t> part, size_t d);
+  /// The `count` equal parts of x along dimension d, flat, one after another.
+  Id cut_equal(Id x, size_t count, size_t d);
   /// `x` on a device; itself if it is there, or is computed of constants alone.
   Id on(Id x, uint32_t device);
   /// The reduction of the terms as a balanced tree in their order: ((0, 1), (2, 3)).
