@@ -65,6 +65,8 @@ int run_man(const Arguments& arguments);
 Syntax man_syntax();
 int run_new_plugin(const Arguments& arguments);
 Syntax new_plugin_syntax();
+int run_plan_scale(const Arguments& arguments);
+Syntax plan_scale_syntax();
 int run_profile(const Arguments& arguments);
 Syntax profile_syntax();
 int run_replay(const Arguments& arguments);

@@ -27,6 +27,8 @@ constexpr Command kCommands[] = {
     {"inspect", "show what an ONNX model holds", run_inspect, inspect_syntax},
     {"man", "print the manual page", run_man, man_syntax},
     {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
+    {"plan-scale", "estimate a traced step of training on many devices", run_plan_scale,
+     plan_scale_syntax},
     {"profile", "run a program, or read its trace, and show where its time went", run_profile,
      profile_syntax},
     {"replay", "repeat the recording of a program on any device", run_replay, replay_syntax},

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Compares `plugrad plan-scale` with measured steps of 2 and 4 processes on this machine.
+
+    bench/scale/validate.py [--build build/release] [--turns 5] [--processes 2 4] [--json FILE]
+
+Each turn measures the machine with that number of processes, traces the program in one process, predicts the step from both, and
+measures the program in the processes. The ratio of a case is the median over the turns of predicted over measured. Every process has
+one thread. Run it while nothing else does."""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# name, arguments of pgr_bench_scale_train, axis, environment
+CASES = [
+    ("MNIST cnn, batch 128, data parallel", ["mnist", "45", "128"], "data", {}),
+    ("MNIST cnn, batch 128, data parallel, state cut", ["mnist", "45", "128"], "data", {"SCALE_STATE": "1"}),
+    ("GPT of the example, tensor parallel", ["gpt", "90", "16", "32", "48", "4", "2", "28"], "model", {}),
+    ("GPT of width 256, tensor parallel", ["gpt", "45", "8", "64", "256", "8", "2", "256"], "model", {}),
+]
+
+
+class Runner:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.build = pathlib.Path(options.build)
+        self.environment = {**os.environ, "PLUGRAD_THREADS": "1", "PLUGRAD_TUNE": "0", "DEV": "CPU",
+                            "PLUGRAD_PLUGIN_PATH": str(self.build / "lib/plugrad/plugins")}
+
+    def run(self, command, **environment):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**self.environment, **environment})
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
+        return done.stdout
+
+    def plugrad(self, *arguments):
+        return [self.build / "bin/plugrad", "plan-scale", *arguments]
+
+    def machine(self, processes):
+        path = self.folder / f"machine{processes}.json"
+        self.run([self.options.mpiexec, "-n", processes, *self.plugrad("--measure", path)])
+        return path
+
+    def measured(self, case, processes):
+        _, arguments, _, environment = case
+        command = [self.build / "bench/pgr_bench_scale_train", *arguments]
+        if processes > 1:
+            command = [self.options.mpiexec, "-n", processes, *command]
+        return json.loads(self.run(command, **environment).splitlines()[-1])
+
+    def trace(self, case):
+        path = self.folder / "trace"
+        path.unlink(missing_ok=True)
+        self.run([self.build / "bench/pgr_bench_scale_train", *case[1]], PLUGRAD_TRACE=str(path))
+        return path
+
+    def predicted(self, case, trace, machine, processes):
+        _, arguments, axis, environment = case
+        state = axis if environment else "-"
+        given = ["--batch-axes", "data"] if axis == "data" else ["--batch-axes", "-", *self.cuts(arguments, trace, machine, processes)]
+        command = self.plugrad(trace, "--mesh", f"{axis}={processes}", "--machine", machine, "--state-axes", state, "--json", *given)
+        if axis == "data":
+            command.append("--given")
+        return json.loads(self.run(command))["specs"][0]
+
+    def cuts(self, arguments, trace, machine, processes):
+        """The specs of nn::tensor_parallel, by the shapes of the groups. Those of attention's four matrices have one shape: the search
+        finds which of them is cut by columns."""
+        width, letters = int(arguments[4]), int(arguments[7])
+        command = self.plugrad(trace, "--mesh", f"model={processes}", "--machine", machine, "--json", "--given")
+        specs = {(letters, width): "model,-", (4 * width, width): "model,-", (width, 4 * width): "-,model", (4 * width,): "model",
+                 (letters,): "model", (int(arguments[3]), width): "-,-"}
+        cuts = []
+        for number, group in enumerate(json.loads(self.run(command))["groups"]):
+            spec = specs.get(tuple(group["shape"]))
+            if spec:
+                cuts += ["--cut", f"{number}={spec}"]
+        return cuts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--mpiexec", default="mpiexec.mpich")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--case", type=int, nargs="+", default=range(len(CASES)))
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(options, pathlib.Path(folder))
+        for processes in options.processes:
+            for number in options.case:
+                case, turns = CASES[number], []
+                for _ in range(options.turns):
+                    machine, trace = runner.machine(processes), runner.trace(case)
+                    one = runner.measured(case, 1)
+                    spec, measured = runner.predicted(case, trace, machine, processes), runner.measured(case, processes)
+                    turns.append((spec["step_ms"], measured["step_ms"], one["step_ms"], spec["exposed_ms"]))
+                medians = [statistics.median(turn[i] for turn in turns) for i in range(4)]
+                ratios = [turn[0] / turn[1] for turn in turns]
+                rows.append({"case": case[0], "processes": processes, "predicted_ms": medians[0], "measured_ms": medians[1],
+                             "one_process_ms": medians[2], "predicted_exposed_ms": medians[3], "ratio": statistics.median(ratios),
+                             "least_ratio": min(ratios), "most_ratio": max(ratios)})
+                print(f"{processes} processes, {case[0]}: predicted {medians[0]:.2f} ms (of which exposed {medians[3]:.2f}), "
+                      f"measured {medians[1]:.2f} ms (one process {medians[2]:.2f}); ratio {statistics.median(ratios):.2f}, "
+                      f"{min(ratios):.2f} to {max(ratios):.2f}", flush=True)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+// The step of a trace, and the roles of its inputs.
+#include "scale/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/error.h"
+#include "steps.h"
+
+namespace plugrad::tools::scale {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::vector<TracedPlan>& plans, const ProgramOptions& options) {
+  try {
+    program_of(plans, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::User) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(StepOfATrace, RolesFollowFromTheGraph) {
+  const Program program = linear_program(8, 4, 6);
+  ASSERT_EQ(program.leaves.size(), 3u);
+  EXPECT_EQ(program.plan, 7);
+  EXPECT_EQ(program.batch, 8);
+  EXPECT_EQ(program.leaves[0].role, Role::Batch);
+  EXPECT_EQ(program.leaves[1].role, Role::Parameter);
+  EXPECT_EQ(program.leaves[1].root, 1u);
+  EXPECT_EQ(program.leaves[2].role, Role::State);
+  EXPECT_EQ(program.leaves[2].parameter, 1u);
+  EXPECT_EQ(program.leaves[2].bytes(), 96u);
+  ASSERT_EQ(program.groups.size(), 1u);
+  EXPECT_EQ(program.groups[0].leaves, std::vector<size_t>{1});
+  EXPECT_EQ(program.to_state.size(), 2u);  // the gradient and the parameter
+}
+
+TEST(StepOfATrace, TheLargestPlanThatAssignsIsTheStep) {
+  TracedPlan small{1, "%0 = buffer f32 [0, 1, 2]\n%1 = add f32 %0, %0\nreturn %1\n", {0}, {}};
+  TracedPlan reads = linear_step(8, 4, 6);
+  reads.id = 9;
+  reads.replaces = {-1, -1, -1};
+  reads.recorded += "\n";
+  EXPECT_EQ(program_of({small, linear_step(8, 4, 6), reads}, {}).plan, 7);
+  EXPECT_EQ(program_of({small, linear_step(8, 4, 6), reads}, {.plan = 1}).plan, 1);
+}
+
+TEST(StepOfATrace, WrongTracesAndOptionsAreRefused) {
+  TracedPlan reads = linear_step(8, 4, 6);
+  reads.replaces = {-1, -1, -1};
+  EXPECT_THAT(error_of({reads}, {}), HasSubstr("no plan of the trace assigns"));
+  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.plan = 3}), HasSubstr("no plan 3; it has 7"));
+  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.batch = 5}), HasSubstr("--batch 5"));
+  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.roles = {{3, Role::Other}}}),
+              HasSubstr("no input 3; it has 3"));
+  const TracedPlan two{1,
+                       "%0 = buffer f32 [0, 1, 2]\n%1 = buffer f32 [1, 2, 2]\n%2 = copy f32 %1 #1\n"
+                       "%3 = add f32 %0, %2\nreturn %3\n",
+                       {0},
+                       {}};
+  EXPECT_THAT(error_of({two}, {}), HasSubstr("several devices"));
+}
+
+TEST(StepOfATrace, ARoleCanBeGiven) {
+  const Program program = program_of({linear_step(8, 4, 6)}, {.roles = {{0, Role::Other}}});
+  EXPECT_EQ(program.leaves[0].role, Role::Other);
+}
+
+}  // namespace
+}  // namespace plugrad::tools::scale

@@ -1,0 +1,19 @@
+// When steps end if collectives run beside kernels.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace plugrad::tools::scale {
+
+struct TimedStep {
+  double seconds = 0;
+  bool is_collective = false;
+  std::vector<size_t> needs;  ///< earlier steps whose results it reads
+};
+
+/// Seconds until all steps have ended. Collectives run one after another in their order, each as
+/// soon as it can; beside them kernels run one at a time, first the one that can start first.
+double overlapped_seconds(const std::vector<TimedStep>& steps);
+
+}  // namespace plugrad::tools::scale
