@@ -7,6 +7,7 @@ Each turn measures the machine with that number of processes, traces the program
 measures the program in the processes. The ratio of a case is the median over the turns of predicted over measured. Every process has
 one thread. Run it while nothing else does."""
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ CASES = [
     ("MNIST cnn, batch 128, data parallel", ["mnist", "45", "128"], "data", {}),
     ("MNIST cnn, batch 128, data parallel, state cut", ["mnist", "45", "128"], "data", {"SCALE_STATE": "1"}),
     ("GPT of the example, tensor parallel", ["gpt", "90", "16", "32", "48", "4", "2", "28"], "model", {}),
-    ("GPT of width 256, tensor parallel", ["gpt", "45", "8", "64", "256", "8", "2", "256"], "model", {}),
+    ("GPT of width 256, tensor parallel", ["gpt", "45", "8", "64", "256", "8", "2", "320"], "model", {}),
 ]
 
 
@@ -60,26 +61,25 @@ class Runner:
 
     def predicted(self, case, trace, machine, processes):
         _, arguments, axis, environment = case
-        state = axis if environment else "-"
-        given = ["--batch-axes", "data"] if axis == "data" else ["--batch-axes", "-", *self.cuts(arguments, trace, machine, processes)]
-        command = self.plugrad(trace, "--mesh", f"{axis}={processes}", "--machine", machine, "--state-axes", state, "--json", *given)
-        if axis == "data":
-            command.append("--given")
-        return json.loads(self.run(command))["specs"][0]
+        command = self.plugrad(trace, "--mesh", f"{axis}={processes}", "--machine", machine, "--json", "--given", "--batch-axes",
+                               "data" if axis == "data" else "-", "--state-axes", axis if environment else "-")
+        choices = [[]] if axis == "data" else self.cuts(arguments, json.loads(self.run(command))["groups"])
+        specs = [json.loads(self.run([*command, *cuts]))["specs"][0] for cuts in choices]
+        return min(specs, key=lambda spec: spec["step_ms"])
 
-    def cuts(self, arguments, trace, machine, processes):
-        """The specs of nn::tensor_parallel, by the shapes of the groups. Those of attention's four matrices have one shape: the search
-        finds which of them is cut by columns."""
-        width, letters = int(arguments[4]), int(arguments[7])
-        command = self.plugrad(trace, "--mesh", f"model={processes}", "--machine", machine, "--json", "--given")
+    def cuts(self, arguments, groups):
+        """The specs of nn::tensor_parallel, by the shapes of the groups. Attention's four matrices have one shape, and one of each
+        block is cut by columns: the fastest choice is taken."""
+        width, blocks, letters = (int(arguments[i]) for i in (4, 6, 7))
         specs = {(letters, width): "model,-", (4 * width, width): "model,-", (width, 4 * width): "-,model", (4 * width,): "model",
-                 (letters,): "model", (int(arguments[3]), width): "-,-"}
-        cuts = []
-        for number, group in enumerate(json.loads(self.run(command))["groups"]):
-            spec = specs.get(tuple(group["shape"]))
-            if spec:
-                cuts += ["--cut", f"{number}={spec}"]
-        return cuts
+                 (letters,): "model"}
+        square = [number for number, group in enumerate(groups) if group["shape"] == [width, width]]
+        known = [f"{number}={specs[tuple(group['shape'])]}" for number, group in enumerate(groups) if tuple(group["shape"]) in specs]
+        for size in range(1, len(square) + 1):
+            for columns in itertools.combinations(square, size):
+                if sum(groups[number]["parameters"] for number in columns) == blocks:
+                    cuts = known + [f"{number}={'-,model' if number in columns else 'model,-'}" for number in square]
+                    yield [word for cut in cuts for word in ("--cut", cut)]
 
 
 def main():
