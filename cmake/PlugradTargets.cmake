@@ -43,7 +43,9 @@ function(plugrad_precompile target)
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled)
 endfunction()
 
-# plugrad_precompile_test(TARGET): the same for a test, with the headers of GoogleTest.
+# plugrad_precompile_test(TARGET): the same for a test, with the headers of GoogleTest. The test's own code is optimised
+# less, which compiles in three quarters of the time; the code under test is not.
+set(PLUGRAD_TEST_OPTIONS ${PLUGRAD_PRECOMPILED_OPTIONS} -O1)
 function(plugrad_precompile_test target)
   if(NOT PLUGRAD_PRECOMPILE)
     return()
@@ -53,11 +55,11 @@ function(plugrad_precompile_test target)
     target_link_libraries(plugrad_precompiled_test PRIVATE GTest::gtest GTest::gmock)
     set_target_properties(plugrad_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(plugrad_precompiled_test PRIVATE
-      ${PLUGRAD_PRECOMPILED_OPTIONS} -fPIE)  # as executables are compiled
+      ${PLUGRAD_TEST_OPTIONS} -fPIE)  # as executables are compiled
     target_precompile_headers(plugrad_precompiled_test PRIVATE
       ${PLUGRAD_STANDARD_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
   endif()
-  target_compile_options(${target} PRIVATE ${PLUGRAD_PRECOMPILED_OPTIONS})
+  target_compile_options(${target} PRIVATE ${PLUGRAD_TEST_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled_test)
 endfunction()
 
