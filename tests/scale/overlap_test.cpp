@@ -20,6 +20,7 @@ TEST(Overlap, CollectivesUseOneLink) {
   const std::vector<TimedStep> steps = {
       {1, false, {}}, {1, false, {}}, {3, true, {0}}, {3, true, {1}}};
   EXPECT_EQ(overlapped_seconds(steps), 7);  // 1..4, 4..7
+  EXPECT_EQ(ordered_seconds(steps), 8);     // 2..5, 5..8
 }
 
 TEST(Overlap, TheFirstKernelOfThePlanThatCanStartGoesFirst) {
@@ -27,6 +28,7 @@ TEST(Overlap, TheFirstKernelOfThePlanThatCanStartGoesFirst) {
   const std::vector<TimedStep> steps = {
       {4, true, {}}, {1, false, {0}}, {2, false, {}}, {1, true, {1}}};
   EXPECT_EQ(overlapped_seconds(steps), 6);
+  EXPECT_EQ(ordered_seconds(steps), 8);  // 0..4, 4..5, 5..7, 7..8
 }
 
 TEST(Overlap, NothingTakesNoTime) {

@@ -19,6 +19,16 @@ uint64_t bytes_of(const PlannedBuffer& buffer) {
   return static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
 }
 
+/// The indices of the buffers of a step that it writes: of a collective and of the wait for it,
+/// every second one.
+std::vector<uint32_t> written_by(const Plan& plan, const Step& step, WorkTable& works) {
+  if (step.kind == Step::Kind::Kernel) return works.of(*plan.asts[step.ast]).written;
+  std::vector<uint32_t> written = {0};
+  if (step.kind == Step::Kind::Collective || step.kind == Step::Kind::Wait)
+    for (uint32_t i = 2; i < step.buffers.size(); i += 2) written.push_back(i);
+  return written;
+}
+
 /// For each step the earlier ones that wrote what it reads.
 std::vector<std::vector<size_t>> needs_of(const Plan& plan, WorkTable& works) {
   constexpr size_t kNone = SIZE_MAX;
@@ -26,13 +36,11 @@ std::vector<std::vector<size_t>> needs_of(const Plan& plan, WorkTable& works) {
   std::vector<std::vector<size_t>> needs(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    std::vector<uint32_t> written = {0};
-    if (step.kind == Step::Kind::Kernel) written = works.of(*plan.asts[step.ast]).written;
     for (const uint32_t buffer : step.buffers)
       if (writer[buffer] != kNone) needs[i].push_back(writer[buffer]);
     std::ranges::sort(needs[i]);
     needs[i].erase(std::ranges::unique(needs[i]).begin(), needs[i].end());
-    for (const uint32_t index : written) writer[step.buffers[index]] = i;
+    for (const uint32_t index : written_by(plan, step, works)) writer[step.buffers[index]] = i;
   }
   return needs;
 }
@@ -81,8 +89,10 @@ double Estimator::collective_step(const Plan& plan, const Step& step, uint64_t m
                                   Estimate& to) const {
   const std::vector<int64_t> list(step.scalars.begin(), step.scalars.end());
   const auto arg = sharding::CollectiveArg::of(list);
-  const double bytes = static_cast<double>(
-      std::max(bytes_of(plan.buffers[step.buffers[0]]), bytes_of(plan.buffers[step.buffers[1]])));
+  double bytes = 0;  // of all members of a bucket, which are alike
+  for (size_t i = 0; i < step.buffers.size(); i += 2)
+    bytes += static_cast<double>(std::max(bytes_of(plan.buffers[step.buffers[i]]),
+                                          bytes_of(plan.buffers[step.buffers[i + 1]])));
   const double seconds = collective_seconds(machine_, arg.kind, bytes, arg.ranks, mesh_size);
   const uint64_t members = arg.ranks.size();
   auto traffic = std::ranges::find_if(to.traffic, [&](const Traffic& known) {
@@ -98,6 +108,7 @@ double Estimator::collective_step(const Plan& plan, const Step& step, uint64_t m
 }
 
 double Estimator::step_seconds(const Plan& plan, const Step& step, bool is_shared, Estimate& to) {
+  if (step.kind == Step::Kind::Wait) return 0;
   ++to.kernels;
   if (step.kind == Step::Kind::Kernel) {
     const KernelWork& work = works_.of(*plan.asts[step.ast]);
@@ -131,8 +142,9 @@ Estimate Estimator::estimate(const sharding::Mesh& mesh, const Layout& layout) {
                                          : step_seconds(plan, plan.steps[i], is_shared, made);
     steps.push_back({seconds, is_collective, std::move(needs[i])});
   }
-  made.exposed_at_best_seconds =
-      overlapped_seconds(steps) - made.matrix_seconds - made.other_seconds;
+  const double kernels = made.matrix_seconds + made.other_seconds;
+  made.exposed_seconds = ordered_seconds(steps) - kernels;
+  made.exposed_at_best_seconds = overlapped_seconds(steps) - kernels;
   if (is_corrected_)
     made.host_seconds = program_.measured->host_seconds / (is_shared ? machine_.shared_compute : 1);
   return made;

@@ -33,6 +33,7 @@ struct Estimate {
   double matrix_seconds = 0, other_seconds = 0;  ///< of kernels
   double host_seconds = 0;                       ///< of the program between kernels, if measured
   double communication_seconds = 0;
+  double exposed_seconds = 0;  ///< communication that the kernels of the plan do not hide
   /// Communication that nothing hides, if collectives ran beside every kernel that does not need
   /// them.
   double exposed_at_best_seconds = 0;
@@ -41,8 +42,7 @@ struct Estimate {
   std::vector<Traffic> traffic;
 
   double compute_seconds() const { return matrix_seconds + other_seconds + host_seconds; }
-  /// Each collective blocks, as in the runtime of today.
-  double step_seconds() const { return compute_seconds() + communication_seconds; }
+  double step_seconds() const { return compute_seconds() + exposed_seconds; }
   double best_step_seconds() const { return compute_seconds() + exposed_at_best_seconds; }
 };
 

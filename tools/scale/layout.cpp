@@ -58,10 +58,8 @@ class Builder {
     const bool fast_math = settings().fast_math;
     const uint32_t here = mesh_.first_here();
     std::vector<Id> roots;
-    for (const Id root : roots_on_mesh()) {
-      const auto lowered = lowering.lower(root, fast_math);
+    for (const auto& lowered : lowering.lower(roots_on_mesh(), fast_math))
       roots.push_back(lowered.parts[lowered.parts.size() == mesh_.size() ? here : 0]);
-    }
     take_roots(std::move(roots), lowering.between_processes());
     return std::move(part_);
   }

@@ -75,6 +75,19 @@ class Simulation {
 
 }  // namespace
 
+double ordered_seconds(const std::vector<TimedStep>& steps) {
+  std::vector<double> ends(steps.size());  // of collectives
+  double now = 0, link_free = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const size_t need : steps[i].needs) now = std::max(now, ends[need]);
+    if (steps[i].is_collective)
+      ends[i] = link_free = std::max(now, link_free) + steps[i].seconds;
+    else
+      now += steps[i].seconds;
+  }
+  return std::max(now, link_free);
+}
+
 double overlapped_seconds(const std::vector<TimedStep>& steps) {
   return Simulation(steps).run();
 }

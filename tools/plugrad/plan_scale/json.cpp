@@ -40,7 +40,7 @@ Json spec_json(const ScaleReport& report, const scale::Tried& tried) {
                {"compute_ms", e.compute_seconds() * kMilli},
                {"matrix_ms", e.matrix_seconds * kMilli},
                {"host_ms", e.host_seconds * kMilli},
-               {"exposed_ms", e.communication_seconds * kMilli},
+               {"exposed_ms", e.exposed_seconds * kMilli},
                {"overlapped_exposed_ms", e.exposed_at_best_seconds * kMilli},
                {"kernels", e.kernels},
                {"flops", e.flops},

@@ -54,7 +54,7 @@ std::string table(const ScaleReport& report) {
     const Estimate& e = all[i].estimate;
     text += fmt::format("{:>12.3f} {:>12.3f} {:>10.3f} {:>12.3f} {:>12.3f} {:>10}  {}{}\n",
                         e.step_seconds() * kMilli, e.best_step_seconds() * kMilli,
-                        e.compute_seconds() * kMilli, e.communication_seconds * kMilli,
+                        e.compute_seconds() * kMilli, e.exposed_seconds * kMilli,
                         e.exposed_at_best_seconds * kMilli, size_text(e.memory.total()),
                         cuts_text(report, all[i]), all[i].fits ? "" : " (does not fit)");
   }
