@@ -3,20 +3,14 @@
 #include <algorithm>
 
 namespace plugrad::schedule {
-namespace {
-
-// Edges that one reads_too() may visit; beyond this it returns false and the merge is refused.
-// Measured plans of up to 1,000 kernels stay below.
-constexpr size_t kMostEdges = 16 * 1024;
-
-}  // namespace
 
 void KernelOrder::append(uint32_t kernel, std::span<const uint32_t> others) {
   rank_[kernel] = next_rank_++;
   add(kernel, others);
 }
 
-bool KernelOrder::reads_too(uint32_t kernel, std::span<const uint32_t> others) {
+bool KernelOrder::reads_too(uint32_t kernel, std::span<const uint32_t> others, size_t most_edges) {
+  most_edges_ = most_edges;
   uint32_t last_rank = 0;
   for (uint32_t other : others) last_rank = std::max(last_rank, rank_[other]);
   if (last_rank > rank_[kernel]) {
@@ -39,7 +33,7 @@ void KernelOrder::add(uint32_t kernel, std::span<const uint32_t> others) {
 
 bool KernelOrder::look_at(std::span<const uint32_t> kernels) {
   edges_ += kernels.size();
-  return edges_ <= kMostEdges;
+  return edges_ <= most_edges_;
 }
 
 /// Sets before_ to the kernels among `others` and their transitive sources whose rank is not below

@@ -11,6 +11,9 @@ namespace plugrad::schedule {
 
 class KernelOrder {
  public:
+  /// Beyond this a merge is refused. Measured plans of up to 1,000 kernels stay below.
+  static constexpr size_t kMostEdges = 16 * 1024;
+
   /// For kernels numbered below `count`. Adds its node visits to `visits`.
   KernelOrder(size_t count, uint64_t& visits)
       : visits_(visits), reads_(count), read_by_(count), rank_(count, 0), seen_(count, 0) {}
@@ -19,8 +22,8 @@ class KernelOrder {
   void append(uint32_t kernel, std::span<const uint32_t> others);
 
   /// Adds edges from `others` to `kernel`. Returns false, without a change, if one of them depends
-  /// on `kernel`, or if the search exceeds its limit.
-  bool reads_too(uint32_t kernel, std::span<const uint32_t> others);
+  /// on `kernel`, or if the search visits more edges than `most_edges`.
+  bool reads_too(uint32_t kernel, std::span<const uint32_t> others, size_t most_edges = kMostEdges);
 
  private:
   bool find_before(uint32_t kernel, std::span<const uint32_t> others);
@@ -35,7 +38,7 @@ class KernelOrder {
   uint32_t next_rank_ = 1;
   std::vector<uint32_t> seen_;
   uint32_t epoch_ = 0;
-  size_t edges_ = 0;  // visited by the current call
+  size_t edges_ = 0, most_edges_ = kMostEdges;  // visited by the current call, and their limit
   // kernels to move before a kernel; the kernel and those to move behind it
   std::vector<uint32_t> before_, after_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <queue>
 
+#include "base/check.h"
 #include "ir/user.h"
 #include "schedule/fusion/cost.h"
 #include "schedule/fusion/kernel_order.h"
@@ -194,7 +195,8 @@ class Sharing {
         for (const uint32_t read : read_by(kernel_of_[member], kNone)) others.push_back(read);
       order.append(start, others);
       for (const Id member : state_.buckets[b])
-        order.reads_too(kernel_of_[member], std::span(&start, 1));
+        ensure(order.reads_too(kernel_of_[member], std::span(&start, 1), SIZE_MAX),
+               "collective {} of a plan depends on a later one", member);
     }
   }
 

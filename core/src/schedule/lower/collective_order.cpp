@@ -5,6 +5,8 @@
 #include <numeric>
 #include <queue>
 
+#include "base/check.h"
+
 namespace plugrad::schedule {
 namespace {
 
@@ -170,17 +172,16 @@ class ListScheduling {
         ready_.pop();
         return u;
       }
-      if (waiting_.empty()) return first_startable();
+      if (waiting_.empty()) return next_collective();
       now_ns_ = waiting_.top().first;
     }
   }
 
-  /// No kernel can run: a collective starts early, or, should merged kernels have made that
-  /// impossible, out of its order.
-  uint32_t first_startable() const {
-    for (size_t i = next_collective_; i < collectives_.size(); ++i)
-      if (missing_[collectives_[i]] == 0 && !is_placed_[collectives_[i]]) return collectives_[i];
-    return first_;
+  /// No kernel can run before the next collective has.
+  uint32_t next_collective() const {
+    ensure(next_collective_ < collectives_.size() && missing_[collectives_[next_collective_]] == 0,
+           "the kernels of a plan and its collectives wait for each other");
+    return collectives_[next_collective_];
   }
 
   void place(uint32_t u) {
@@ -190,8 +191,7 @@ class ListScheduling {
     double end_ns = 0;  // of a kernel: readers come after it anyway
     if (unit.is_collective) {
       end_ns = link_ns_ = std::max(now_ns_, link_ns_) + unit.ns;
-      while (next_collective_ < collectives_.size() && is_placed_[collectives_[next_collective_]])
-        ++next_collective_;
+      ++next_collective_;
     } else {
       now_ns_ += unit.ns;
     }
