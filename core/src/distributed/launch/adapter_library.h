@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "distributed/launch/launcher.h"
+#include "base/launch/launcher.h"
 #include "distributed/mpi_adapter.h"
 
 namespace plugrad::distributed {

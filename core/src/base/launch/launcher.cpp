@@ -1,11 +1,11 @@
-#include "distributed/launch/launcher.h"
+#include "base/launch/launcher.h"
 
 #include <array>
 #include <charconv>
 
 #include "base/check.h"
 
-namespace plugrad::distributed {
+namespace plugrad {
 namespace {
 
 struct Row {
@@ -60,4 +60,4 @@ Launch detect_launch(const Environment& environment) {
   return {};
 }
 
-}  // namespace plugrad::distributed
+}  // namespace plugrad

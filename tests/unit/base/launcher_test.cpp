@@ -1,4 +1,4 @@
-#include "distributed/launch/launcher.h"
+#include "base/launch/launcher.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "plugrad/error.h"
 
-namespace plugrad::distributed {
+namespace plugrad {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(Launcher, WrongVariablesAreNamed) {
 }
 
 }  // namespace
-}  // namespace plugrad::distributed
+}  // namespace plugrad

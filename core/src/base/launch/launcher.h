@@ -8,7 +8,7 @@
 
 #include "base/settings.h"
 
-namespace plugrad::distributed {
+namespace plugrad {
 
 struct Launch {
   std::string launcher;               ///< "mpiexec of MPICH (PMI_SIZE)"; empty: none
@@ -19,4 +19,4 @@ struct Launch {
 /// Errors: User if the launcher's variables contradict each other.
 Launch detect_launch(const Environment& environment);
 
-}  // namespace plugrad::distributed
+}  // namespace plugrad
