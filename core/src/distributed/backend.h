@@ -87,10 +87,11 @@ class Backend {
   /// and `send` unchanged, until wait() has returned or thrown, or is_done() was true.
   /// Errors: User if the call is not well formed; that of wait() if an earlier call failed.
   virtual Request start(Call call) = 0;
-  /// Blocks until this rank's part is complete. Errors: User if members differ in what they call;
-  /// Device if a rank is lost, or not there within settings().collective_seconds. Each names ranks,
-  /// collective and tensor. Every later call fails with the same reason.
-  virtual void wait(const Request& request) = 0;
+  /// Blocks until this rank's part is complete; returns when it was, by monotonic_ns().
+  /// Errors: User if members differ in what they call; Device if a rank is lost, or not there
+  /// within settings().collective_seconds. Each names ranks, collective and tensor. Every later
+  /// call fails with the same reason.
+  virtual std::uint64_t wait(const Request& request) = 0;
   /// Whether wait() would not block.
   virtual bool is_done(const Request& request) = 0;
 

@@ -120,7 +120,7 @@ Request Communicator::start(Call call) {
   return Request(p);
 }
 
-void Communicator::wait(const Request& request) {
+std::uint64_t Communicator::wait(const Request& request) {
   const Shared& p = request.call();
   require(p != nullptr, "[distributed] an empty request cannot be waited for");
   require_usable(p->call);
@@ -131,6 +131,7 @@ void Communicator::wait(const Request& request) {
     if (!p->is_done && !p->failure && is_stuck(stall, p->limit_ns + 2 * kSecondNs)) fail_stuck(*p);
   }
   if (p->failure) fail(p->failure->kind, "[distributed] {}", p->failure->text);
+  return p->done_ns;
 }
 
 bool Communicator::is_done(const Request& request) {

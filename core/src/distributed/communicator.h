@@ -48,6 +48,7 @@ struct Pending {
   std::optional<Movement> movement;
   // Guarded by the communicator's mutex.
   bool is_done = false;
+  std::uint64_t done_ns = 0;
   std::optional<Failure> failure;
 };
 
@@ -77,7 +78,7 @@ class Communicator final : public Backend {
   std::uint32_t size() const override { return transport_.size(); }
   std::string name() const override { return transport_.library(); }
   Request start(Call call) override;
-  void wait(const Request& request) override;
+  std::uint64_t wait(const Request& request) override;
   bool is_done(const Request& request) override;
 
  private:

@@ -219,6 +219,7 @@ void Communicator::finish(const Shared& call) {
   {
     std::lock_guard lock(mutex_);
     call->is_done = true;
+    call->done_ns = monotonic_ns();
   }
   to_callers_.notify_all();
 }

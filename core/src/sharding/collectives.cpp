@@ -85,6 +85,16 @@ CollectiveArg CollectiveArg::of(std::span<const int64_t> list) {
   return arg;
 }
 
+std::vector<CollectiveArg> args_of(std::span<const uint64_t> scalars) {
+  const std::vector<int64_t> words(scalars.begin(), scalars.end());
+  std::vector<CollectiveArg> args;
+  for (std::span<const int64_t> rest = words; !rest.empty();) {
+    args.push_back(CollectiveArg::of(rest));
+    rest = rest.subspan(args.back().list().size());
+  }
+  return args;
+}
+
 std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spec& to,
                                      std::span<const int64_t> shape) {
   whole_.assign(shape.begin(), shape.end());

@@ -63,6 +63,9 @@ struct CollectiveArg {
   static CollectiveArg of(std::span<const int64_t> list);
 };
 
+/// Those of a step of a plan, whose scalars are their arguments one after another.
+std::vector<CollectiveArg> args_of(std::span<const uint64_t> scalars);
+
 /// The collectives between processes that were made for one plan.
 struct CollectiveList {
   int64_t next_order = 0;  // grows with every collective, alike in all processes

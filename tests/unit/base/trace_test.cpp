@@ -86,6 +86,65 @@ TEST(Trace, AnEventIsAnElementOfEachColumn) {
   EXPECT_EQ(lines["end"][0]["dropped"], 0);
 }
 
+TEST(Trace, ACollectiveIsOnATrackOfItsOwn) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  log_of_tracing(
+      path, [] {},
+      [] {
+        const uint64_t now = monotonic_ns();
+        const uint32_t track = trace::collectives_track();
+        trace::record(trace::Collective{track, 2, 4096, 3, now, 500, 200, 7, 11});
+        trace::record(
+            trace::Collective{trace::collectives_track(), 0, 8, 1, now + 90, 60, 0, 7, 12});
+        trace::record(trace::Wait{trace::thread_track(), 0, now + 300, 200});
+      });
+  auto lines = trace_lines(path);
+  ASSERT_EQ(lines["track"].size(), 2u);
+  const json& track = lines["track"][0];
+  EXPECT_EQ(track["kind"], "collectives");
+  EXPECT_EQ(track["device"], 0);
+  ASSERT_EQ(lines["events"].size(), 2u);
+  EXPECT_EQ(lines["events"][1]["kind"], "collective");
+  const json& columns = lines["events"][1]["columns"];
+  EXPECT_EQ(columns["track"], (json{track["id"], track["id"]}));
+  EXPECT_EQ(columns["collective"], (json{2, 0}));
+  EXPECT_EQ(columns["bytes"], (json{4096, 8}));
+  EXPECT_EQ(columns["values"], (json{3, 1}));
+  EXPECT_EQ(columns["start"][1], 90);
+  EXPECT_EQ(columns["duration"], (json{500, 60}));
+  EXPECT_EQ(columns["waited"], (json{200, 0}));
+  EXPECT_EQ(columns["plan"], (json{7, 7}));
+  EXPECT_EQ(columns["step"], (json{11, 12}));
+  EXPECT_EQ(lines["events"][0]["columns"]["device"], json{0});
+}
+
+void set_rank(const char* rank, const char* ranks) {
+  ::setenv("PMI_RANK", rank, 1);
+  ::setenv("PMI_SIZE", ranks, 1);
+}
+
+TEST(Trace, EachRankHasAFileOfItsOwn) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  EXPECT_EQ(log_of_tracing(path, [] { set_rank("0", "3"); }), "");
+  EXPECT_EQ(log_of_tracing(path, [] { set_rank("2", "3"); }), "");
+  const json first = trace_lines(path)["trace"][0],
+             third = trace_lines(path + ".rank2")["trace"][0];
+  EXPECT_EQ(first["rank"], 0);
+  EXPECT_EQ(first["ranks"], 3);
+  EXPECT_EQ(third["rank"], 2);
+  EXPECT_FALSE(std::filesystem::exists(path + ".rank0"));
+}
+
+TEST(Trace, VariablesOfALauncherThatContradictEachOtherAreIgnored) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "t.trace";
+  EXPECT_EQ(log_of_tracing(path, [] { set_rank("5", "2"); }), "");
+  EXPECT_EQ(trace_lines(path)["trace"][0]["rank"], 0);
+  EXPECT_EQ(trace_lines(path)["trace"][0]["ranks"], 1);
+}
+
 TEST(Trace, WhatWasFlushedSurvivesACrash) {
   TemporaryDirectory directory;
   const std::string path = directory / "t.trace";

@@ -79,6 +79,19 @@ void append_columns(std::string& out, const std::vector<Wait>& events, std::uint
                 {"duration", get<&Wait::duration_ns>}});
 }
 
+void append_columns(std::string& out, const std::vector<Collective>& events,
+                    std::uint64_t epoch_ns) {
+  append<Collective>(out, "collective", events, epoch_ns,
+                     {{"track", get<&Collective::track>},
+                      {"collective", get<&Collective::kind>},
+                      {"bytes", get<&Collective::bytes>},
+                      {"values", get<&Collective::values>},
+                      {"duration", get<&Collective::duration_ns>},
+                      {"waited", get<&Collective::waited_ns>},
+                      {"plan", get<&Collective::plan>},
+                      {"step", get<&Collective::step>}});
+}
+
 void append_columns(std::string& out, const std::vector<Span>& events, std::uint64_t epoch_ns) {
   append<Span>(out, "span", events, epoch_ns,
                {{"track", get<&Span::track>},

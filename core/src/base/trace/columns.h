@@ -12,6 +12,8 @@ namespace plugrad::trace {
 void append_columns(std::string& out, const std::vector<Launch>& events, std::uint64_t epoch_ns);
 void append_columns(std::string& out, const std::vector<Copy>& events, std::uint64_t epoch_ns);
 void append_columns(std::string& out, const std::vector<Wait>& events, std::uint64_t epoch_ns);
+void append_columns(std::string& out, const std::vector<Collective>& events,
+                    std::uint64_t epoch_ns);
 void append_columns(std::string& out, const std::vector<Span>& events, std::uint64_t epoch_ns);
 void append_columns(std::string& out, const std::vector<Memory>& events, std::uint64_t epoch_ns);
 

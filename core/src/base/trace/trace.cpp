@@ -12,10 +12,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -26,6 +23,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/trace/columns.h"
+#include "base/trace/header.h"
 #include "base/trace/json_line.h"
 #include "base/trace/trace_file.h"
 #include "base/trace/view.h"
@@ -63,27 +61,6 @@ struct Chunk {
   bool may_be_dropped = false;
   std::uint64_t events = 0;
 };
-
-std::string name_of_processor() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name"))
-      if (const auto colon = line.find(": "); colon != line.npos) return line.substr(colon + 2);
-  return "";
-}
-
-std::string name_of_program() {
-  std::error_code unknown;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  return unknown ? std::string(program_invocation_short_name) : path.string();
-}
-
-std::uint64_t unix_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // Finds names by text that is no std::string.
 struct TextHash {
@@ -218,8 +195,8 @@ class Recorder {
   }
 
   std::mutex mutex_;  // of all below
-  std::tuple<std::vector<Launch>, std::vector<Copy>, std::vector<Wait>, std::vector<Span>,
-             std::vector<Memory>>
+  std::tuple<std::vector<Launch>, std::vector<Copy>, std::vector<Wait>, std::vector<Collective>,
+             std::vector<Span>, std::vector<Memory>>
       blocks_;
   std::string definitions_;
   std::deque<Chunk> waiting_;
@@ -238,25 +215,11 @@ class Recorder {
   std::atomic<void (*)()> collect_{nullptr};
 };
 
-std::string header(std::uint64_t start_ns) {
-  return JsonLine("trace")
-             .add("version", 1)
-             .add("program", name_of_program())
-             .add("pid", ::getpid())
-             .add("start_ns", start_ns)
-             .add("start_unix_ns", unix_ns())
-             .add("rules", tracing_rules())
-             .add("threads", thread_count())
-             .add("cpu", name_of_processor())
-             .str() +
-         "\n";
-}
-
 void Recorder::open() {
   start_ns_ = monotonic_ns();
   const Settings& now = settings();
   is_for_viewer_ = now.viz;
-  asked_path_ = now.trace_path.empty() ? path_for_viewer() : now.trace_path;
+  asked_path_ = now.trace_path.empty() ? path_for_viewer() : path_of_rank(now.trace_path);
   if (const int error = file_.open(asked_path_, now.trace_limit_bytes); error != 0) {
     log_warning("cannot write PLUGRAD_TRACE={}: {}; nothing is traced", asked_path_,
                 file_error_text(error));
@@ -266,7 +229,7 @@ void Recorder::open() {
   if (file_.has_other_name())
     log_warning("PLUGRAD_TRACE={} is being written by another program; this trace is {}",
                 asked_path_, file_.path());
-  definitions_ = header(start_ns_);
+  definitions_ = header_line(start_ns_);
   if (!begin_thread()) return;
   static Recorder* const opened = this;  // instance() may wait for this function
   ::pthread_atfork(nullptr, nullptr, [] {
@@ -407,6 +370,9 @@ void record(const Copy& event) {
 void record(const Wait& event) {
   Recorder::instance().add(event);
 }
+void record(const Collective& event) {
+  Recorder::instance().add(event);
+}
 void record(const Span& event) {
   Recorder::instance().add(event);
 }
@@ -444,6 +410,11 @@ std::uint32_t thread_track() {
 
 std::uint32_t queue_track(std::uint32_t device, std::string_view kind, std::string_view name) {
   return add_track(kind, device, name);
+}
+
+std::uint32_t collectives_track() {
+  static const std::uint32_t one = add_track("collectives", 0, "collectives");
+  return one;
 }
 
 std::uint32_t name_id(std::string_view text) {

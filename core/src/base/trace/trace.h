@@ -39,11 +39,24 @@ struct Copy {
 };
 
 struct Wait {
-  std::uint32_t track = 0, device = 0;
+  std::uint32_t track = 0;
+  std::uint32_t device = 0;  ///< 0: for a collective
   std::uint64_t start_ns = 0, duration_ns = 0;
 };
 
 enum class Category : std::uint8_t { Plan, Codegen, Compile, Run, Stage, Search, Pool, Jit };
+
+/// A collective between processes, from its start until this process's part is complete.
+struct Collective {
+  std::uint32_t track = 0;
+  std::uint8_t kind = 0;    ///< sharding::CollectiveKind
+  std::uint64_t bytes = 0;  ///< that this process gives
+  std::uint32_t values = 1;
+  std::uint64_t start_ns = 0, duration_ns = 0;
+  std::uint64_t waited_ns = 0;  ///< for how long the program waited for it
+  std::uint32_t plan = 0;
+  std::int32_t step = -1;
+};
 
 struct Span {
   std::uint32_t track = 0;
@@ -62,6 +75,7 @@ struct Memory {
 void record(const Launch& event);
 void record(const Copy& event);
 void record(const Wait& event);
+void record(const Collective& event);
 void record(const Span& event);
 void record(const Memory& event);
 /// Counts rewrites, for the totals at the end.
@@ -82,6 +96,8 @@ void define_later(std::function<std::string()> make);
 std::uint32_t thread_track();
 /// The track of a device's queue: `kind` is "queue" or "transfers".
 std::uint32_t queue_track(std::uint32_t device, std::string_view kind, std::string_view name);
+/// The track of the process's collectives.
+std::uint32_t collectives_track();
 /// The id of a span's name.
 std::uint32_t name_id(std::string_view text);
 

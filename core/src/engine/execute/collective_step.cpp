@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/trace/trace.h"
 #include "distributed/backend.h"
 #include "runtime/memory/mapping.h"
 #include "sharding/collectives.h"
@@ -73,16 +74,6 @@ distributed::Call call_of(std::span<const CollectiveArg> args, DType dtype) {
   return call;
 }
 
-std::vector<CollectiveArg> args_of(const Step& step) {
-  const std::vector<int64_t> words(step.scalars.begin(), step.scalars.end());
-  std::vector<CollectiveArg> args;
-  for (std::span<const int64_t> rest = words; !rest.empty();) {
-    args.push_back(CollectiveArg::of(rest));
-    rest = rest.subspan(args.back().list().size());
-  }
-  return args;
-}
-
 /// How the parts of a buffer lie in what its process sends or receives: for each member of the
 /// group one after another, for each member of the bucket.
 std::vector<Counts> parts_of(std::span<const CollectiveArg> args, bool is_sent,
@@ -114,15 +105,16 @@ void each_part(std::span<const Counts> parts, uint64_t element_bytes, const Copy
 struct CollectivesInFlight::Started {
   std::string name;
   uint64_t begin_ns = 0, bytes = 0;
+  int32_t step = 0;  // of the plan
   std::vector<CollectiveArg> args;
   std::optional<runtime::Mapping> from, to;  // of one member: empty where mapping would copy
   std::vector<std::byte> sent, received;     // where there is no mapping
   distributed::Request request;
 };
 
-CollectivesInFlight::CollectivesInFlight(const schedule::Plan& plan,
+CollectivesInFlight::CollectivesInFlight(const ReadyPlan& ready,
                                          std::span<runtime::Buffer* const> buffers, LaunchLog& log)
-    : plan_(plan), buffers_(buffers), log_(log) {}
+    : plan_(ready.plan), trace_id_(ready.trace.id), buffers_(buffers), log_(log) {}
 
 CollectivesInFlight::~CollectivesInFlight() {
   for (const auto& [buffer, call] : started_) {
@@ -137,7 +129,8 @@ void CollectivesInFlight::start(const Step& step) {
   distributed::Backend* const backend = distributed::backend();
   ensure(backend != nullptr, "a collective between processes runs without a backend");
   auto& call = *started_.emplace(step.buffers[0], std::make_unique<Started>()).first->second;
-  call.args = args_of(step);
+  call.step = static_cast<int32_t>(&step - plan_.steps.data());
+  call.args = sharding::args_of(step.scalars);
   const DType dtype = plan_.buffers[step.buffers[0]].dtype;
   std::vector<int64_t> sizes;
   uint64_t received = 0;
@@ -167,13 +160,28 @@ void CollectivesInFlight::start(const Step& step) {
   call.request = backend->start(std::move(made));
 }
 
+void CollectivesInFlight::trace_call(const Started& call, uint64_t done_ns, uint64_t wait_begin_ns,
+                                     uint64_t wait_end_ns) const {
+  trace::record(trace::Collective{.track = trace::collectives_track(),
+                                  .kind = static_cast<uint8_t>(call.args[0].kind),
+                                  .bytes = call.bytes,
+                                  .values = static_cast<uint32_t>(call.args.size()),
+                                  .start_ns = call.begin_ns,
+                                  .duration_ns = done_ns - call.begin_ns,
+                                  .waited_ns = wait_end_ns - wait_begin_ns,
+                                  .plan = trace_id_,
+                                  .step = call.step});
+  trace::record(trace::Wait{trace::thread_track(), 0, wait_begin_ns, wait_end_ns - wait_begin_ns});
+}
+
 void CollectivesInFlight::wait(const Step& step) {
   const auto found = started_.find(step.buffers[0]);
   ensure(found != started_.end(), "a plan waits for a collective that it has not started");
   Started& call = *found->second;
   const uint64_t begin_ns = monotonic_ns();
-  distributed::backend()->wait(call.request);
+  const uint64_t done_ns = distributed::backend()->wait(call.request);
   const uint64_t end_ns = monotonic_ns();
+  if (tracing()) trace_call(call, done_ns, begin_ns, end_ns);
   if (call.from && *call.from) call.from->end();
   if (call.to && *call.to) call.to->end();
   if (!call.received.empty()) {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "engine/execute/launch_log.h"
+#include "engine/plan/ready_plan.h"
 #include "runtime/device/device.h"
-#include "schedule/schedule.h"
 
 namespace plugrad::engine {
 
@@ -16,7 +16,7 @@ namespace plugrad::engine {
 class CollectivesInFlight {
  public:
   /// `buffers`: by plan buffer.
-  CollectivesInFlight(const schedule::Plan& plan, std::span<runtime::Buffer* const> buffers,
+  CollectivesInFlight(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                       LaunchLog& log);
   /// Waits for what an error left behind: the other processes may still write into its memory.
   ~CollectivesInFlight();
@@ -30,7 +30,11 @@ class CollectivesInFlight {
 
  private:
   struct Started;
+  void trace_call(const Started& call, uint64_t done_ns, uint64_t wait_begin_ns,
+                  uint64_t wait_end_ns) const;
+
   const schedule::Plan& plan_;
+  const uint32_t trace_id_;  // of the plan
   std::span<runtime::Buffer* const> buffers_;
   LaunchLog& log_;
   std::map<uint32_t, std::unique_ptr<Started>> started_;  // by their first destination

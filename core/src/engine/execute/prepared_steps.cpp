@@ -65,7 +65,7 @@ void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffe
 
 void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                         std::span<const ValuePtr> values, LaunchLog& log) {
-  CollectivesInFlight collectives(ready.plan, buffers, log);
+  CollectivesInFlight collectives(ready, buffers, log);
   for (Part& part : parts_) {
     const schedule::Step& step = ready.plan.steps[part.step];
     if (part.launches) part.launches->set_origin({ready.trace.id, static_cast<int32_t>(part.step)});

@@ -106,7 +106,7 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                     std::span<const ValuePtr> values, LaunchLog& log,
                     Refinement* refinement = nullptr) {
   std::vector<runtime::Buffer*> params;
-  CollectivesInFlight collectives(ready.plan, buffers, log);
+  CollectivesInFlight collectives(ready, buffers, log);
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
     if (step.kind == schedule::Step::Kind::Copy) {
