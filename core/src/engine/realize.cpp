@@ -271,6 +271,9 @@ std::shared_ptr<ReadyPlan> Session::make_ready(const Hash128& key, uint32_t defa
                     std::make_shared<const RecordedGraph>(recorded_graph(*state_, graph_))};
   if (may_have_checks()) ready->sizes = state_->canonical.sizes(index_ranges_);
   note_origins(*ready, state_->canonical.origins(ready->sizes));
+  if (ready->plan.scheduled && lowering_)
+    ready->trace.sharding =
+        plan_sharding(*lowering_, *state_, graph_, *shapes_, *ready->plan.scheduled);
   const Stopwatch watch(statistics.compile_ns);
   const trace::Scope span(trace::Category::Compile, "make kernels");
   try {

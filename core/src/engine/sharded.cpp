@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "base/settings.h"
+#include "base/trace/trace.h"
 #include "distributed/backend.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
@@ -23,6 +25,12 @@ ValuePtr join_values(const sharding::Mesh& mesh, DType dtype, sharding::Spec spe
   value->sharded =
       std::make_shared<const ShardedParts>(ShardedParts{std::move(spec), std::move(parts)});
   return value;
+}
+
+/// The parts of a value are of the operation and the line that made it.
+void note_parts(SessionState& state, Id whole, Id begin, Id end) {
+  if (tracing()) state.operations.claim(begin, end, state.operations.of(whole));
+  if (has_places()) state.places.claim(begin, end, state.places.of(whole));
 }
 
 }  // namespace
@@ -49,7 +57,9 @@ void Session::make_lowering() {
           .mesh = [this](uint32_t device) { return mesh(device); },
           .is_stored = [this](Id node) { return is_known_to_lowering(node); },
           .stored_spec = [this](Id node) { return state_->values.find(node)->sharded->spec; },
-          .stored_parts = [this](Id node) { return buffers_of_parts(node); }});
+          .stored_parts = [this](Id node) { return buffers_of_parts(node); },
+          .note_made = [this](Id node,
+                              Id first) { note_parts(*state_, node, first, graph_.size()); }});
 }
 
 bool Session::is_known_to_lowering(Id node) const {

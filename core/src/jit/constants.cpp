@@ -81,6 +81,7 @@ std::shared_ptr<engine::ReadyPlan> ready_rest(const engine::ReadyPlan& whole,
   ready->trace = {0,    whole.trace.graph,   whole.trace.operations, split.rest_steps, {},
                   true, whole.trace.recorded};
   ready->plan = std::move(split.rest);
+  ready->trace.sharding = whole.trace.sharding;
   ready->temporaries = nullptr;
   ready->prepared = nullptr;
   ready->is_recorded = true;

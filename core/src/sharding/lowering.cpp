@@ -20,6 +20,7 @@ void Lowering::clear() {
   known_.clear();
   lowered_.clear();
   resharded_.clear();
+  roots_.clear();
   made_.nodes.clear();
 }
 
@@ -97,8 +98,12 @@ std::vector<StoredParts> Lowering::lower(std::span<const Id> nodes, bool fast_ma
   for (const Id id : below)
     if (mesh_of(id) != nullptr) spec(id, fast_math);
   for (const Id id : below)
-    if (!lowered_.contains(id)) lower_node(id);
+    if (const Id first = graph_.size(); !lowered_.contains(id)) {
+      lower_node(id);
+      owner_.note_made(id, first);
+    }
   reader_ = kNoId;
+  roots_.insert(roots_.end(), nodes.begin(), nodes.end());
   std::vector<StoredParts> made;
   for (const Id node : nodes) {
     const Mesh* const mesh = mesh_of(node);
@@ -204,19 +209,23 @@ Lowering::Placed Lowering::copied(const Mesh& from, const Mesh& to, Id source, c
   return {transfers.between(from, to, placed.parts, spec, graph_[source].dtype), placed.depth + 1};
 }
 
-/// A view with another spec, as the view of its source with another one.
-std::optional<Lowering::Placed> Lowering::moved_below(const Mesh& mesh, Id view,
-                                                      const Spec& wanted) {
+/// The spec of a view's source if it moves in place of the view.
+std::optional<Spec> Lowering::spec_below(const Mesh& mesh, Id view, const Spec& wanted) {
   if (owner_.is_stored(view) || !is_movement(graph_[view].op)) return std::nullopt;
   const Id source = graph_.sources(view)[0];
   if (mesh_of(source) == nullptr) return std::nullopt;
   const auto sizes = shapes_[view];
   const std::vector<int64_t> shape(sizes.begin(), sizes.end());
   const Operand operand_of_view = operand(source);
-  const auto spec =
-      source_spec({graph_, view, shape, std::span(&operand_of_view, 1), mesh, false}, wanted);
+  return source_spec({graph_, view, shape, std::span(&operand_of_view, 1), mesh, false}, wanted);
+}
+
+/// A view with another spec, as the view of its source with another one.
+std::optional<Lowering::Placed> Lowering::moved_below(const Mesh& mesh, Id view,
+                                                      const Spec& wanted) {
+  const auto spec = spec_below(mesh, view, wanted);
   if (!spec) return std::nullopt;
-  Placed moved = source_on(mesh, source, *spec);
+  Placed moved = source_on(mesh, graph_.sources(view)[0], *spec);
   for (uint32_t position = 0; position < mesh.size(); ++position) {
     const Id part = moved.parts[position];
     if (mesh.is_here(position))
@@ -272,13 +281,50 @@ Id Lowering::local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<c
   return graph_.with_sources(node, sources);
 }
 
-/// The lines of the collectives that lead to `wanted`.
-std::string Lowering::describe_movements(const Mesh& mesh, Id source, const Spec& wanted) {
-  std::string text;
-  for (const Movement& move : movements(known_.at(source).result, wanted))
-    text += fmt::format("    {} %{} along {}: {} bytes\n", name_of(move.kind), source,
-                        names_of(mesh, move.along), bytes_to_move(source));
-  return text;
+/// The collectives that give `node` another spec. A value that several nodes read moves once.
+void Lowering::add_movements(const Mesh& mesh, Id node, const Spec& wanted,
+                             std::set<KeyOfReshard>& seen, std::vector<ValueMovement>& moves) {
+  KeyOfReshard moved{node, wanted};
+  while (known_.at(moved.node).result != moved.spec) {
+    const auto below = spec_below(mesh, moved.node, moved.spec);
+    if (!below) break;
+    moved = {graph_.sources(moved.node)[0], *below};
+  }
+  if (!seen.insert(moved).second) return;
+  for (const Movement& move : movements(known_.at(moved.node).result, moved.spec))
+    moves.push_back({move.kind, move.along, moved.node, bytes_to_move(moved.node)});
+}
+
+std::vector<ShardedNode> Lowering::sharded_nodes(std::span<const Id> nodes,
+                                                 std::span<const Id> roots) {
+  std::set<KeyOfReshard> seen;
+  std::vector<ShardedNode> made;
+  for (const Id id : nodes) {
+    const auto sources = graph_.sources(id);
+    const Mesh* const mesh = mesh_of(id);
+    if (mesh == nullptr) {
+      const Mesh* const from =
+          graph_[id].op == Op::Copy && !owner_.is_stored(id) ? mesh_of(sources[0]) : nullptr;
+      if (from == nullptr) continue;
+      ShardedNode whole{id, from, Spec::replicated(shapes_[id].size()), {}, {}};
+      add_movements(*from, sources[0], whole.spec, seen, whole.before);
+      made.push_back(std::move(whole));
+      continue;
+    }
+    const Propagation& propagation = known_.at(id);
+    ShardedNode node{id, mesh, propagation.result, {}, {}};
+    for (size_t i = 0; i < propagation.sources.size(); ++i)
+      if (mesh_of(sources[i]) != nullptr)
+        add_movements(*mesh, sources[i], propagation.sources[i], seen, node.before);
+    if (std::ranges::find(roots, id) != roots.end()) {
+      Spec stored = node.spec;
+      stored.partial = 0;
+      stored.reduction = Op::Add;
+      add_movements(*mesh, id, stored, seen, node.after);
+    }
+    made.push_back(std::move(node));
+  }
+  return made;
 }
 
 std::string Lowering::describe(Id node, bool fast_math) {
@@ -286,25 +332,40 @@ std::string Lowering::describe(Id node, bool fast_math) {
   const auto ends = [&](Id id) { return mesh_of(id) == nullptr || owner_.is_stored(id); };
   const std::vector<Id> nodes = reachable_.from(graph_, std::span(&node, 1), ends);
   std::string text;
-  for (const Id id : nodes) {
-    const Mesh* const mesh = mesh_of(id);
-    if (mesh == nullptr) continue;
-    if (text.empty()) text = fmt::format("mesh {}\n", to_string(*mesh));
-    const Propagation& propagation = known_.at(id);
-    const auto sources = graph_.sources(id);
-    for (size_t i = 0; i < propagation.sources.size(); ++i)
-      if (mesh_of(sources[i]) != nullptr)
-        text += describe_movements(*mesh, sources[i], propagation.sources[i]);
-    text += fmt::format("  %{} {} {} ({}) {}\n", id, op_info(graph_[id].op).name,
-                        plugrad::name_of(graph_[id].dtype), fmt::join(shapes_[id], ", "),
-                        to_string(*mesh, propagation.result));
-  }
-  if (const Mesh* const mesh = mesh_of(node)) {
-    Spec stored = known_.at(node).result;
-    stored.partial = 0;
-    text += describe_movements(*mesh, node, stored);
+  const auto add = [&](const Mesh& mesh, std::span<const ValueMovement> moves) {
+    for (const ValueMovement& move : moves)
+      text += fmt::format("    {} %{} along {}: {} bytes\n", name_of(move.kind), move.value,
+                          names_of(mesh, move.along), move.bytes);
+  };
+  for (const ShardedNode& value : sharded_nodes(nodes, std::span(&node, 1))) {
+    if (text.empty()) text = fmt::format("mesh {}\n", to_string(*value.mesh));
+    add(*value.mesh, value.before);
+    text += fmt::format("  %{} {} {} ({}) {}\n", value.id, op_info(graph_[value.id].op).name,
+                        plugrad::name_of(graph_[value.id].dtype),
+                        fmt::join(shapes_[value.id], ", "), to_string(*value.mesh, value.spec));
+    add(*value.mesh, value.after);
   }
   return text;
+}
+
+std::vector<ShardedNode> Lowering::lowered_values() {
+  std::vector<Id> nodes;
+  for (const auto& [node, placed] : lowered_) nodes.push_back(node);
+  std::ranges::sort(nodes);
+  return sharded_nodes(nodes, roots_);
+}
+
+std::unordered_map<Id, PartOf> Lowering::lowered_parts() {
+  std::unordered_map<Id, PartOf> parts;
+  const auto add = [&](Id whole, const Spec& spec, std::span<const Id> placed) {
+    for (uint32_t position = 0; position < placed.size(); ++position)
+      if (placed[position] != kNoId)
+        parts.try_emplace(placed[position], PartOf{whole, spec, position});
+  };
+  for (const ShardedNode& value : lowered_values())
+    if (mesh_of(value.id) != nullptr) add(value.id, value.spec, lowered_.at(value.id).parts);
+  for (const auto& [key, placed] : resharded_) add(key.node, key.spec, placed.parts);
+  return parts;
 }
 
 }  // namespace plugrad::sharding

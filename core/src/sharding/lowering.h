@@ -10,11 +10,13 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "sharding/collectives.h"
+#include "sharding/description.h"
 #include "sharding/propagation.h"
 
 namespace plugrad::sharding {
@@ -31,6 +33,8 @@ struct Owner {
   std::function<bool(Id)> is_stored;                 // nothing below is looked at
   std::function<Spec(Id)> stored_spec;               // of a stored node on a mesh
   std::function<std::vector<Id>(Id)> stored_parts;   // their Buffers
+  // The nodes from `first` on were made for `node`.
+  std::function<void(Id node, Id first)> note_made;
 };
 
 class Lowering {
@@ -51,6 +55,10 @@ class Lowering {
   /// The nodes that `node` is computed from, sources first, with their shapes and specs, and what
   /// moves between the devices before each of them: one line a node, one more a movement.
   std::string describe(Id node, bool fast_math);
+  /// The sharded values that were lowered since it was cleared, sources first.
+  std::vector<ShardedNode> lowered_values();
+  /// The parts of these, and of what moved, by the nodes that compute them.
+  std::unordered_map<Id, PartOf> lowered_parts();
 
  private:
   struct KeyOfReshard {
@@ -78,7 +86,10 @@ class Lowering {
   Id local_node(const Mesh& mesh, Id node, const Spec& spec, std::span<const Id> sources,
                 uint32_t position);
   uint64_t bytes_to_move(Id source);
-  std::string describe_movements(const Mesh& mesh, Id source, const Spec& wanted);
+  std::optional<Spec> spec_below(const Mesh& mesh, Id view, const Spec& wanted);
+  void add_movements(const Mesh& mesh, Id node, const Spec& wanted, std::set<KeyOfReshard>& seen,
+                     std::vector<ValueMovement>& moves);
+  std::vector<ShardedNode> sharded_nodes(std::span<const Id> nodes, std::span<const Id> roots);
 
   Graph& graph_;
   Shapes& shapes_;
@@ -89,6 +100,7 @@ class Lowering {
   std::unordered_map<Id, Propagation> known_;
   std::unordered_map<Id, Placed> lowered_;
   std::map<KeyOfReshard, Placed> resharded_;
+  std::vector<Id> roots_;  // that were lowered
   CollectiveList made_;
   Id reader_ = kNoId;  // the node that is being lowered
 };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/text/printer.h"
+
 namespace plugrad::sharding {
 std::string names_of(const Mesh& mesh, AxisSet along) {
   std::string text;
@@ -49,7 +51,7 @@ std::string to_string(const Mesh& mesh, const Spec& spec) {
   std::string text = fmt::format("[{}]", fmt::join(dims, ", "));
   if (spec.partial != 0)
     text +=
-        fmt::format(" partial {}({})", op_info(spec.reduction).name, names_of(mesh, spec.partial));
+        fmt::format(" partial {}({})", printed_name(spec.reduction), names_of(mesh, spec.partial));
   return text;
 }
 

@@ -81,27 +81,65 @@ std::string nodes_text(const PlanTrace& trace) {
     const Graph& graph = trace.graph->graph;
     const int32_t step = own_number(value.step, trace.steps, trace.is_part);
     if (trace.is_part && step < 0 && graph[value.id].op != Op::Buffer) continue;
-    nodes.add(JsonLine()
-                  .add("id", value.id)
-                  .add("op", printed_name(graph[value.id].op))
-                  .add("dtype", plugrad::name_of(graph[value.id].dtype))
-                  .add_list("shape", value.shape)
-                  .add("arg", printed_arg(graph, value.id).substr(0, 200))
-                  .add_list("sources", graph.sources(value.id))
-                  .add("operation", trace.operations[i])
-                  .add("step", step));
+    JsonLine line;
+    line.add("id", value.id)
+        .add("op", printed_name(graph[value.id].op))
+        .add("dtype", plugrad::name_of(graph[value.id].dtype))
+        .add_list("shape", value.shape)
+        .add("arg", printed_arg(graph, value.id).substr(0, 200))
+        .add_list("sources", graph.sources(value.id))
+        .add("operation", trace.operations[i])
+        .add("step", step);
+    if (trace.sharding && trace.sharding->parts[i].whole >= 0) {
+      const PlanSharding::Part& part = trace.sharding->parts[i];
+      line.add("part_of", part.whole).add("position", part.position).add("spec", part.spec);
+    }
+    nodes.add(line);
   }
   return nodes.str();
+}
+
+std::string collective_text(const schedule::Plan& plan, const schedule::Step& step) {
+  const std::vector<sharding::CollectiveArg> args = sharding::args_of(step.scalars);
+  JsonList values;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const schedule::PlannedBuffer& source = plan.buffers[step.buffers[2 * i + 1]];
+    const int64_t own = source.elem_count * static_cast<int64_t>(size_of(source.dtype));
+    bytes += own;
+    values.add(JsonLine().add_list("shape", args[i].whole).add("bytes", own));
+  }
+  return JsonLine()
+      .add("kind", name_of(args[0].kind))
+      .add("reduction", printed_name(args[0].reduction))
+      .add("dtype", plugrad::name_of(plan.buffers[step.buffers[0]].dtype))
+      .add_list("ranks", args[0].ranks)
+      .add("bytes", bytes)
+      .add_raw("values", values.str())
+      .str();
+}
+
+// The start of the collective that a step waits for.
+size_t start_of(const schedule::Plan& plan, const schedule::Step& wait) {
+  size_t i = 0;
+  while (plan.steps[i].kind != schedule::Step::Kind::Collective ||
+         plan.steps[i].buffers != wait.buffers)
+    ++i;
+  return i;
 }
 
 std::string steps_text(const ReadyPlan& ready) {
   JsonList steps;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
-    steps.add(JsonLine()
-                  .add("kind", name_of(step.kind))
-                  .add("kernel", ready.kernels[i] ? ready.kernels[i]->kernel->trace_id() : 0)
-                  .add_list("buffers", step.buffers));
+    JsonLine line;
+    line.add("kind", name_of(step.kind))
+        .add("kernel", ready.kernels[i] ? ready.kernels[i]->kernel->trace_id() : 0)
+        .add_list("buffers", step.buffers);
+    if (step.kind == schedule::Step::Kind::Collective)
+      line.add_raw("collective", collective_text(ready.plan, step));
+    if (step.kind == schedule::Step::Kind::Wait) line.add("start", start_of(ready.plan, step));
+    steps.add(line);
   }
   return steps.str();
 }
@@ -274,14 +312,16 @@ void trace_plan(ReadyPlan& ready) {
   const auto operations = operations_of_steps(ready);
   for (size_t i = 0; i < ready.kernels.size(); ++i)
     if (ready.kernels[i]) trace_kernel(*ready.kernels[i], operations[i]);
-  JsonLine line = JsonLine("plan")
-                      .add("id", ready.trace.id)
-                      .add("run", ready.plan.trace_run)
-                      .add_raw("nodes", nodes_text(ready.trace))
-                      .add_raw("steps", steps_text(ready))
-                      .add_raw("buffers", buffers_text(ready));
+  JsonLine line("plan");
+  line.add("id", ready.trace.id)
+      .add("run", ready.plan.trace_run)
+      .add_raw("nodes", nodes_text(ready.trace))
+      .add_raw("steps", steps_text(ready))
+      .add_raw("buffers", buffers_text(ready));
   if (const auto& recorded = ready.trace.recorded)
     line.add("recorded", recorded->text).add_list("replaces", recorded->replaces);
+  if (const auto& sharding = ready.trace.sharding)
+    line.add_raw("meshes", sharding->meshes).add_raw("sharded", sharding->values);
   trace::define(line.str());
 }
 
