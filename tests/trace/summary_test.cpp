@@ -47,6 +47,55 @@ TEST(TraceSummary, WorkOfADeviceIsBusyOnceAndDroppedEventsMoveTheBeginning) {
   EXPECT_EQ(summarise(trace).wall_ns(), 900);
 }
 
+void wait_for_collective(Trace& trace, int64_t start, int64_t duration) {
+  trace.waits.track.push_back(1);
+  trace.waits.device.push_back(kNone);
+  trace.waits.start.push_back(start);
+  trace.waits.duration.push_back(duration);
+  Collectives& all = trace.collectives;
+  all.track.push_back(2);
+  all.start.push_back(start - 50);
+  all.duration.push_back(duration + 40);
+  all.kind.push_back(CollectiveKind::AllGather);
+  all.bytes.push_back(1000);
+  all.values.push_back(2);
+  all.waited.push_back(duration);
+}
+
+TEST(TraceSummary, OnlyTheWaitsForRanksThatNoDeviceHidesAreExposed) {
+  Trace trace = two_tracks();
+  trace.tracks.push_back({TrackKind::Collectives, kNone, "collectives"});
+  launch(trace, 0, 100);
+  wait_for_collective(trace, 60, 100);
+  wait_for_collective(trace, 300, 20);
+  const Summary summary = summarise(trace);
+  EXPECT_EQ(summary.of(Part::Collective), 60 + 20);  // 40 of the first are beside the launch
+  EXPECT_EQ(summary.of(Part::Wait), 0);
+  EXPECT_EQ(summary.waits, 0);
+  EXPECT_EQ(summary.wall_ns(), 320);
+  ASSERT_EQ(summary.collectives.size(), 1u);
+  EXPECT_EQ(summary.collectives[0].count, 2);
+  EXPECT_EQ(summary.collectives[0].values, 4);
+  EXPECT_EQ(summary.collectives[0].bytes, 2000);
+  EXPECT_EQ(summary.collectives[0].total_ns, 140 + 60);
+  EXPECT_EQ(summary.collectives[0].waited_ns, 120);
+}
+
+TEST(TraceLanes, CollectivesThatOverlapHaveSeveralLanesAndNames) {
+  Trace trace = two_tracks();
+  trace.tracks.push_back({TrackKind::Collectives, kNone, "collectives"});
+  wait_for_collective(trace, 100, 50);
+  wait_for_collective(trace, 120, 100);
+  const std::vector<Lane> lanes = make_lanes(trace);
+  ASSERT_EQ(lanes.size(), 4u);
+  EXPECT_EQ(lanes[2].name, "collectives");
+  EXPECT_EQ(lanes[3].name, "collectives (2)");
+  EXPECT_EQ(slice_name(trace, lanes[2].slices[0]), "all-gather");
+  EXPECT_STREQ(slice_category(trace, lanes[2].slices[0]), "collective");
+  EXPECT_EQ(slice_name(trace, lanes[0].slices[0]), "wait for a collective");
+  EXPECT_LT(slice_key(trace, lanes[3].slices[0]), slice_key_count(trace));
+}
+
 TEST(TraceSummary, LaunchesBoundOnlyWhereTheirCostIsKnown) {
   Trace trace = two_tracks();
   trace.kernels[0].flops = 100;

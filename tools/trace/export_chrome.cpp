@@ -98,6 +98,10 @@ class Writer {
                      microseconds(trace_.launches.submit[slice.index]), arguments);
     } else if (slice.kind == SliceKind::Copy) {
       fmt::format_to(out, R"(,"args":{{"bytes":{}}})", trace_.copies.bytes[slice.index]);
+    } else if (slice.kind == SliceKind::Collective) {
+      fmt::format_to(out, R"(,"args":{{"bytes":{},"values":{},"waited_us":{}}})",
+                     trace_.collectives.bytes[slice.index], trace_.collectives.values[slice.index],
+                     microseconds(trace_.collectives.waited[slice.index]));
     } else if (slice.kind == SliceKind::Span && trace_.spans.value[slice.index] != 0) {
       fmt::format_to(out, R"(,"args":{{"value":{}}})", trace_.spans.value[slice.index]);
     }

@@ -184,6 +184,11 @@ class Writer {
                    .message(kTrackEvent, event));
   }
 
+  static void add_bytes(Message& event, int64_t bytes) {
+    event.message(kAnnotations,
+                  Message().number(1, kBytes).number(3, static_cast<uint64_t>(bytes)));
+  }
+
   void add_lane(const Lane& lane, uint64_t uuid) {
     walk(
         lane,
@@ -195,10 +200,9 @@ class Writer {
           if (name.location) event.number(kSourceLocationIid, name.location);
           if (!name.operations.empty())
             event.message(kAnnotations, Message().number(1, kOperations).text(6, name.operations));
-          if (slice.kind == SliceKind::Copy)
-            event.message(kAnnotations,
-                          Message().number(1, kBytes).number(
-                              3, static_cast<uint64_t>(trace_.copies.bytes[slice.index])));
+          if (slice.kind == SliceKind::Copy) add_bytes(event, trace_.copies.bytes[slice.index]);
+          if (slice.kind == SliceKind::Collective)
+            add_bytes(event, trace_.collectives.bytes[slice.index]);
           add_event(slice.start, event);
         },
         [&](const Slice& slice) {

@@ -9,7 +9,7 @@
 namespace plugrad::tools::trace {
 namespace {
 
-constexpr size_t kDirections = 4, kCategories = 9;
+constexpr size_t kDirections = 4, kCollectives = 4, kCategories = 9;
 
 void add_slices(const Events& events, SliceKind kind, std::vector<std::vector<Slice>>& of_tracks) {
   for (size_t i = 0; i < events.size(); ++i) {
@@ -65,6 +65,7 @@ std::vector<Lane> make_lanes(const Trace& trace) {
   add_slices(trace.launches, SliceKind::Launch, of_tracks);
   add_slices(trace.copies, SliceKind::Copy, of_tracks);
   add_slices(trace.waits, SliceKind::Wait, of_tracks);
+  add_slices(trace.collectives, SliceKind::Collective, of_tracks);
   add_slices(trace.spans, SliceKind::Span, of_tracks);
   std::vector<Lane> lanes;
   for (size_t i = 0; i < of_tracks.size(); ++i) {
@@ -84,7 +85,11 @@ std::string slice_name(const Trace& trace, const Slice& slice) {
                  ? "fill"
                  : fmt::format("copy {}", to_string(trace.copies.direction[slice.index]));
     case SliceKind::Wait:
-      return "wait for " + device_name(trace, trace.waits.device[slice.index]);
+      return trace.waits.device[slice.index] == kNone
+                 ? "wait for a collective"
+                 : "wait for " + device_name(trace, trace.waits.device[slice.index]);
+    case SliceKind::Collective:
+      return to_string(trace.collectives.kind[slice.index]);
     case SliceKind::Span:
       break;
   }
@@ -102,6 +107,8 @@ const char* slice_category(const Trace& trace, const Slice& slice) {
       return "copy";
     case SliceKind::Wait:
       return "wait";
+    case SliceKind::Collective:
+      return "collective";
     case SliceKind::Span:
       break;
   }
@@ -109,7 +116,7 @@ const char* slice_category(const Trace& trace, const Slice& slice) {
 }
 
 size_t slice_key_count(const Trace& trace) {
-  return trace.kernels.size() + 1 + kDirections + trace.devices.size() + 1 +
+  return trace.kernels.size() + 1 + kDirections + trace.devices.size() + 1 + kCollectives +
          kCategories * (trace.names.size() + 1);
 }
 
@@ -122,6 +129,9 @@ size_t slice_key(const Trace& trace, const Slice& slice) {
   first += kDirections;
   if (slice.kind == SliceKind::Wait) return first + slot(trace.waits.device[slice.index]);
   first += trace.devices.size() + 1;
+  if (slice.kind == SliceKind::Collective)
+    return first + static_cast<size_t>(trace.collectives.kind[slice.index]);
+  first += kCollectives;
   return first + kCategories * slot(trace.spans.name[slice.index]) +
          static_cast<size_t>(trace.spans.category[slice.index]);
 }

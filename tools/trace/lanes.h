@@ -9,7 +9,7 @@
 
 namespace plugrad::tools::trace {
 
-enum class SliceKind : uint8_t { Launch, Copy, Wait, Span };
+enum class SliceKind : uint8_t { Launch, Copy, Wait, Collective, Span };
 
 /// An event: element `index` of the trace's columns of this kind.
 struct Slice {
@@ -29,9 +29,10 @@ struct Lane {
 /// lanes. Events of unknown tracks share a lane at the end.
 std::vector<Lane> make_lanes(const Trace& trace);
 
-/// The kernel's name, "copy host to device", "wait for CUDA:0", or the name of a span.
+/// The kernel's name, "copy host to device", "wait for CUDA:0", "wait for a collective",
+/// "all-reduce", or the name of a span.
 std::string slice_name(const Trace& trace, const Slice& slice);
-/// "launch", "copy", "wait", or the category of a span.
+/// "launch", "copy", "wait", "collective", or the category of a span.
 const char* slice_category(const Trace& trace, const Slice& slice);
 /// Equal for slices of equal name and category, below slice_key_count(). Dense.
 size_t slice_key(const Trace& trace, const Slice& slice);

@@ -95,7 +95,7 @@ class Ids {
 
 // Sums of columns over all blocks.
 struct Sums {
-  int64_t durations = 0, submits = 0, bytes = 0;
+  int64_t durations = 0, submits = 0, bytes = 0, values = 0;
 };
 
 // Adds to `sum`; returns `value`.
@@ -192,9 +192,10 @@ class Parser {
 
   void add_track(const Json& line) {
     const std::string kind = text(line, "kind");
-    trace_.tracks.push_back({.kind = kind == "queue"       ? TrackKind::Queue
-                                     : kind == "transfers" ? TrackKind::Transfers
-                                                           : TrackKind::Thread,
+    trace_.tracks.push_back({.kind = kind == "queue"         ? TrackKind::Queue
+                                     : kind == "transfers"   ? TrackKind::Transfers
+                                     : kind == "collectives" ? TrackKind::Collectives
+                                                             : TrackKind::Thread,
                              .device = devices_.index(integer(line, "device")),
                              .name = name(line, "name")});
   }
@@ -268,6 +269,8 @@ class Parser {
     } else if (kind == "wait") {
       block.append_times(trace_.waits, tracks_);
       block.append("device", trace_.waits.device, as_device);
+    } else if (kind == "collective") {
+      add_collectives(block);
     } else if (kind == "span") {
       block.append_times(trace_.spans, tracks_);
       block.append("name", trace_.spans.name, [this](int64_t id) { return names_.index(id); });
@@ -283,6 +286,21 @@ class Parser {
       block.append("used", trace_.memory.used, as_integer);
       block.append("cached", trace_.memory.cached, as_integer);
     }
+  }
+
+  void add_collectives(const Block& block) {
+    Collectives& to = trace_.collectives;
+    block.append_times(to, tracks_);
+    block.append("bytes", to.bytes,
+                 [this](int64_t value) { return counted(value, sums_.bytes, "bytes"); });
+    block.append("values", to.values,
+                 [this](int64_t value) { return counted(value, sums_.values, "values"); });
+    block.append("waited", to.waited,
+                 [this](int64_t value) { return counted(value, sums_.durations, "durations"); });
+    block.append("collective", to.kind, [](int64_t value) {
+      if (value < 0 || value > 3) throw BadLine{"a collective is out of range"};
+      return static_cast<CollectiveKind>(value);
+    });
   }
 
   Trace& trace_;
@@ -301,6 +319,8 @@ void trim(Trace& trace) {
   Copies& c = trace.copies;
   cut(c.start, c.duration, c.track, c.bytes, c.direction);
   cut(trace.waits.start, trace.waits.duration, trace.waits.track, trace.waits.device);
+  Collectives& m = trace.collectives;
+  cut(m.start, m.duration, m.track, m.kind, m.bytes, m.values, m.waited);
   Spans& s = trace.spans;
   cut(s.start, s.duration, s.track, s.name, s.value, s.category);
   cut(trace.memory.start, trace.memory.device, trace.memory.used, trace.memory.cached);
@@ -352,6 +372,8 @@ Header parse_header(std::string_view line, const std::string& path) {
           .start_ns = std::clamp<int64_t>(integer(json, "start_ns"), 0, kMost),
           .start_unix_ns = integer(json, "start_unix_ns"),
           .threads = integer(json, "threads"),
+          .rank = std::max<int64_t>(integer(json, "rank"), 0),
+          .ranks = json.contains("ranks") ? std::max<int64_t>(integer(json, "ranks"), 0) : 1,
           .rules = flag(json, "rules")};
 }
 

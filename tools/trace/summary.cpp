@@ -39,7 +39,8 @@ void find_window(const Trace& trace, Summary& summary) {
   int64_t begin = INT64_MAX, end = INT64_MIN;
   for (const Events* events :
        {static_cast<const Events*>(&trace.launches), static_cast<const Events*>(&trace.copies),
-        static_cast<const Events*>(&trace.waits), static_cast<const Events*>(&trace.spans)})
+        static_cast<const Events*>(&trace.waits), static_cast<const Events*>(&trace.collectives),
+        static_cast<const Events*>(&trace.spans)})
     for (size_t i = 0; i < events->size(); ++i) {
       begin = std::min(begin, events->start[i]);
       end = std::max(end, events->start[i] + events->duration[i]);
@@ -160,10 +161,13 @@ void share_out(const Trace& trace, const Intervals& device_works, Summary& summa
     intervals[static_cast<size_t>(part_of(trace.spans.category[i]))].push_back(
         interval(trace.spans, i));
   }
-  summary.waits = static_cast<int64_t>(trace.waits.size());
   for (size_t i = 0; i < trace.waits.size(); ++i) {
+    const bool is_for_device = trace.waits.device[i] != kNone;
+    const Part part = is_for_device ? Part::Wait : Part::Collective;
+    intervals[static_cast<size_t>(part)].push_back(interval(trace.waits, i));
+    if (!is_for_device) continue;
+    summary.waits += 1;
     summary.wait_ns += trace.waits.duration[i];
-    intervals[static_cast<size_t>(Part::Wait)].push_back(interval(trace.waits, i));
   }
   intervals[static_cast<size_t>(Part::Program)] = {{summary.begin_ns, summary.end_ns}};
   Intervals taken;
@@ -233,6 +237,21 @@ void sum_up_copies(const Trace& trace, Summary& summary) {
   for (const auto& [key, row] : rows) summary.copies.push_back(row);
 }
 
+void sum_up_collectives(const Trace& trace, Summary& summary) {
+  const Collectives& all = trace.collectives;
+  std::map<CollectiveKind, CollectiveSummary> rows;
+  for (size_t i = 0; i < all.size(); ++i) {
+    CollectiveSummary& row = rows[all.kind[i]];
+    row.kind = all.kind[i];
+    row.count += 1;
+    row.values += all.values[i];
+    row.bytes += all.bytes[i];
+    row.total_ns += all.duration[i];
+    row.waited_ns += all.waited[i];
+  }
+  for (const auto& [kind, row] : rows) summary.collectives.push_back(row);
+}
+
 }  // namespace
 
 Intervals united(Intervals intervals) {
@@ -264,6 +283,11 @@ const char* to_string(Direction direction) {
   return kNames[static_cast<size_t>(direction)];
 }
 
+const char* to_string(CollectiveKind kind) {
+  constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 Summary summarise(const Trace& trace) {
   Summary summary;
   summary.devices.resize(trace.devices.size());
@@ -271,6 +295,7 @@ Summary summarise(const Trace& trace) {
   share_out(trace, sum_up_devices(trace, summary), summary);
   sum_up_kernels(trace, summary);
   sum_up_copies(trace, summary);
+  sum_up_collectives(trace, summary);
   return summary;
 }
 

@@ -24,8 +24,19 @@ int64_t length(const Intervals& united_intervals);
 
 /// Each moment of the recording counts for the first part that applies to it. Spans of compilation
 /// contain those of code generation and of the search.
-enum class Part : uint8_t { Device, Search, Codegen, Compile, Plan, Wait, Engine, Program };
-inline constexpr size_t kPartCount = 8;
+/// Collective: the program waits for other processes.
+enum class Part : uint8_t {
+  Device,
+  Search,
+  Codegen,
+  Compile,
+  Plan,
+  Collective,
+  Wait,
+  Engine,
+  Program
+};
+inline constexpr size_t kPartCount = 9;
 
 /// What limits a kernel, by the peaks of its device.
 enum class Bound : uint8_t { Unknown, Compute, Memory, Launch };
@@ -52,6 +63,15 @@ struct CopySummary {
 /// "host to device", …
 const char* to_string(Direction direction);
 
+/// Collectives between processes, of one kind.
+struct CollectiveSummary {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  int64_t count = 0, values = 0, bytes = 0;  ///< bytes that this process gave
+  int64_t total_ns = 0, waited_ns = 0;       ///< sums over them; they may overlap
+};
+/// "all-reduce", …
+const char* to_string(CollectiveKind kind);
+
 struct DeviceSummary {
   int64_t busy_ns = 0, idle_ns = 0;  ///< at least one launch or copy runs, and none
   int64_t launch_ns = 0, copy_ns = 0, overlap_ns = 0;  ///< overlap: launches and copies at once
@@ -70,10 +90,11 @@ struct Summary {
   int64_t begin_ns = 0, end_ns = 0;
   std::array<int64_t, kPartCount> parts{};  ///< add up to wall_ns()
   std::array<SpanSummary, 9> spans{};       ///< by Category
-  int64_t waits = 0, wait_ns = 0;
-  std::vector<DeviceSummary> devices;  ///< as Trace::devices
-  std::vector<KernelSummary> kernels;  ///< the one with the most time first
+  int64_t waits = 0, wait_ns = 0;           ///< for devices
+  std::vector<DeviceSummary> devices;       ///< as Trace::devices
+  std::vector<KernelSummary> kernels;       ///< the one with the most time first
   std::vector<CopySummary> copies;
+  std::vector<CollectiveSummary> collectives;
 
   int64_t wall_ns() const { return end_ns - begin_ns; }
   const SpanSummary& of(Category category) const { return spans[static_cast<size_t>(category)]; }

@@ -21,6 +21,7 @@ inline constexpr int32_t kNone = -1;
 struct Header {
   std::string program, cpu;
   int64_t pid = 0, start_ns = 0, start_unix_ns = 0, threads = 0;
+  int64_t rank = 0, ranks = 1;  ///< of the process; ranks 0: not known
   bool rules = false;
 };
 
@@ -32,7 +33,7 @@ struct Device {
   double launch_ns = 0;                   ///< the host's time of one launch; 0: not known
 };
 
-enum class TrackKind : uint8_t { Queue, Transfers, Thread };
+enum class TrackKind : uint8_t { Queue, Transfers, Collectives, Thread };
 
 struct Track {
   TrackKind kind = TrackKind::Thread;
@@ -72,7 +73,12 @@ struct Copies : Events {
   std::vector<int64_t> bytes;
 };
 struct Waits : Events {
-  std::vector<int32_t> device;
+  std::vector<int32_t> device;  ///< kNone: for a collective
+};
+enum class CollectiveKind : uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
+struct Collectives : Events {
+  std::vector<CollectiveKind> kind;
+  std::vector<int64_t> bytes, values, waited;
 };
 enum class Category : uint8_t { Plan, Codegen, Compile, Run, Stage, Search, Pool, Jit, Other };
 struct Spans : Events {
@@ -108,6 +114,7 @@ struct Trace {
   Launches launches;
   Copies copies;
   Waits waits;
+  Collectives collectives;
   Spans spans;
   MemoryEvents memory;
   std::vector<Finding> findings;

@@ -18,8 +18,9 @@ Json or_null(double value) {
 
 Json parts_json(const Summary& summary) {
   constexpr const char* kNames[kPartCount] = {
-      "device_seconds", "search_seconds", "codegen_seconds", "compile_seconds",
-      "plan_seconds",   "wait_seconds",   "engine_seconds",  "program_seconds"};
+      "device_seconds",  "search_seconds", "codegen_seconds",
+      "compile_seconds", "plan_seconds",   "collective_wait_seconds",
+      "wait_seconds",    "engine_seconds", "program_seconds"};
   Json json;
   for (size_t i = 0; i < kPartCount; ++i) json[kNames[i]] = seconds(summary.parts[i]);
   return json;
@@ -95,6 +96,15 @@ Json copy_json(const Trace& trace, const CopySummary& row) {
           {"seconds", seconds(row.total_ns)}};
 }
 
+Json collective_json(const CollectiveSummary& row) {
+  return {{"kind", to_string(row.kind)},
+          {"count", row.count},
+          {"values", row.values},
+          {"bytes", row.bytes},
+          {"seconds", seconds(row.total_ns)},
+          {"waited_seconds", seconds(row.waited_ns)}};
+}
+
 Json finding_json(const Finding& finding) {
   return {{"layer", finding.layer},
           {"device", finding.device},
@@ -108,6 +118,8 @@ Json finding_json(const Finding& finding) {
 Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
   Json document = {{"program", trace.header.program},
                    {"cpu", trace.header.cpu},
+                   {"rank", trace.header.rank},
+                   {"ranks", trace.header.ranks},
                    {"complete", trace.warning.empty()},
                    {"dropped", trace.end ? trace.end->dropped : 0},
                    {"seconds", seconds(summary.wall_ns())},
@@ -116,12 +128,15 @@ Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
                    {"devices", Json::array()},
                    {"kernels", Json::array()},
                    {"copies", Json::array()},
+                   {"collectives", Json::array()},
                    {"reports", Json::array()}};
   for (size_t d = 0; d < trace.devices.size(); ++d)
     document["devices"].push_back(device_json(trace.devices[d], summary.devices[d]));
   for (size_t i = 0; i < std::min(top, summary.kernels.size()); ++i)
     document["kernels"].push_back(kernel_json(trace, summary.kernels[i]));
   for (const CopySummary& row : summary.copies) document["copies"].push_back(copy_json(trace, row));
+  for (const CollectiveSummary& row : summary.collectives)
+    document["collectives"].push_back(collective_json(row));
   for (const Finding& finding : trace.findings)
     document["reports"].push_back(finding_json(finding));
   return document;

@@ -67,6 +67,14 @@ void copy_file(const std::string& from, const std::string& to) {
     fail(ErrorKind::User, "[profile] {} cannot be written: {}", to, file_error_text(error));
 }
 
+// The trace, and those of other ranks beside it.
+void keep_traces(const std::string& from, const std::string& to) {
+  copy_file(from, to);
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(from).parent_path()))
+    if (const std::string path = entry.path().string(); path.starts_with(from + ".rank"))
+      copy_file(path, to + path.substr(from.size()));
+}
+
 }  // namespace
 
 RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
@@ -90,7 +98,7 @@ RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
           "ended before its first tensor",
           fmt::join(words, " "));
   recorded.trace = trace::read_trace(path);
-  if (!options.keep.empty()) copy_file(path, options.keep);
+  if (!options.keep.empty()) keep_traces(path, options.keep);
   return recorded;
 }
 

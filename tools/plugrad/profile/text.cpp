@@ -64,6 +64,17 @@ std::string plan_note(const SpanSummary& plan) {
                      plan.from_cache);
 }
 
+std::string collectives_note(const Summary& summary) {
+  int64_t count = 0, bytes = 0, waited_ns = 0;
+  for (const CollectiveSummary& row : summary.collectives) {
+    count += row.count;
+    bytes += row.bytes;
+    waited_ns += row.waited_ns;
+  }
+  return fmt::format("exposed communication; {} collectives of {:.3f} MiB, waits of {:.1f} ms",
+                     count, mebibytes(bytes), milliseconds(static_cast<double>(waited_ns)));
+}
+
 std::string parts_text(const Summary& summary) {
   const struct {
     Part part;
@@ -76,6 +87,7 @@ std::string parts_text(const Summary& summary) {
        fmt::format("{} kernels", summary.of(Category::Codegen).count)},
       {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
       {Part::Plan, "plan", plan_note(summary.of(Category::Plan))},
+      {Part::Collective, "wait for ranks", collectives_note(summary)},
       {Part::Wait, "wait for devices",
        fmt::format("{} waits; {:.1f} ms also while devices work", summary.waits,
                    milliseconds(static_cast<double>(summary.wait_ns)))},
@@ -154,6 +166,22 @@ std::string copies_text(const Trace& trace, const Summary& summary) {
   return text;
 }
 
+std::string collectives_text(const Summary& summary) {
+  if (summary.collectives.empty()) return "";
+  std::string text = fmt::format("\n{:<18}{:>9}{:>9}{:>12}{:>12}{:>9}{:>12}\n", "COLLECTIVES",
+                                 "count", "values", "MiB", "ms", "GB/s", "waited ms");
+  for (const CollectiveSummary& row : summary.collectives)
+    fmt::format_to(
+        std::back_inserter(text), "{:<18}{:>9}{:>9}{:>12.3f}{:>12.3f}{:>9}{:>12.3f}\n",
+        to_string(row.kind), row.count, row.values, mebibytes(row.bytes),
+        milliseconds(static_cast<double>(row.total_ns)),
+        row.total_ns
+            ? known(static_cast<double>(row.bytes) / static_cast<double>(row.total_ns), "{:.2f}")
+            : "-",
+        milliseconds(static_cast<double>(row.waited_ns)));
+  return text;
+}
+
 // What layers reported, one line each.
 std::string findings_text(const Trace& trace, size_t top) {
   std::string text;
@@ -185,16 +213,22 @@ std::string change_line(const KernelChange& change) {
 }  // namespace
 
 std::string profile_text(const Trace& trace, const Summary& summary, size_t top) {
+  const std::string rank = trace.header.ranks == 1
+                               ? ""
+                               : fmt::format(", rank {} of {}", trace.header.rank,
+                                             trace.header.ranks ? std::to_string(trace.header.ranks)
+                                                                : "an unknown number");
   std::string text =
-      fmt::format("{}: {:.3f} s, {} launches on {}\n\n",
-                  trace.header.program.empty() ? "program" : file_name(trace.header.program),
+      fmt::format("{}{}: {:.3f} s, {} launches on {}\n\n",
+                  trace.header.program.empty() ? "program" : file_name(trace.header.program), rank,
                   static_cast<double>(summary.wall_ns()) * 1e-9, trace.launches.size(),
                   trace.header.cpu.empty() ? "an unknown processor" : trace.header.cpu);
   if (trace.end && trace.end->dropped > 0)
     text += fmt::format("the oldest {} events did not fit the limit and are not counted\n\n",
                         trace.end->dropped);
   text += findings_text(trace, top) + parts_text(summary) + devices_text(trace, summary) +
-          kernels_text(trace, summary, top) + copies_text(trace, summary);
+          kernels_text(trace, summary, top) + copies_text(trace, summary) +
+          collectives_text(summary);
   return sanitise_text(text);
 }
 
