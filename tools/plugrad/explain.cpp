@@ -1,6 +1,7 @@
 // plugrad explain: prints the compilation of a tensor program, stage by stage.
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "base/check.h"
@@ -12,7 +13,9 @@
 #include "engine/session.h"
 #include "explain_examples.h"
 #include "explain_file.h"
+#include "explain_trace.h"
 #include "explain_why.h"
+#include "plugrad/sharding.h"
 #include "runtime/registry.h"
 #include "schedule/schedule.h"
 #include "tensor/handles.h"
@@ -22,11 +25,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr char kUsage[] =
-    "plugrad explain (EXAMPLE | FILE.ir | --list | --stages) [--why] [--kernel NAME] [--device D] "
-    "[--json]";
+    "plugrad explain (EXAMPLE | FILE.ir | TRACE | --list | --stages) [--why] [--kernel NAME] "
+    "[--device D] [--json]";
 
-Json to_json(const std::string& name, const std::vector<engine::KernelReport>& kernels, bool why) {
-  Json document = {{"name", name}, {"kernels", Json::array()}};
+// The program to explain, prepared so that only `kernels` is traced.
+struct Explanation {
+  std::string name;
+  std::function<std::vector<engine::KernelReport>()> kernels;
+  std::string sharding = {};  // of its sharded results; empty: none
+};
+
+Json to_json(const Explanation& explained, const std::vector<engine::KernelReport>& kernels,
+             bool why) {
+  Json document = {{"name", explained.name}, {"kernels", Json::array()}};
+  if (!explained.sharding.empty()) document["sharding"] = explained.sharding;
   for (const engine::KernelReport& kernel : kernels) {
     // The ABI counts groups; the usual term for groups times local size is global size.
     Json global = Json::array();
@@ -70,24 +82,44 @@ Arguments example_names() {
   return names;
 }
 
-// The program to explain, prepared so that only `kernels` is traced.
-struct Explanation {
-  std::string name;
-  std::function<std::vector<engine::KernelReport>()> kernels;
-};
-
 Explanation make_explanation(const std::string& word) {
   if (word.ends_with(".ir")) return {word, [word] { return explain_file(word); }};
   const Example* example = find_example(word);
   if (!example)
-    throw UsageError(fmt::format("there is no example {}{}\nplugrad explain --list names them",
-                                 word, did_you_mean(word, example_names())));
-  return {example->name, [outputs = example->make()] {
+    throw UsageError(fmt::format(
+        "there is no example and no file {}{}\nplugrad explain --list names the examples", word,
+        did_you_mean(word, example_names())));
+  const std::vector<Tensor> outputs = example->make();
+  std::string sharding;
+  for (const Tensor& output : outputs) sharding += describe_sharding(output);
+  return {example->name,
+          [outputs] {
             std::vector<engine::TensorState*> states;
             states.reserve(outputs.size());
             for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());
             return engine::Session::current().kernels_of(states);
-          }};
+          },
+          std::move(sharding)};
+}
+
+// A recorded program: a file that is no textual IR, unless an example has its name.
+bool is_trace(const std::string& word) {
+  std::error_code unknown;
+  return !word.ends_with(".ir") && !find_example(word) &&
+         std::filesystem::is_regular_file(word, unknown);
+}
+
+void explain_trace(const std::string& path, const Parsed& parsed) {
+  for (const char* option : {"why", "kernel", "device"})
+    if (parsed.has(option) &&
+        (std::string_view(option) == "why" || !parsed.get<std::string>(option).empty()))
+      throw UsageError(
+          fmt::format("--{} is of an example or a file of IR, not of a trace", option));
+  const Json plans = plans_of_trace(path);
+  if (parsed.has("json"))
+    print_json({{"name", path}, {"plans", plans}});
+  else
+    fmt::print("{}", plans_text(plans));
 }
 
 // Keeps the kernels whose generated or planned name contains the text. Errors: User if there are
@@ -166,18 +198,20 @@ int run_explain(const Arguments& arguments) {
   auto words = parsed.get<Arguments>("example");
   if (words.size() != 1)
     throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
+  if (is_trace(words[0])) return explain_trace(words[0], parsed), kSuccess;
   choose_device(parsed.get<std::string>("device"));
 
   const bool json = parsed.has("json"), why = parsed.has("why");
   const std::string wanted = parsed.get<std::string>("kernel");
   Explanation explanation = make_explanation(words[0]);
   const bool stages = !json && !why;
+  if (!json && !explanation.sharding.empty()) fmt::print("{}\n", explanation.sharding);
   std::vector<engine::KernelReport> kernels =
       stages && wanted.empty() ? showing_stages(explanation.kernels) : explanation.kernels();
   if (!wanted.empty()) keep_kernels(kernels, wanted);
   if (stages && !wanted.empty()) show_kernels(kernels);
   if (json)
-    print_json(to_json(explanation.name, kernels, why));
+    print_json(to_json(explanation, kernels, why));
   else if (why)
     print_choices(kernels);
   else

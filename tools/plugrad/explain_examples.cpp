@@ -1,8 +1,10 @@
 #include "explain_examples.h"
 
 #include "mnist_networks.h"
+#include "plugrad/device.h"
 #include "plugrad/functional.h"
 #include "plugrad/optim.h"
+#include "plugrad/sharding.h"
 
 namespace plugrad::tools {
 namespace {
@@ -80,6 +82,24 @@ std::vector<Tensor> square_gradient() {
   return gradient((x * x).sigmoid().mean(), {x});
 }
 
+// On two positions of the default device.
+Mesh two_positions(const char* axis) {
+  return Mesh({{axis, 2}}, {Device::default_device(), Device::default_device()});
+}
+std::vector<Tensor> data_parallel() {
+  const Mesh mesh = two_positions("data");
+  const Tensor x = leaf({64, 32}).shard(mesh, {"data"}).realize();
+  const Tensor w = leaf({32, 16}).shard(mesh).realize();
+  return gradient(relu(x.matmul(w)).mean(), {w});
+}
+std::vector<Tensor> tensor_parallel() {
+  const Mesh mesh = two_positions("model");
+  const Tensor x = leaf({16, 32}).shard(mesh).realize();
+  const Tensor up = leaf({32, 64}).shard(mesh, {"", "model"}).realize();
+  const Tensor down = leaf({64, 32}).shard(mesh, {"model"}).realize();
+  return {relu(x.matmul(up)).matmul(down)};
+}
+
 constexpr Example kExamples[] = {
     {"relu", "relu(x * 2 + 1) of 1024 floats", relu_affine},
     {"integers", "t + 3 + 4 of 4 integers: one addition of 7", integers},
@@ -98,6 +118,9 @@ constexpr Example kExamples[] = {
     {"swiglu", "silu(x gate) * (x up)", swiglu},
     {"rand", "1024 random numbers", random_numbers},
     {"gradient", "the gradient of mean(sigmoid(x * x))", square_gradient},
+    {"data_parallel", "the gradient of mean(relu(x w)), the rows of x on two devices",
+     data_parallel},
+    {"tensor_parallel", "relu(x up) down, the columns of up on two devices", tensor_parallel},
     {"attention", "scaled dot-product attention", attention},
     {"mnist", "the forward pass of the MNIST network", mnist_forward},
 };

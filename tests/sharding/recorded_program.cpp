@@ -1,0 +1,24 @@
+// A sharded program whose trace trace_test.py and the viewer's test read: two positions of one
+// process, or one position in each of several processes.
+#include <cstdio>
+
+#include "plugrad/plugrad.h"
+
+using namespace plugrad;
+
+int main() {
+  distributed::init();
+  const int64_t ranks = distributed::size();
+  const Mesh mesh = ranks > 1 ? Mesh({{"data", ranks}}) : Mesh({{"data", 2}}, {"CPU", "CPU"});
+  std::vector<float> numbers(48);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const Tensor x = Tensor::from(numbers, {8, 6}, "CPU").shard(mesh, {"data"}).realize();
+  const Tensor sums = x.sum(0), squares = x.square().sum();
+  if (distributed::rank() == 0) std::fputs(describe_sharding(squares.sqrt()).c_str(), stdout);
+  const std::vector<Tensor> both = {sums, squares};
+  Tensor::realize(both);
+  const Tensor twice = (x * 2).unshard();
+  const float last = twice.to_vector<float>()[47], sum = sums.to_vector<float>()[5];
+  if (distributed::rank() == 0)
+    std::printf("%g %g %g\n", static_cast<double>(sum), squares.item<double>(), static_cast<double>(last));
+}
