@@ -96,7 +96,12 @@ export class App {
         h(
           'p',
           { class: 'muted' },
-          [header.cpu, plural(events.launch.count, 'launch'), duration(trace.last - trace.first)]
+          [
+            header.ranks === 1 ? '' : `rank ${header.rank} of ${header.ranks || '?'}`,
+            header.cpu,
+            plural(events.launch.count, 'launch'),
+            duration(trace.last - trace.first),
+          ]
             .filter(Boolean)
             .join(' · '),
         ),

@@ -14,7 +14,14 @@ import { expectText, VIEWS } from './pages.mjs';
 
 const string = { type: 'string' };
 const { values: options } = parseArgs({
-  options: { build: string, packages: string, browser: string, output: string, only: string },
+  options: {
+    build: string,
+    packages: string,
+    browser: string,
+    output: string,
+    mpiexec: string,
+    only: string,
+  },
 });
 const at = (...parts) => join(options.build, ...parts);
 const plugrad = at('bin', 'plugrad');
@@ -47,6 +54,13 @@ const PROGRAMS = [
   ],
   ['resnet', at('docs', 'pgr_example_resnet'), [], {}],
   ['gpt', at('docs', 'pgr_example_gpt'), [], { PLUGRAD_TRACE_RULES: '1' }],
+  // two ranks, of which the first is shown
+  [
+    'sharded',
+    options.mpiexec ?? '',
+    ['-n', '2', at('tests', 'pgr_sharded_recording')],
+    { DEV: 'CPU', PLUGRAD_PLUGIN_PATH: at('lib', 'plugrad', 'plugins') },
+  ],
   ['broken', plugrad, ['train', 'mnist', '--model', 'small', '--steps', '1'], brokenPlugin],
 ];
 
@@ -146,6 +160,33 @@ async function walkPlans(page, lines) {
   await assertDrawn(page, '.plan-canvas canvas');
 }
 
+/// Collectives in the timeline, the step that starts one, the spec of a node, and what moves.
+async function walkSharding(page, name, lines) {
+  const plans = lines.filter((line) => line.t === 'plan' && line.sharded);
+  assert.equal(plans.length > 0, name === 'sharded');
+  if (name !== 'sharded') return;
+  await go(page, '#view=timeline');
+  await expectText(page, 'header', /rank 0 of 2/);
+  await expectText(page, '.use', /Collectives: 124 B in .*; the program waited .* for them/);
+  await page.locator('input[aria-label="Search the timeline"]').fill('all-reduce');
+  await expectText(page, '.timeline output', /^1 found$/);
+  await page.keyboard.press('Enter');
+  await expectText(page, '.timeline .detail', /all-reduce[\s\S]*28 bytes[\s\S]*ranks\s+0 1/);
+  await page.locator('input[aria-label="Search the timeline"]').fill('wait for a collective');
+  await expectText(page, '.timeline output', /^2 found$/);
+  const plan = plans.find(({ steps }) => steps.some((step) => step.collective?.bytes === 28));
+  const step = plan.steps.findIndex(({ kind }) => kind === 'collective');
+  await go(page, `#view=graph&plan=${plan.id}&step=${step}`);
+  const started = 'all-reduce 28 bytes of 2 values, ranks 0 1';
+  await expectText(page, '.graph', new RegExp(`start ${started}[\\s\\S]*wait for ${started}`));
+  await expectText(page, '.graph', /Mesh data=2: CPU of rank 0, – of rank 1/);
+  await expectText(page, '.graph', /all-reduce along data\s+24\s+after %\d+ Reduce/);
+  const part = plan.nodes.find(({ op, spec }) => op === 'buffer' && spec === '[data, -]');
+  await go(page, `#view=graph&plan=${plan.id}&node=${part.id}`);
+  await expectText(page, '.graph .detail', /part of\s+%\d+ Buffer \(8, 6\) \[data, -\]/);
+  await expectText(page, '.graph .detail', /spec\s+\[data, -\], position 0/);
+}
+
 /// The page names the first kernel that a layer reported, and tells what differs.
 async function walkFindings(page, name, lines) {
   const first = lines.find((line) => line.t === 'finding');
@@ -180,6 +221,7 @@ async function walk(browser, { name, address, lines, profile }, timings) {
   await walkKernels(page);
   await walkRewrites(page, lines);
   await walkPlans(page, lines);
+  await walkSharding(page, name, lines);
   await walkFindings(page, name, lines);
   await go(page, '#view=schedules');
   await go(page, '#view=compare');

@@ -89,8 +89,44 @@ function copyDetail({ trace }, row) {
 }
 
 function waitDetail({ trace }, row) {
+  const device = trace.events.wait.device[row];
+  const what = device === 0 ? 'a collective' : (trace.devices.get(device)?.name ?? 'a device');
+  return [facts([['waits for', what]])];
+}
+
+function collectiveDetail({ trace, href }, row) {
+  const { collective } = trace.events,
+    step = collective.step[row],
+    plan = trace.plans.find((item) => item.id === collective.plan[row]);
+  const planned = plan?.steps[step]?.collective;
   return [
-    facts([['waits for', trace.devices.get(trace.events.wait.device[row])?.name ?? 'a device']]),
+    h(
+      'p',
+      { class: 'links' },
+      plan && link('Tensor graph', href('graph', { plan: plan.id, step })),
+      plan && link('Memory plan', href('memory', { plan: plan.id, step })),
+    ),
+    facts([
+      ['size', `${count(collective.bytes[row])} bytes, given by this process`],
+      ['values', count(collective.values[row])],
+      ['rate', rate(collective.bytes[row] / collective.duration[row], 'GB/s')],
+      ['the program waited', duration(collective.waited[row])],
+      ['ranks', planned ? planned.ranks.join(' ') : ''],
+      ['step of the plan', step >= 0 ? `${step} of plan ${collective.plan[row]}` : ''],
+    ]),
+    planned && collectiveValues(planned),
+  ];
+}
+
+/// The members of a bucket, as a list.
+export function collectiveValues({ dtype, values }) {
+  return [
+    h('h4', {}, 'Values'),
+    h(
+      'ul',
+      {},
+      values.slice(0, 200).map((value) => h('li', {}, `${dtype} ${value.shape}: ${count(value.bytes)} bytes`)),
+    ),
   ];
 }
 
@@ -126,7 +162,7 @@ export function eventDetail(context, names, selected) {
   const row = rowOf(reference),
     name = names.name(reference),
     { track } = selected.row;
-  const more = [launchDetail, copyDetail, waitDetail, spanDetail][kindOf(reference)];
+  const more = [launchDetail, copyDetail, waitDetail, spanDetail, collectiveDetail][kindOf(reference)];
   return [
     h('h3', { class: 'name' }, name),
     facts([

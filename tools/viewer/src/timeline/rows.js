@@ -1,5 +1,5 @@
 // Turns the tracks of a trace into the rows of the timeline.
-import { CATEGORIES, colourOf, DIRECTIONS } from '../colour.js';
+import { CATEGORIES, COLLECTIVES, colourOf, DIRECTIONS } from '../colour.js';
 import { kindOf, rowOf, upperBound } from '../trace/lanes.js';
 import { MemoryCurve } from './memory_curve.js';
 
@@ -13,6 +13,7 @@ function deviceName(trace, id) {
 
 function headingOf(trace, track) {
   if (track.kind === 'thread') return track.name || `thread ${track.id}`;
+  if (track.kind === 'collectives') return track.name || 'collectives';
   const device = deviceName(trace, track.device);
   return track.name.includes(device) ? track.name : `${device} ${track.name || track.kind}`;
 }
@@ -51,6 +52,7 @@ export class EventNames {
     this.copyColours = DIRECTIONS.map((_, i) => colourOf(i + 24));
     this.spanColours = CATEGORIES.map((_, i) => colourOf(i + 12));
     this.waitColour = colourOf(35);
+    this.collectiveColours = COLLECTIVES.map((_, i) => colourOf(i + 28));
   }
 
   name(reference) {
@@ -62,7 +64,9 @@ export class EventNames {
       case 1:
         return `copy ${DIRECTIONS[events.copy.direction[row]] ?? ''}`;
       case 2:
-        return 'wait';
+        return events.wait.device[row] === 0 ? 'wait for a collective' : 'wait';
+      case 4:
+        return COLLECTIVES[events.collective.collective[row]] ?? 'collective';
       default:
         return (
           names.get(events.span.name[row])?.text || CATEGORIES[events.span.category[row]] || 'span'
@@ -80,6 +84,8 @@ export class EventNames {
         return this.copyColours[events.copy.direction[row] & 3];
       case 2:
         return this.waitColour;
+      case 4:
+        return this.collectiveColours[events.collective.collective[row] & 3];
       default:
         return this.spanColours[events.span.category[row] & 7];
     }
@@ -103,8 +109,9 @@ export class EventNames {
     const names = new Map([...trace.names].map(([id, { text }]) => [id, has(text)]));
     const copies = DIRECTIONS.map((direction) => has(`copy ${direction}`));
     const categories = CATEGORIES.map((category) => has(category));
-    const wait = has('wait'),
-      { copy, span } = trace.events;
+    const collectives = COLLECTIVES.map((kind) => has(kind, 'collective'));
+    const waits = { device: has('wait'), collective: has('wait for a collective') };
+    const { collective, copy, span, wait } = trace.events;
     return (reference) => {
       const row = rowOf(reference);
       switch (kindOf(reference)) {
@@ -113,7 +120,9 @@ export class EventNames {
         case 1:
           return copies[copy.direction[row]] ?? false;
         case 2:
-          return wait;
+          return wait.device[row] === 0 ? waits.collective : waits.device;
+        case 4:
+          return collectives[collective.collective[row]] ?? false;
         default:
           return (names.get(span.name[row]) || categories[span.category[row]]) ?? false;
       }

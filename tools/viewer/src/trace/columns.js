@@ -27,6 +27,17 @@ export const KINDS = {
     ['start', 't'],
     ['duration', 'd'],
   ],
+  collective: [
+    ['track', 'i'],
+    ['collective', 'i'],
+    ['bytes', 'd'],
+    ['values', 'd'],
+    ['start', 't'],
+    ['duration', 'd'],
+    ['waited', 'd'],
+    ['plan', 'i'],
+    ['step', 'i', -1],
+  ],
   span: [
     ['track', 'i'],
     ['category', 'i'],

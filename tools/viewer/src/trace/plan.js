@@ -1,5 +1,5 @@
 // Facts of a plan that its views share: rows of nodes, what each node is stored in, work by step.
-import { plural } from '../format.js';
+import { count, plural } from '../format.js';
 import { rowsById } from './graphs.js';
 
 const ITEM_BYTES = {
@@ -45,6 +45,32 @@ function edgesOf(graph, rows) {
   return { from: Int32Array.from(from), to: Int32Array.from(to) };
 }
 
+/// "all-reduce 12,396 bytes of 5 values, ranks 0 1".
+export function collectiveText({ kind, bytes, values, ranks }) {
+  const members = values.length > 1 ? ` of ${plural(values.length, 'value')}` : '';
+  return `${kind} ${count(bytes)} bytes${members}, ranks ${ranks.join(' ')}`;
+}
+
+/// What a step that is no kernel does.
+function textOf(steps, step) {
+  const { kind, collective, start } = steps[step] ?? { kind: `step ${step}` };
+  if (collective) return `start ${collectiveText(collective)}`;
+  const started = kind === 'wait' ? steps[start]?.collective : null;
+  return started ? `wait for ${collectiveText(started)} (step ${start})` : kind;
+}
+
+/// All that moves between the devices of a plan's meshes: the value, where, and for which reader.
+export function movementsOf(plan) {
+  return plan.sharded.flatMap((reader) => {
+    const mesh = plan.meshes[reader.mesh]?.axes ?? '';
+    const row = (move, when) => ({ ...move, mesh, reader, when });
+    return [
+      ...reader.before.map((move) => row(move, 'before')),
+      ...reader.after.map((move) => row(move, 'after')),
+    ];
+  });
+}
+
 const known = new WeakMap();
 
 /// The facts of a plan, computed once.
@@ -70,7 +96,8 @@ export function planFacts(trace, plan) {
       const row = trace.kernelRows.get(plan.steps[step]?.kernel);
       return row === undefined ? null : trace.kernels[row];
     },
-    stepName: (step) => facts.kernel(step)?.name ?? plan.steps[step]?.kind ?? `step ${step}`,
+    stepName: (step) => facts.kernel(step)?.name ?? textOf(plan.steps, step),
+    sharded: new Map(plan.sharded.map((value) => [value.id, value])),
     bytes: (row) => {
       const index = bufferOfRow.get(row);
       return index === undefined

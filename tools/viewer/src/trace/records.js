@@ -44,6 +44,10 @@ function kernelOf(line) {
   };
 }
 
+function shapeText(value) {
+  return array(value).length ? `(${value.map(text).join(', ')})` : '()';
+}
+
 /// A number of bytes.
 function size(value) {
   return Math.min(Math.max(0, number(value)), 2 ** 50);
@@ -60,6 +64,59 @@ function bufferOf(line) {
     first: integer(line.first_step, -1),
     last: integer(line.last_step, -1),
     node: integer(line.node, -1),
+  };
+}
+
+/// What moves, as a sharded value or a step has it.
+function movementOf(line) {
+  return {
+    kind: text(line.kind),
+    value: integer(line.value, -1),
+    along: text(line.along),
+    bytes: size(line.bytes),
+  };
+}
+
+function shardedOf(line) {
+  return {
+    id: integer(line.id),
+    op: text(line.op),
+    dtype: text(line.dtype),
+    shape: shapeText(line.shape),
+    operation: integer(line.operation),
+    mesh: integer(line.mesh),
+    spec: text(line.spec),
+    before: objects(line.before).map(movementOf),
+    after: objects(line.after).map(movementOf),
+  };
+}
+
+function meshOf(line) {
+  return { axes: text(line.axes), ranks: integers(line.ranks), devices: texts(line.devices) };
+}
+
+function collectiveOf(line) {
+  if (!isObject(line)) return null;
+  return {
+    kind: text(line.kind),
+    reduction: text(line.reduction),
+    dtype: text(line.dtype),
+    ranks: integers(line.ranks),
+    bytes: size(line.bytes),
+    values: objects(line.values).map((value) => ({
+      shape: shapeText(value.shape),
+      bytes: size(value.bytes),
+    })),
+  };
+}
+
+function stepOf(line) {
+  return {
+    kind: text(line.kind),
+    kernel: integer(line.kernel),
+    buffers: integers(line.buffers),
+    collective: collectiveOf(line.collective),
+    start: integer(line.start, -1), // of the collective that it waits for
   };
 }
 
@@ -184,7 +241,12 @@ export class TraceRecords {
           `this page reads version ${VERSION}. Use the plugrad that wrote the trace.`,
       );
     }
-    this.header = { program: text(line.program), cpu: text(line.cpu) };
+    this.header = {
+      program: text(line.program),
+      cpu: text(line.cpu),
+      rank: integer(line.rank),
+      ranks: integer(line.ranks, 1),
+    };
   }
 
   readEnd(line) {
@@ -220,14 +282,16 @@ export class TraceRecords {
     const builder = new GraphBuilder(this.strings);
     const shape = [],
       operation = [],
-      step = [];
+      step = [],
+      partOf = [],
+      position = [],
+      spec = [];
     for (const node of objects(line.nodes)) {
       builder.add(node.id, node.op, node.dtype, node.arg, node.sources);
-      shape.push(
-        this.strings.number(
-          array(node.shape).length ? `(${node.shape.map(text).join(', ')})` : '()',
-        ),
-      );
+      shape.push(this.strings.number(shapeText(node.shape)));
+      partOf.push(integer(node.part_of, -1));
+      position.push(integer(node.position));
+      spec.push(this.strings.number(node.spec));
       operation.push(integer(node.operation));
       step.push(integer(node.step, -1));
     }
@@ -239,12 +303,13 @@ export class TraceRecords {
         shape: Int32Array.from(shape),
         operation: Int32Array.from(operation),
         step: Int32Array.from(step),
+        partOf: Int32Array.from(partOf), // the sharded value, -1: none
+        position: Int32Array.from(position),
+        spec: Int32Array.from(spec),
       },
-      steps: objects(line.steps).map((item) => ({
-        kind: text(item.kind),
-        kernel: integer(item.kernel),
-        buffers: integers(item.buffers),
-      })),
+      steps: objects(line.steps).map(stepOf),
+      meshes: objects(line.meshes).map(meshOf),
+      sharded: objects(line.sharded).map(shardedOf),
       buffers: objects(line.buffers).map(bufferOf),
     });
   }
@@ -287,7 +352,7 @@ export class TraceRecords {
     const events = {};
     for (const [kind, table] of Object.entries(this.tables)) events[kind] = table.finish();
     return {
-      header: this.header ?? { program: '', cpu: '' },
+      header: this.header ?? { program: '', cpu: '', rank: 0, ranks: 1 },
       end: this.end,
       ...this.defined,
       plans: this.plans,

@@ -3,6 +3,9 @@
 import { addFindings } from './findings.js';
 import { length, makeLanes, orderByStart, overlap, referenceOf, union } from './lanes.js';
 
+// With a track, in the order of their numbers in references.
+const EVENTS = ['launch', 'copy', 'wait', 'span', 'collective'];
+
 const EMPTY_KERNEL = {
   device: -1,
   run: 0,
@@ -24,14 +27,14 @@ const EMPTY_KERNEL = {
 /// Tracks in the order of the trace, then those that only events name.
 function allTracks(trace) {
   const tracks = new Map(trace.tracks);
-  for (const kind of ['launch', 'copy', 'wait', 'span']) {
+  for (const kind of EVENTS) {
     const ids = trace.events[kind].track;
     for (let i = 0; i < ids.length; ++i) {
       if (tracks.has(ids[i])) continue;
       const isThread = kind === 'wait' || kind === 'span';
       tracks.set(ids[i], {
         id: ids[i],
-        kind: isThread ? 'thread' : 'queue',
+        kind: isThread ? 'thread' : kind === 'collective' ? 'collectives' : 'queue',
         device: 0,
         name: `track ${ids[i]}`,
       });
@@ -43,7 +46,7 @@ function allTracks(trace) {
 /// How many events of any kind each track has.
 function countByTrack(trace, rows, size) {
   const counts = new Uint32Array(size);
-  for (const kind of ['launch', 'copy', 'wait', 'span']) {
+  for (const kind of EVENTS) {
     const ids = trace.events[kind].track;
     for (let i = 0; i < ids.length; ++i) ++counts[rows.get(ids[i])];
   }
@@ -60,7 +63,7 @@ function addLanes(trace) {
     end: new Float64Array(counts[row]),
     reference: new Uint32Array(counts[row]),
   }));
-  ['launch', 'copy', 'wait', 'span'].forEach((kind, number) => {
+  EVENTS.forEach((kind, number) => {
     const { track, start, duration } = trace.events[kind];
     for (let i = 0; i < track.length; ++i) {
       const part = parts[rows.get(track[i])],
@@ -96,7 +99,7 @@ function addSpan(trace) {
   const [first, last] = extent(Object.values(events));
   trace.first = first;
   trace.last = Math.max(last, first + 1);
-  let [begin, finish] = extent([events.launch, events.copy, events.wait, events.span]);
+  let [begin, finish] = extent(EVENTS.map((kind) => events[kind]));
   if (end && end.dropped === 0) begin = Math.min(begin, 0);
   if (end) finish = Math.max(finish, end.time_ns);
   trace.recorded = finish - begin;
@@ -212,6 +215,18 @@ function addUse(trace) {
   });
 }
 
+/// Collectives between processes, and for how long the program waited for them.
+function addExchange(trace) {
+  const { collective, wait } = trace.events;
+  const sum = (values) => values.reduce((all, value) => all + value, 0);
+  trace.exchange = {
+    count: collective.count,
+    bytes: sum(collective.bytes),
+    time: length(intervals(collective, () => true)),
+    waitTime: length(intervals(wait, (i) => wait.device[i] === 0)),
+  };
+}
+
 /// What the machine descriptions say of the devices.
 function addPeaks(trace) {
   for (const device of trace.devices.values()) {
@@ -232,5 +247,6 @@ export function summarise(trace) {
   measureChosen(trace);
   addMemory(trace);
   addUse(trace);
+  addExchange(trace);
   return trace;
 }

@@ -5,7 +5,7 @@ import { bytes, count, duration, plural } from '../format.js';
 import { emptyGraph, GraphCanvas, graphButtons } from '../graph/canvas.js';
 import { integerOf } from '../state.js';
 import { operationItem } from '../timeline/detail.js';
-import { choosePlan, planFacts, planTitle } from '../trace/plan.js';
+import { choosePlan, movementsOf, planFacts, planTitle } from '../trace/plan.js';
 import { SortedTable } from './table.js';
 
 const NEUTRAL = '#c3ccd8';
@@ -50,6 +50,8 @@ class TensorGraph {
       'aria-live': 'polite',
     });
     this.table = this.makeTable();
+    this.moves = this.makeMoves();
+    this.sharding = h('section', { 'aria-label': 'Sharding' });
     fill(
       element,
       h(
@@ -71,6 +73,7 @@ class TensorGraph {
       h('div', { class: 'columns' }, h('div', { class: 'wide' }, this.canvas.element), this.detail),
       h('h3', {}, 'Steps'),
       this.table.element,
+      this.sharding,
     );
   }
 
@@ -111,6 +114,50 @@ class TensorGraph {
     });
   }
 
+  makeMoves() {
+    return new SortedTable({
+      label: 'What moves between devices',
+      word: 'movement',
+      descending: false,
+      columns: [
+        { title: 'Value', value: (r) => r.value, cell: (r) => this.shardedText(r.value) },
+        { title: 'Moves', text: true, value: (r) => `${r.kind} along ${r.along}` },
+        { title: 'Bytes', value: (r) => r.bytes, cell: (r) => count(r.bytes) },
+        {
+          title: 'When',
+          text: true,
+          value: (r) => `${r.when} %${r.reader.id} ${r.reader.op} ${r.reader.spec}`,
+        },
+        { title: 'Mesh', text: true, value: (r) => r.mesh },
+      ],
+    });
+  }
+
+  /// "%12 Reduce (8, 1) [data, -]".
+  shardedText(id) {
+    const value = this.facts.sharded.get(id);
+    return value ? `%${id} ${value.op} ${value.shape} ${value.spec}` : `%${id}`;
+  }
+
+  showSharding(plan) {
+    this.moves.setRows(movementsOf(plan));
+    fill(
+      this.sharding,
+      plan.sharded.length > 0 && [
+        h('h3', {}, 'What moves between devices'),
+        plan.meshes.map(({ axes, ranks, devices }) =>
+          h(
+            'p',
+            { class: 'muted' },
+            `Mesh ${axes}: `,
+            ranks.map((rank, i) => `${devices[i] || '–'} of rank ${rank}`).join(', '),
+          ),
+        ),
+        this.moves.element,
+      ],
+    );
+  }
+
   showPlan(plan) {
     this.plan = plan;
     this.facts = planFacts(this.trace, plan);
@@ -133,6 +180,7 @@ class TensorGraph {
         };
       }),
     );
+    this.showSharding(plan);
     performance.mark('plugrad: graph asked');
     return this.canvas.setGraph(this.drawable(), this.firstOf(this.step)).then(() => {
       performance.measure('plugrad: graph placed', 'plugrad: graph asked');
@@ -147,7 +195,8 @@ class TensorGraph {
       from: this.facts.from,
       to: this.facts.to,
       label: (row) => [text('op', row), text('arg', row)].filter(Boolean).join(' '),
-      detail: (row) => `${text('dtype', row)} ${text('shape', row)}`,
+      detail: (row) =>
+        [text('dtype', row), text('shape', row), text('spec', row)].filter(Boolean).join(' '),
       colour: (row) => (graph.step[row] < 0 ? NEUTRAL : colourOf(graph.step[row])),
       mark: (row) =>
         this.step !== null && graph.step[row] === this.step
@@ -190,7 +239,8 @@ class TensorGraph {
       buffer = plan.buffers[index];
     const kernel = step >= 0 ? this.facts.kernel(step) : null,
       size = this.facts.bytes(row);
-    const operation = trace.operations.get(plan.graph.operation[row]);
+    const operation = trace.operations.get(plan.graph.operation[row]),
+      partOf = plan.graph.partOf[row];
     return [
       h('h3', { class: 'name' }, `%${plan.graph.ids[row]} ${text('op', row)}`),
       h(
@@ -206,6 +256,8 @@ class TensorGraph {
         ['shape', text('shape', row)],
         ['dtype', text('dtype', row)],
         ['argument', text('arg', row)],
+        ['part of', partOf >= 0 ? this.shardedText(partOf) : ''],
+        ['spec', partOf >= 0 ? `${text('spec', row)}, position ${plan.graph.position[row]}` : ''],
         [
           'computed by',
           step < 0 ? 'nothing: it is an input' : `step ${step}, ${this.facts.stepName(step)}`,
@@ -238,7 +290,7 @@ class TensorGraph {
     const { text } = this.facts,
       rows = [];
     for (let row = 0; row < this.plan.graph.count; ++row) {
-      const own = ['op', 'arg', 'shape'].map((column) => text(column, row)).join(' ');
+      const own = ['op', 'arg', 'shape', 'spec'].map((column) => text(column, row)).join(' ');
       const all = `%${this.plan.graph.ids[row]} ${own}`;
       if (all.toLowerCase().includes(wanted)) rows.push(row);
     }

@@ -97,6 +97,21 @@ class Timeline {
   }
 
   useText() {
+    return [...this.deviceTexts(), this.exchangeText()];
+  }
+
+  exchangeText() {
+    const { exchange, recorded } = this.trace;
+    if (exchange.count === 0) return null;
+    return h(
+      'span',
+      {},
+      `Collectives: ${bytes(exchange.bytes)} in ${duration(exchange.time)}; the program waited ` +
+        `${duration(exchange.waitTime)} for them (${percent(exchange.waitTime / recorded)}). `,
+    );
+  }
+
+  deviceTexts() {
     const { trace } = this;
     return trace.use
       .filter((use) => use.kernelTime > 0 || use.copyTime > 0)
