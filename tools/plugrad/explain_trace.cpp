@@ -102,7 +102,7 @@ std::string plan_text(const Json& plan) {
                                  steps.size() == 1 ? "" : "s");
   for (const Json& mesh : plan.at("meshes")) text += mesh_text(mesh);
   for (const Json& value : plan.at("sharded")) text += value_text(value);
-  if (!plan.at("sharded").empty()) text += "steps\n";
+  if (!plan.at("sharded").empty() && !steps.empty()) text += "steps\n";
   for (size_t i = 0; i < steps.size(); ++i)
     text += fmt::format("  {:>3} {}\n", i, step_text(steps[i]));
   return text;

@@ -24,14 +24,14 @@ int64_t length(const Intervals& united_intervals);
 
 /// Each moment of the recording counts for the first part that applies to it. Spans of compilation
 /// contain those of code generation and of the search.
-/// Collective: the program waits for other processes.
+/// Collective: the program waits for other processes, whatever other threads do meanwhile.
 enum class Part : uint8_t {
   Device,
+  Collective,
   Search,
   Codegen,
   Compile,
   Plan,
-  Collective,
   Wait,
   Engine,
   Program

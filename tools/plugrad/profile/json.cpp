@@ -18,9 +18,9 @@ Json or_null(double value) {
 
 Json parts_json(const Summary& summary) {
   constexpr const char* kNames[kPartCount] = {
-      "device_seconds",  "search_seconds", "codegen_seconds",
-      "compile_seconds", "plan_seconds",   "collective_wait_seconds",
-      "wait_seconds",    "engine_seconds", "program_seconds"};
+      "device_seconds",  "collective_wait_seconds", "search_seconds",
+      "codegen_seconds", "compile_seconds",         "plan_seconds",
+      "wait_seconds",    "engine_seconds",          "program_seconds"};
   Json json;
   for (size_t i = 0; i < kPartCount; ++i) json[kNames[i]] = seconds(summary.parts[i]);
   return json;

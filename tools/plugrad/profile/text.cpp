@@ -82,12 +82,12 @@ std::string parts_text(const Summary& summary) {
     std::string note;
   } rows[] = {
       {Part::Device, "devices work", ""},
+      {Part::Collective, "wait for ranks", collectives_note(summary)},
       {Part::Search, "search schedules", ""},
       {Part::Codegen, "generate code",
        fmt::format("{} kernels", summary.of(Category::Codegen).count)},
       {Part::Compile, "compile", compile_note(summary.of(Category::Compile))},
       {Part::Plan, "plan", plan_note(summary.of(Category::Plan))},
-      {Part::Collective, "wait for ranks", collectives_note(summary)},
       {Part::Wait, "wait for devices",
        fmt::format("{} waits; {:.1f} ms also while devices work", summary.waits,
                    milliseconds(static_cast<double>(summary.wait_ns)))},
