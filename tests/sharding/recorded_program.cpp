@@ -20,5 +20,6 @@ int main() {
   const Tensor twice = (x * 2).unshard();
   const float last = twice.to_vector<float>()[47], sum = sums.to_vector<float>()[5];
   if (distributed::rank() == 0)
-    std::printf("%g %g %g\n", static_cast<double>(sum), squares.item<double>(), static_cast<double>(last));
+    std::printf("%g %g %g\n", static_cast<double>(sum), squares.item<double>(),
+                static_cast<double>(last));
 }

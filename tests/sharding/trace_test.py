@@ -149,6 +149,9 @@ class TwoRanks(Case):
             self.assertEqual((collective["reduction"], collective["dtype"], collective["ranks"], collective["bytes"]),
                              ("add", "f32", [0, 1], 28))
             self.assertEqual(sorted((value["shape"], value["bytes"]) for value in collective["values"]), [([1, 1], 4), ([1, 6], 24)])
+            nodes = [node for node in plan["nodes"] if node["op"] == "collective"]
+            self.assertEqual([(node["arg"], node["step"]) for node in nodes], [("all-reduce", start)] * 2)
+            self.assertEqual({(node["spec"], tuple(node["shape"])) for node in nodes}, {("[-, -]", (1, 6)), ("[-, -]", (1, 1))})
             self.assertEqual([step["start"] for step in plan["steps"] if step["kind"] == "wait"], [start])
 
     def test_events_have_the_bytes_and_the_waits(self):

@@ -74,6 +74,12 @@ std::vector<std::vector<uint32_t>> operations_of_steps(const ReadyPlan& ready) {
   return found;
 }
 
+std::string arg_text(const Graph& graph, Id id) {
+  if (graph[id].op == Op::Collective)
+    return name_of(sharding::CollectiveArg::of(graph.arg_list(id)).kind);
+  return printed_arg(graph, id).substr(0, 200);
+}
+
 std::string nodes_text(const PlanTrace& trace) {
   JsonList nodes;
   for (size_t i = 0; trace.graph && i < trace.graph->values.size(); ++i) {
@@ -86,7 +92,7 @@ std::string nodes_text(const PlanTrace& trace) {
         .add("op", printed_name(graph[value.id].op))
         .add("dtype", plugrad::name_of(graph[value.id].dtype))
         .add_list("shape", value.shape)
-        .add("arg", printed_arg(graph, value.id).substr(0, 200))
+        .add("arg", arg_text(graph, value.id))
         .add_list("sources", graph.sources(value.id))
         .add("operation", trace.operations[i])
         .add("step", step);
