@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { totalsOf } from '../src/trace/compare.js';
 import { makeLanes, overlap, union } from '../src/trace/lanes.js';
 import { layOutLayers } from '../src/graph/layers.js';
-import { planFacts } from '../src/trace/plan.js';
+import { movementsOf, planFacts } from '../src/trace/plan.js';
 import { TraceRecords } from '../src/trace/records.js';
 import { around, difference, Rewriting } from '../src/trace/rewriting.js';
 import { summarise } from '../src/trace/summary.js';
@@ -36,6 +36,78 @@ export const pureChecks = {
     assert.equal(trace.kernels[row].name, 'mean_64');
     assert.equal(trace.memory[0].peak, 49152);
     assert.equal(trace.events.launch.start[3], 30e6 + 100e3);
+  },
+
+  'plan: names collectives, their waits, and what moves'() {
+    const collective = { kind: 'all-reduce', bytes: 12396, ranks: [0, 1], dtype: 'f32' };
+    const value = { op: 'Reduce', dtype: 'f32', shape: [1, 6], spec: '[-, -] partial add(data)' };
+    const move = { kind: 'all-reduce', value: 7, along: 'data', bytes: 24 };
+    const plan = {
+      t: 'plan',
+      id: 1,
+      nodes: [{ id: 0, op: 'reduce', shape: [1, 6], part_of: 7, position: 1, spec: value.spec }],
+      steps: [
+        { kind: 'collective', collective: { ...collective, values: [{}, {}, {}, {}, {}] } },
+        { kind: 'collective', collective: { ...collective, values: [{ shape: [2] }] } },
+        { kind: 'wait', start: 0 },
+        { kind: 'wait', start: 9 },
+      ],
+      meshes: [{ axes: 'data=2', ranks: [0, 1], devices: ['CPU', ''] }],
+      sharded: [
+        { ...value, id: 7, mesh: 0, after: [move] },
+        { ...value, id: 8, mesh: 3, before: [move, 5, { kind: {} }], after: 'x' },
+      ],
+    };
+    const trace = traceOf([JSON.stringify(plan)]);
+    const facts = planFacts(trace, trace.plans[0]);
+    assert.deepEqual([0, 1, 2, 3].map(facts.stepName), [
+      'start all-reduce 12,396 bytes of 5 values, ranks 0 1',
+      'start all-reduce 12,396 bytes, ranks 0 1',
+      'wait for all-reduce 12,396 bytes of 5 values, ranks 0 1 (step 0)',
+      'wait',
+    ]);
+    const rows = movementsOf(trace.plans[0]);
+    assert.deepEqual(
+      rows.map(({ kind, value, bytes, mesh, when }) => [kind, value, bytes, mesh, when]),
+      [
+        ['all-reduce', 7, 24, 'data=2', 'after'],
+        ['all-reduce', 7, 24, '', 'before'],
+        ['', -1, 0, '', 'before'],
+      ],
+    );
+    assert.equal(facts.text('spec', 0), value.spec);
+    assert.deepEqual([...trace.plans[0].graph.partOf], [7]);
+  },
+
+  'timeline: collectives are on a track of their own, and their waits on that of the thread'() {
+    const events = (kind, columns) =>
+      JSON.stringify({ t: 'events', kind, count: columns.start.length, columns });
+    const trace = traceOf([
+      JSON.stringify({ t: 'trace', version: 1, rank: 1, ranks: 4 }),
+      JSON.stringify({ t: 'track', id: 5, kind: 'collectives', device: 0, name: 'collectives' }),
+      events('collective', {
+        track: [5, 5],
+        collective: [0, 9],
+        bytes: [28, 100],
+        values: [2, 1],
+        start: [100, 50],
+        duration: [100, 60],
+        waited: [30, 0],
+        plan: [1, 1],
+        step: [3, 4],
+      }),
+      events('wait', { track: [6, 6], device: [0, 1], start: [180, 70], duration: [30, 400] }),
+    ]);
+    assert.equal(trace.problemCount, 0, trace.problems.join());
+    assert.deepEqual([trace.header.rank, trace.header.ranks], [1, 4]);
+    assert.deepEqual(trace.exchange, { count: 2, bytes: 128, time: 110, waitTime: 30 });
+    assert.deepEqual(
+      trace.tracks.map(({ kind, lanes }) => [kind, lanes.length]),
+      [
+        ['collectives', 2],
+        ['thread', 1],
+      ],
+    );
   },
 
   'compare: the time of compiling has each kernel once'() {

@@ -125,7 +125,9 @@ export function collectiveValues({ dtype, values }) {
     h(
       'ul',
       {},
-      values.slice(0, 200).map((value) => h('li', {}, `${dtype} ${value.shape}: ${count(value.bytes)} bytes`)),
+      values
+        .slice(0, 200)
+        .map((value) => h('li', {}, `${dtype} ${value.shape}: ${count(value.bytes)} bytes`)),
     ),
   ];
 }
@@ -162,7 +164,8 @@ export function eventDetail(context, names, selected) {
   const row = rowOf(reference),
     name = names.name(reference),
     { track } = selected.row;
-  const more = [launchDetail, copyDetail, waitDetail, spanDetail, collectiveDetail][kindOf(reference)];
+  const kinds = [launchDetail, copyDetail, waitDetail, spanDetail, collectiveDetail],
+    more = kinds[kindOf(reference)];
   return [
     h('h3', { class: 'name' }, name),
     facts([
