@@ -50,6 +50,18 @@ TEST(ShardedValues, ADescriptionNamesSpecsAndCollectives) {
   EXPECT_EQ(describe_sharding(counting({2})), "");
 }
 
+TEST(ShardedValues, ADescriptionHasEachMovementOnce) {
+  const Mesh mesh = two_by_two();
+  const Tensor x = counting({4, 6}).shard(mesh, {"data"}).realize();
+  const Tensor sum = x.sum(0);  // a view of the terms, which two functions read
+  const std::string text = describe_sharding(sum.exp2() + sum.reshape({1, 6}).sqrt());
+  const size_t first = text.find("all-reduce");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("all-reduce", first + 1), std::string::npos) << text;
+  EXPECT_THAT(text, testing::ContainsRegex("%[0-9]+ Reduce f32 \\(1, 6\\) \\[-, -\\] partial "
+                                           "add\\(data\\)\n"));
+}
+
 TEST(ShardedValues, EverySpecLeadsToEveryOther) {
   const Mesh mesh = two_by_two();
   const std::vector<ShardSpec> specs = {{},
