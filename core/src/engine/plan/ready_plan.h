@@ -8,8 +8,8 @@
 #include "engine/devices.h"
 #include "engine/execute/loop_body.h"
 #include "engine/kernels/kernel_cache.h"
-#include "engine/plan/recorded_graph.h"
 #include "engine/plan/plan_sharding.h"
+#include "engine/plan/recorded_graph.h"
 #include "engine/plan/size_checks.h"
 #include "engine/report.h"
 #include "engine/value.h"
@@ -45,7 +45,7 @@ struct PlanTrace {
   std::vector<uint32_t> steps, buffers;
   bool is_part = false;
   std::shared_ptr<const RecordedGraph> recorded{};  // null as `graph`, and for prepared constants
-  std::shared_ptr<const PlanSharding> sharding{};  // null without sharded values
+  std::shared_ptr<const PlanSharding> sharding{};   // null without sharded values
 };
 
 /// A plan with everything that does not change between runs.
