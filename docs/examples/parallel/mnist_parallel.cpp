@@ -2,8 +2,8 @@
 //   pgr_example_mnist_parallel               one process, two positions on the default device
 //   pgr_example_mnist_parallel 1             one position, for comparison
 //   mpirun -n 2 pgr_example_mnist_parallel   two processes, one position each
-// All three print the same losses, up to the order of sums. Needs the data set: `plugrad data mnist`
-// fetches it, PLUGRAD_DATA names it.
+// All three print the same losses, up to the order of sums; with PLUGRAD_DETERMINISTIC=1 all digits
+// are the same. Needs the data set: `plugrad data mnist` fetches it, PLUGRAD_DATA names it.
 #include <plugrad/plugrad.h>
 
 #include <cstdlib>
