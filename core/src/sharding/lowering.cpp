@@ -100,7 +100,7 @@ std::vector<StoredParts> Lowering::lower(std::span<const Id> nodes, bool fast_ma
   for (const Id id : below)
     if (const Id first = graph_.size(); !lowered_.contains(id)) {
       lower_node(id);
-      owner_.note_made(id, first);
+      if (owner_.note_made) owner_.note_made(id, first);
     }
   reader_ = kNoId;
   roots_.insert(roots_.end(), nodes.begin(), nodes.end());

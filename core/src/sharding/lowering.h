@@ -33,7 +33,7 @@ struct Owner {
   std::function<bool(Id)> is_stored;                 // nothing below is looked at
   std::function<Spec(Id)> stored_spec;               // of a stored node on a mesh
   std::function<std::vector<Id>(Id)> stored_parts;   // their Buffers
-  // The nodes from `first` on were made for `node`.
+  // The nodes from `first` on were made for `node`. May be empty.
   std::function<void(Id node, Id first)> note_made;
 };
 

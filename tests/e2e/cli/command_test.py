@@ -40,7 +40,7 @@ class Version(unittest.TestCase):
 
 class Help(unittest.TestCase):
     def test_help_of_a_command_is_its_help(self):
-        self.assertEqual(len(listed_commands()), 18)
+        self.assertEqual(len(listed_commands()), 19)
         for command in listed_commands():
             done = run("help", command)
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)

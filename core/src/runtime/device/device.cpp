@@ -277,6 +277,7 @@ std::shared_ptr<Kernel> Device::compile_source(std::string_view source, std::str
 }
 
 std::string Device::compiler_identity() {
+  state_->calls.require_usable("cache_identity");
   return runtime::compiler_identity(*state_);
 }
 
