@@ -86,7 +86,7 @@ class Plans(Case):
         self.assertEqual((spec["batch"], spec["state"], spec["groups"]), ("data", "-", ["[-, -]"]))
         [traffic] = spec["collectives"]  # the loss and the gradient, 4 and 96 bytes
         self.assertEqual((traffic["kind"], traffic["count"], traffic["bytes"], traffic["members"]), ("all-reduce", 1, 100, 2))
-        self.assertAlmostEqual(spec["exposed_ms"], 2 * (2e-3 + 0.5 * 100e-6))
+        self.assertAlmostEqual(spec["exposed_ms"], 2 * (1e-3 + 0.5 * 100e-6))
         self.assertEqual((spec["parameter_bytes"], spec["state_bytes"], spec["batch_bytes"]), (96, 96, 64))
 
     def test_specs_are_ordered_by_the_time_of_a_step(self):
