@@ -143,7 +143,7 @@ Estimate Estimator::estimate(const sharding::Mesh& mesh, const Layout& layout) {
     steps.push_back({seconds, is_collective, std::move(needs[i])});
   }
   const double kernels = made.matrix_seconds + made.other_seconds;
-  made.exposed_seconds = ordered_seconds(steps) - kernels;
+  made.exposed_seconds = std::max(0.0, ordered_seconds(steps) - kernels);  // of rounding
   made.exposed_at_best_seconds = overlapped_seconds(steps) - kernels;
   if (is_corrected_)
     made.host_seconds = program_.measured->host_seconds / (is_shared ? machine_.shared_compute : 1);
