@@ -132,7 +132,7 @@ schedule::Options gpu_planning() {
   return options;
 }
 
-/// What the scheduler of a CPU needs to know; `plugrad plan-scale --measure` writes it.
+/// Facts of a CPU for the scheduler; `plugrad plan-scale --measure` writes them.
 schedule::Options parse_planning(Section section) {
   schedule::Options options;
   options.threads = section.count("threads");

@@ -133,7 +133,7 @@ std::vector<Id> results_of(const Program& program) {
   return results.empty() ? program.roots : results;
 }
 
-/// What an input leads to.
+/// The nodes that depend on an input.
 struct Reach {
   std::vector<bool> nodes;
   bool is_reduced = false;    ///< to a reduction

@@ -16,8 +16,8 @@ struct RecordedGraph {
   std::vector<int64_t> replaces;  // by root: the input that its value replaces; -1: none
 };
 
-/// Of the nodes of `graph`, the session's, that were just walked. Neither simplified nor fitted to a
-/// device.
+/// The nodes that the session's last walk of `graph` visited, before any rule simplified them or
+/// adapted them to a device.
 RecordedGraph recorded_graph(const SessionState& state, const Graph& graph);
 
 }  // namespace plugrad::engine

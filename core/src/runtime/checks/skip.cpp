@@ -8,7 +8,7 @@ namespace plugrad::runtime {
 namespace {
 
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 50;
-// In place of the hardware's, so that nobody takes times of the trace for times of the hardware.
+// Replaces the hardware's name: times in such a trace are not those of the hardware.
 constexpr std::string_view kName = "skip: nothing runs";
 
 class Skip final : public Layer {

@@ -160,7 +160,7 @@ size_t cut_by(const sharding::Spec& spec, sharding::AxisSet axis) {
   return static_cast<size_t>(found - spec.dims.begin());
 }
 
-/// What a position has of the part that its device has.
+/// The elements of one position: a slice of `part`, which is that of its device.
 Tensor finer_part(const sharding::Mesh& mesh, const sharding::Spec& spec, const Shape& shape,
                   const Tensor& part, uint32_t position) {
   const size_t d = cut_by(spec, mesh.fine_axis());
