@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "base/settings.h"
 #include "ir/op.h"
 #include "sharding/meshes.h"
 
@@ -95,6 +96,28 @@ TEST(Propagation, EveryOpWithEverySpec) {
                                                     left.to_string() + " and " + right.to_string() +
                                                     " on " + mesh.device());
         }
+}
+
+TEST(FastMath, TermsOfF32AreMovedAsBF16) {
+  const Mesh mesh = two();
+  const Tensor x = counting({4, 6}).cast(DType::BF16).shard(mesh, {"", "data"}).realize();
+  const Tensor w = counting({6, 5}).cast(DType::BF16).shard(mesh, {"data"}).realize();
+  const Tensor product = x.matmul(w);
+  const bool fast = settings().fast_math;
+  EXPECT_EQ(product.shard_spec().to_string(), fast ? "[-, -] partial add(data)" : "[-, -]");
+  const std::string bytes = fast ? "40 bytes" : "80 bytes";
+  EXPECT_THAT(describe_sharding(product.exp2()), testing::HasSubstr("along data: " + bytes));
+  // Two terms and their sum, all below 512, are rounded to 8 bits.
+  const auto values = product.to_vector<float>();
+  const auto sums = counting({4, 6}).matmul(counting({6, 5})).to_vector<float>();
+  for (size_t i = 0; i < sums.size(); ++i)
+    EXPECT_LE(std::abs(values[i] - sums[i]), 3.0F) << "element " << i;
+}
+
+TEST(FastMath, TermsOfF32AreNotMovedAsF16) {
+  // In f16 the first term would be infinite.
+  const Tensor x = Tensor::from<float>({70000, -10000}, {2}).shard(two(), {"data"}).realize();
+  EXPECT_EQ(x.sum().cast(DType::F16).item<float>(), 60000);
 }
 
 TEST(Propagation, EveryRuleHasACase) {
