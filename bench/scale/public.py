@@ -56,7 +56,8 @@ REPORTS = [
 class Planner:
     def __init__(self, build, folder):
         self.build, self.folder = build, folder
-        self.environment = {**os.environ, "DEV": "CPU", "PLUGRAD_PLUGIN_PATH": str(build / "lib/plugrad/plugins")}
+        # With fast math sums of products are moved as bf16, as those of the reports.
+        self.environment = {**os.environ, "DEV": "CPU", "PLUGRAD_FAST_MATH": "1", "PLUGRAD_PLUGIN_PATH": str(build / "lib/plugrad/plugins")}
 
     def run(self, command, **environment):
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**self.environment, **environment})

@@ -32,7 +32,8 @@ TEST(Links, ARingSendsOneMessageLessThanItHasMembers) {
                    2 * (3e-6 + 3e-3));
   for (const auto kind :
        {CollectiveKind::ReduceScatter, CollectiveKind::AllGather, CollectiveKind::AllToAll})
-    EXPECT_DOUBLE_EQ(collective_seconds(m, kind, 4e6, ranks(4), 4), 3e-6 + 3e-3);
+    EXPECT_DOUBLE_EQ(collective_seconds(m, kind, 4e6, ranks(4), 4),
+                     (kind == CollectiveKind::AllToAll ? 1e-6 : 3e-6) + 3e-3);
 }
 
 TEST(Links, DirectMessagesAreOnTheirWayTogether) {
@@ -41,12 +42,27 @@ TEST(Links, DirectMessagesAreOnTheirWayTogether) {
       2 * (1e-6 + 3e-3));
 }
 
-TEST(Links, NodesReduceWithinAndThenBetween) {
-  // Within: as above. Between: each device has a quarter of the sums, 1 MB, and a quarter of the
-  // network, 100 MB/s: 3 messages of 10 us and 3/4 of 10 ms.
+TEST(Links, ARingOverNodesIsAsSlowAsItsSlowestLink) {
+  // 15 messages, of which 3 are between nodes; 15/16 of 4 MB over the network of a node, which four
+  // rings share that each have a quarter of it: 400 MB/s.
   const Machine m = machine(Algorithm::Ring);
   EXPECT_DOUBLE_EQ(collective_seconds(m, CollectiveKind::AllReduce, 4e6, ranks(16), 16),
-                   2 * (3e-6 + 3e-3) + 2 * (3e-5 + 7.5e-3));
+                   2 * (12e-6 + 3e-5 + 15.0 / 16 * 4e6 / 4e8));
+}
+
+TEST(Links, AFastNetworkIsAsFastAsTheLinksOfANode) {
+  Machine m = machine(Algorithm::Ring);
+  m.network.bytes_per_second = 1e12;
+  EXPECT_DOUBLE_EQ(collective_seconds(m, CollectiveKind::ReduceScatter, 4e6, ranks(16), 16),
+                   12e-6 + 3e-5 + 15.0 / 16 * 4e6 / 1e9);
+}
+
+TEST(Links, DirectMessagesToOtherNodesShareTheNetwork) {
+  // Each member sends 12/16 of 4 MB to other nodes, with a quarter of 400 MB/s: 30 ms, during which
+  // 3/16 reach the members of its node.
+  const Machine m = machine(Algorithm::Direct);
+  EXPECT_DOUBLE_EQ(collective_seconds(m, CollectiveKind::AllGather, 4e6, ranks(16), 16),
+                   1e-5 + 12.0 / 16 * 4e6 / 1e8);
 }
 
 TEST(Links, OneDeviceOfEachNodeUsesTheNetworkAlone) {
