@@ -306,7 +306,11 @@ std::vector<uint32_t> SessionState::replaced_inputs(std::span<const ValuePtr> in
   if (replaced.empty()) return numbers;
   std::vector<const Value*> before;
   for (const auto& [state, value] : replaced)
-    if (const ValuePtr there = value.lock()) before.push_back(there.get());
+    if (const ValuePtr there = value.lock()) {
+      before.push_back(there.get());
+      if (there->sharded)
+        for (const ValuePtr& part : there->sharded->parts) before.push_back(part.get());
+    }
   std::ranges::sort(before);
   for (uint32_t i = 0; i < inputs.size(); ++i)
     if (std::ranges::binary_search(before, inputs[i].get())) numbers.push_back(i);

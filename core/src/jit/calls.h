@@ -112,6 +112,8 @@ class JitReplay {
   std::vector<engine::ValuePtr> run_donating(const JitRun& run,
                                              std::span<const engine::ValuePtr> inputs);
   bool is_wanted_afterwards(uint32_t number) const;
+  uint32_t whole_of(uint32_t number) const;
+  bool is_joined(uint32_t number) const;
   engine::TensorState* only_holder(const JitRun& run, const schedule::Donation& pair,
                                    std::span<engine::TensorState* const> renewed) const;
   std::vector<engine::TensorState*> renewed() const;

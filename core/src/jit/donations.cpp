@@ -26,18 +26,40 @@ bool JitReplay::is_wanted_afterwards(uint32_t number) const {
          std::ranges::any_of(recording_.updates, wants, &JitUpdate::to);
 }
 
-// The tensor in `renewed` that has the input's value, if only the graph holds that value; else
-// null.
+// The sharded value that value `number` is a part of and that a tensor had before the call; else
+// `number` itself.
+uint32_t JitReplay::whole_of(uint32_t number) const {
+  if (recording_.values[number].kind != JitValue::Kind::Made) return number;
+  for (const JitRun& run : recording_.runs)
+    if (!run.ready && !run.joined && std::ranges::find(run.roots, number) != run.roots.end())
+      return run.inputs[0];
+  return number;
+}
+
+bool JitReplay::is_joined(uint32_t number) const {
+  return std::ranges::any_of(recording_.runs, [&](const JitRun& run) {
+    return run.joined && std::ranges::find(run.inputs, number) != run.inputs.end();
+  });
+}
+
+// The tensor in `renewed` that has the input's value, or the sharded value that it is a part of, if
+// only the graph holds that value; else null.
 engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::Donation& pair,
                                             std::span<engine::TensorState* const> renewed) const {
   const uint32_t number = run.inputs[run.ready->plan.buffers[pair.input].number];
-  const JitValue& from = recording_.values[number];
-  if (from.kind != JitValue::Kind::Tensor || is_wanted_afterwards(number)) return nullptr;
+  const uint32_t whole = whole_of(number);
+  const JitValue& from = recording_.values[whole];
+  if (from.kind != JitValue::Kind::Tensor || is_wanted_afterwards(whole)) return nullptr;
   engine::TensorState* const state = states_[from.tensor].get();
   if (!std::ranges::binary_search(renewed, state)) return nullptr;
   const engine::ValuePtr& value = values_[number];
-  // Holders: the table of values, this replay, the inputs of its run.
-  if (value.use_count() != 3 || !value->buffer || value->buffer.use_count() != 1 ||
+  long holders = 3;  // the table of values, this replay, the inputs of its run
+  if (whole != number) {
+    // The table of values and this replay hold the whole, which holds its part for each position.
+    if (values_[whole].use_count() != 2 || is_joined(number)) return nullptr;
+    holders = 2 + std::ranges::count(values_[whole]->sharded->parts, value);
+  }
+  if (value.use_count() != holders || !value->buffer || value->buffer.use_count() != 1 ||
       value->buffer->is_part())
     return nullptr;
   return state;

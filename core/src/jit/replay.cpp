@@ -161,7 +161,7 @@ engine::ValuePtr JitReplay::random_key(const JitValue& recorded) {
   return value;
 }
 
-// Only the last run may donate inputs: a failure before it leaves every tensor unchanged.
+// Only the last plan may donate inputs: a failure before it leaves every tensor unchanged.
 std::vector<engine::ValuePtr> JitReplay::run_one(const JitRun& run,
                                                  std::span<const engine::ValuePtr> inputs,
                                                  bool is_last) {
@@ -213,6 +213,10 @@ void JitReplay::regroup(const JitRun& run) {
 void JitReplay::run_plans() {
   find_constants();
   std::vector<engine::ValuePtr> inputs, roots;
+  const auto is_plan = [](const JitRun& run) { return run.ready != nullptr; };
+  const auto behind_plans =
+      std::ranges::find_if(recording_.runs.rbegin(), recording_.runs.rend(), is_plan);
+  const auto plans_end = static_cast<size_t>(recording_.runs.rend() - behind_plans);
   for (size_t i = 0; i < recording_.runs.size(); ++i) {
     const JitRun& run = recording_.runs[i];
     JitConstants* const constants = recording_.constants[i].get();
@@ -220,7 +224,7 @@ void JitReplay::run_plans() {
       regroup(run);
       continue;
     }
-    const bool is_last = i + 1 == recording_.runs.size();
+    const bool is_last = i + 1 == plans_end;
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
     bool is_done = false;
