@@ -1,9 +1,10 @@
 // Trains the CNN of `plugrad train mnist`, or a transformer, on one device or several, and prints
-// the median time of a step.
+// the median time of a step and the most memory that it held on the device.
 //   train mnist STEPS BATCH
 //   train gpt STEPS BATCH CONTEXT WIDTH HEADS BLOCKS LETTERS [bf16]
 // In one process: without a mesh, for a trace. In several: mnist with the batch cut, gpt with the
-// parameters cut by nn::tensor_parallel; with SCALE_STATE=1 the optimiser's state is cut, too.
+// parameters cut by nn::tensor_parallel, or with SCALE_DATA=1 with the batch cut; with SCALE_STATE=1
+// the optimiser's state is cut, too.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "plugrad/plugrad.h"
+#include "runtime/registry.h"
 #include "tools/plugrad/mnist_networks.h"
 
 namespace {
@@ -58,20 +60,23 @@ struct Gpt {
   }
 };
 
-/// Runs step() and prints the median of the last two thirds.
+/// Runs step() and prints the median, and the peak of memory, of the last two thirds.
 template <class Step>
 void time_steps(int64_t steps, const Step& step) {
   std::vector<double> seconds;
   float loss = 0;
+  runtime::Device& device = runtime::Registry::instance().default_device();
   for (int64_t i = 0; i < steps; ++i) {
+    if (3 * i < steps || i < 4) device.reset_peak();
     const uint64_t start_ns = monotonic_ns();
     loss = step();
     if (3 * i >= steps) seconds.push_back(static_cast<double>(monotonic_ns() - start_ns) * 1e-9);
   }
   if (seconds.empty() || distributed::rank() != 0) return;
   std::ranges::sort(seconds);
-  std::printf("{\"step_ms\": %.6f, \"least_ms\": %.6f, \"loss\": %g}\n",
-              seconds[seconds.size() / 2] * 1e3, seconds[0] * 1e3, static_cast<double>(loss));
+  std::printf("{\"step_ms\": %.6f, \"least_ms\": %.6f, \"loss\": %g, \"peak_bytes\": %llu}\n",
+              seconds[seconds.size() / 2] * 1e3, seconds[0] * 1e3, static_cast<double>(loss),
+              static_cast<unsigned long long>(device.memory_stats().peak_bytes));
 }
 
 template <class Net, class Optimizer, class Put>
@@ -112,19 +117,23 @@ void gpt(int argc, char** argv) {
   const int64_t batch = number(argv, 3), context = number(argv, 4), letters = number(argv, 8);
   Gpt net(context, number(argv, 5), number(argv, 6), number(argv, 7), letters);
   if (argc > 9) nn::to(net, DType::BF16);
-  const Mesh mesh({{"model", distributed::size()}});
-  const bool is_sharded = distributed::size() > 1;
-  if (is_sharded) {
+  const bool is_sharded = distributed::size() > 1,
+             cuts_batch = std::getenv("SCALE_DATA") != nullptr;
+  const char* axis = cuts_batch ? "data" : "model";
+  const Mesh mesh({{axis, distributed::size()}});
+  if (is_sharded && cuts_batch) nn::data_parallel(net, mesh);
+  if (is_sharded && !cuts_batch) {
     std::vector<nn::ShardRule> rules = nn::tensor_parallel(net, "model");
     rules.insert(rules.begin(), {"place.weight", {}});  // whole: it is added, not multiplied
     nn::shard(net, mesh, rules);
   }
   optim::AdamW opt(nn::parameters(net), {.lr = 1e-3, .weight_decay = 0.01});
-  cut_state(opt, "model");
+  cut_state(opt, axis);
   const Tensor x = Tensor::randint({batch, context}, 0, letters).realize();
   const Tensor y = Tensor::randint({batch, context}, 0, letters).realize();
-  train(net, opt, number(argv, 2), x, y,
-        [&](const Tensor& whole) { return is_sharded ? whole.shard(mesh) : whole; });
+  train(net, opt, number(argv, 2), x, y, [&](const Tensor& whole) {
+    return !is_sharded ? whole : cuts_batch ? whole.shard(mesh, {axis}) : whole.shard(mesh);
+  });
 }
 
 }  // namespace

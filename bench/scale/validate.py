@@ -101,15 +101,18 @@ def main():
                     machine, trace = runner.machine(processes), runner.trace(case)
                     one = runner.measured(case, 1)
                     spec, measured = runner.predicted(case, trace, machine, processes), runner.measured(case, processes)
-                    turns.append((spec["step_ms"], measured["step_ms"], one["step_ms"], spec["exposed_ms"]))
-                medians = [statistics.median(turn[i] for turn in turns) for i in range(4)]
+                    turns.append((spec["step_ms"], measured["step_ms"], one["step_ms"], spec["exposed_ms"],
+                                  spec["memory_bytes"], measured["peak_bytes"], one["peak_bytes"]))
+                medians = [statistics.median(turn[i] for turn in turns) for i in range(7)]
                 ratios = [turn[0] / turn[1] for turn in turns]
                 rows.append({"case": case[0], "processes": processes, "predicted_ms": medians[0], "measured_ms": medians[1],
                              "one_process_ms": medians[2], "predicted_exposed_ms": medians[3], "ratio": statistics.median(ratios),
-                             "least_ratio": min(ratios), "most_ratio": max(ratios)})
+                             "least_ratio": min(ratios), "most_ratio": max(ratios), "predicted_bytes": medians[4],
+                             "measured_bytes": medians[5], "one_process_bytes": medians[6]})
                 print(f"{processes} processes, {case[0]}: predicted {medians[0]:.2f} ms (of which exposed {medians[3]:.2f}), "
                       f"measured {medians[1]:.2f} ms (one process {medians[2]:.2f}); ratio {statistics.median(ratios):.2f}, "
-                      f"{min(ratios):.2f} to {max(ratios):.2f}", flush=True)
+                      f"{min(ratios):.2f} to {max(ratios):.2f}; memory predicted {medians[4] / 1e6:.1f} MB, measured {medians[5] / 1e6:.1f} MB "
+                      f"(one process {medians[6] / 1e6:.1f})", flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=2) + "\n")
 
