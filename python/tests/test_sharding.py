@@ -1,4 +1,5 @@
 """Meshes, specs and sharded tensors; modules, optimisers and pipelines on them."""
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,21 @@ def test_a_sharded_tensor_computes_as_another(square):
     np.testing.assert_allclose(whole.numpy(), a @ b, rtol=1e-6)
     with pytest.raises(ValueError, match="on no mesh"):
         _ = whole.mesh
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float64"])
+@pytest.mark.parametrize("rows", [3, 7000])  # larger values are read in other ways
+@pytest.mark.parametrize("spec", [("data",), ()])
+def test_sharded_tensors_are_read_as_others(mesh, dtype, rows, spec):
+    wanted = (values(rows, 3) % 100).astype(dtype)
+    x = pg.Tensor(wanted).shard(mesh, spec)
+    for _ in range(2):  # lazy, then computed
+        assert x.tolist() == wanted.tolist()
+        for array in (np.asarray(x), np.asarray(memoryview(x)), x.numpy(), x.numpy(copy=True), np.from_dlpack(x.unshard())):
+            np.testing.assert_array_equal(array, wanted)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(x)).numpy(), wanted)
+        with pytest.raises((ValueError, BufferError), match="copy"):
+            x.numpy(copy=False)
 
 
 def test_parts_become_one_tensor(mesh):

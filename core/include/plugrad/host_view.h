@@ -20,8 +20,8 @@ struct HostView {
 };
 
 /// Computes the tensor and returns its elements without a copy; nothing where they are not in
-/// memory that the host can read: on most accelerators, for constants, for tensors without
-/// elements or of variable size. Tensor::to_bytes reads those. Errors: those of
+/// memory that the host can read: on most accelerators, for constants, for tensors on a mesh,
+/// without elements or of variable size. Tensor::to_bytes reads those. Errors: those of
 /// Tensor::realize.
 PLUGRAD_API std::optional<HostView> host_view(const Tensor& tensor);
 

@@ -53,6 +53,7 @@ std::optional<engine::Value> value_of(const Tensor& tensor) {
 
 std::optional<HostView> host_view(const Tensor& tensor) {
   if (tensor.numel() == 0 || tensor.bound_shape() != tensor.shape()) return {};
+  if (tensor.is_sharded()) return {};  // parts, maybe of other processes
   if (const auto value = value_on_host(tensor); value && !engine::CallObserver::active())
     return HostView{value->host, value->host_owner};
   tensor.realize();

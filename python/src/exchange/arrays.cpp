@@ -258,7 +258,7 @@ nb::object array_of_tensor(const Tensor& tensor, std::optional<bool> copy) {
   auto values = values_of(tensor, copying);
   if (!values)
     throw nb::value_error(
-        "these values become an array only by a copy, because they are computed on demand or in "
+        "these values become an array only by a copy, because they are computed on demand, in "
         "memory of a device: leave out copy=False");
   std::vector<size_t> shape;
   for (const int64_t size : tensor.bound_shape()) shape.push_back(static_cast<size_t>(size));
