@@ -97,14 +97,12 @@ Propagation multiply(const Subject& s) {
   return elementwise(s);
 }
 
-/// Terms of an f32 sum that becomes bf16 are rounded each, so that half of the bytes move: a part of
+/// Terms in f32 of a value that becomes bf16 are rounded each, so that half of the bytes move: a part of
 /// the fast set. Not so for f16, in which a term may overflow where the sum does not.
 Propagation cast(const Subject& s) {
-  const Operand& x = s.sources[0];
   const Id source = s.graph.sources(s.node)[0];
   const bool narrows = s.graph[source].dtype == DType::F32 && s.graph[s.node].dtype == DType::BF16;
-  const bool is_sum = x.spec.partial != 0 && x.spec.reduction == Op::Add;
-  return s.fast_math && narrows && is_sum ? linear(s) : elementwise(s);
+  return s.fast_math && narrows ? linear(s) : elementwise(s);
 }
 
 // ---- Movement: each term of a sum moves alike ----
@@ -118,11 +116,11 @@ Spec uncut_where(const Subject& s, Moves moves) {
   return spec;
 }
 
-/// Zeros around terms of a sum are terms of zeros; around those of a maximum or product not.
+/// Zeros around terms are terms of zeros: of sums, products and maxima.
 Propagation pad(const Subject& s) {
   const Dims pads = arg_of(s);
-  Spec spec = uncut_where(s, [&](size_t d) { return pads[2 * d] != 0 || pads[2 * d + 1] != 0; });
-  if (spec.reduction != Op::Add) spec = without_partial(spec);
+  const Spec spec =
+      uncut_where(s, [&](size_t d) { return pads[2 * d] != 0 || pads[2 * d + 1] != 0; });
   return {{spec}, spec};
 }
 
