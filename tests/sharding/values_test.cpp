@@ -1,4 +1,7 @@
 // Values of sharded tensors: parts, movements between specs, functions, assignment.
+#include <set>
+
+#include "plugrad/host_view.h"
 #include "sharding/meshes.h"
 
 namespace plugrad {
@@ -36,6 +39,68 @@ TEST(ShardedValues, AProductOverACutDimensionLeavesTerms) {
   expect_as_evaluated(y);
   expect_as_evaluated(y.relu());
   EXPECT_EQ(y.relu().shard_spec().to_string(), "[data, -]");
+}
+
+TEST(ShardedValues, RandomNumbersAreThoseOfOneDevice) {
+  for (const ShardSpec& spec : {ShardSpec(), ShardSpec({"data"}), ShardSpec({"", "data"})}) {
+    const Mesh mesh = two();
+    const Tensor ones = Tensor::full({5, 7}, 1.0F).contiguous().realize();
+    const auto drawn = [&](const Tensor& x) {
+      Tensor::manual_seed(3);
+      const Tensor all = x.dropout(0.4) + x.rand_like();
+      EXPECT_EQ(all.is_sharded(), x.is_sharded());
+      return all.to_vector<float>();
+    };
+    EXPECT_EQ(drawn(ones.shard(mesh, spec)), drawn(ones));
+    Tensor::manual_seed(4);
+    const Tensor x = Tensor::rand({5, 7}, DType::F32, mesh.device());
+    EXPECT_EQ(x.device(), mesh.device());
+    Tensor::manual_seed(4);
+    EXPECT_EQ(x.to_vector<float>(), Tensor::rand({5, 7}).to_vector<float>());
+  }
+}
+
+TEST(ShardedValues, AScanIsThatOfOneDevice) {
+  const Tensor x = counting({4, 6}, -1, 0.1), first = counting({6}), w = counting({6}, 0.1, 0.2);
+  const auto run = [](const Tensor& in, const Tensor& state, const Tensor& by, bool reverse) {
+    return scan(
+        [&](const std::vector<Tensor>& s, const std::vector<Tensor>& one) {
+          const Tensor next = (s[0] * by + one[0]).tanh();
+          return ScanResult{{next}, {next * 2, one[0].sum()}};
+        },
+        {state}, {in}, reverse);
+  };
+  for (const bool reverse : {false, true})
+    for (const ShardSpec& spec : {ShardSpec(), ShardSpec({"data"}), ShardSpec({"", "data"})}) {
+      const Mesh mesh = two();
+      const ScanResult one = run(x, first, w, reverse);
+      const ScanResult many = run(x.shard(mesh, spec), first.shard(mesh), w.shard(mesh), reverse);
+      EXPECT_THAT(many.state[0].to_vector<float>(),
+                  testing::Pointwise(testing::FloatNear(1e-6F), one.state[0].to_vector<float>()));
+      for (size_t i = 0; i < 2; ++i)
+        EXPECT_THAT(
+            many.outputs[i].to_vector<float>(),
+            testing::Pointwise(testing::FloatNear(1e-5F), one.outputs[i].to_vector<float>()));
+    }
+  const Mesh mesh = two();
+  const ScanResult none =
+      run(x.shrink({{0, 0}, {0, 6}}).shard(mesh), first.shard(mesh), w.shard(mesh), false);
+  EXPECT_EQ(none.outputs[0].shape(), (Shape{0, 6}));
+  EXPECT_EQ(none.state[0].to_vector<float>(), first.to_vector<float>());
+}
+
+TEST(ShardedValues, JittedDropoutDrawsInEachCall) {
+  const Tensor x = Tensor::full({64, 8}, 1.0F).shard(two(), {"data"}).realize();
+  const auto step = jit([](const Tensor& in) { return in.dropout(0.5).sum(); });
+  std::set<float> sums;
+  for (int i = 0; i < 6; ++i) sums.insert(step(x).item<float>());
+  EXPECT_GT(sums.size(), 3u);
+}
+
+TEST(ShardedValues, PartsAreNoHostView) {
+  const Tensor x = counting({4, 6}).shard(two(), {"data"}).realize();
+  EXPECT_FALSE(host_view(x).has_value());
+  EXPECT_TRUE(host_view(x.shards()[0]).has_value());
 }
 
 TEST(ShardedValues, ADescriptionNamesSpecsAndCollectives) {

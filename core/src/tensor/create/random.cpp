@@ -59,19 +59,19 @@ std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
   return {x0, x1};
 }
 
-/// Draws the key of the next `words` words and advances the counter.
+/// Draws the key of the next `words` words and advances the counter. On a mesh every device has it.
 Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
-  engine::RandomState& random = r.session().random();
+  engine::Session& session = r.session();
+  const uint32_t number = device.empty() ? 0 : session.device_number(device);
+  engine::RandomState& random = session.random();
   const engine::RandomState before = random;
   random.counter += words;
   const std::array<uint32_t, 2> words_of_key = key_at(before);
-  const Tensor key = Tensor::from_bytes(
-      std::as_bytes(std::span(words_of_key)), {2}, DType::U32,
-      r.session().device_name(
-          r.session().device_of(device.empty() ? 0 : r.session().device_number(device))));
+  const Tensor key = Tensor::from_bytes(std::as_bytes(std::span(words_of_key)), {2}, DType::U32,
+                                        session.device_name(session.device_of(number)));
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
     trace->drew_random(tensor::state_of(key)->node, before, key_at);
-  return key;
+  return session.mesh(number) == nullptr ? key : key.to(device);
 }
 
 /// Word `number` of a draw of `count` words: the first half are the low words of the counter

@@ -1,6 +1,7 @@
 // Turns scan() into a loop: records the step with placeholders, checks it, and calls the loop.
 #include <algorithm>
 
+#include "plugrad/functional.h"
 #include "plugrad/scan.h"
 #include "tensor/handles.h"
 #include "tensor/loops/loop_gradient.h"
@@ -127,10 +128,58 @@ std::vector<size_t> share_outputs(LoopStep& step) {
   return numbers;
 }
 
+bool is_any_sharded(const Tensors& tensors) {
+  return std::ranges::any_of(tensors, [](const Tensor& t) { return t.is_sharded(); });
+}
+
+/// Calls the step for each element, since a loop has no sharding rule.
+ScanResult unrolled(const ScanStep& step, const Tensors& state, const Tensors& inputs,
+                    bool reverse) {
+  require(!tensor::axis_size(inputs[0], 0).varies,
+          "[scan] the inputs have a variable size and the step computes on a mesh: give them a "
+          "fixed size");
+  const int64_t count = inputs[0].size(0);
+  ScanResult result{state, {}};
+  std::vector<Tensors> outputs;
+  const auto call = [&](const Tensors& now, const Tensors& in) {
+    const ScanResult made = step(now, in);
+    require(made.state.size() == state.size(), "[scan] the step returns {} states, and got {}",
+            made.state.size(), state.size());
+    for (size_t i = 0; i < state.size(); ++i)
+      result.state[i] = checked_state(i, state[i], made.state[i]);
+    outputs.resize(made.outputs.size());
+    for (size_t i = 0; i < made.outputs.size(); ++i)
+      outputs[i].push_back(checked_output(i, made.outputs[i]));
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    Tensors one;
+    for (const Tensor& t : inputs) one.push_back(t[reverse ? count - 1 - i : i]);
+    call(Tensors(result.state), one);
+  }
+  if (count == 0) {  // for the shapes of the outputs
+    Tensors zeros;
+    for (const Tensor& t : inputs) {
+      const Shape shape = t.shape();
+      zeros.push_back(Tensor::zeros({shape.begin() + 1, shape.end()}, t.dtype(), t.device()));
+    }
+    call(state, zeros);
+    LoopStep shapes;
+    for (const Tensors& steps : outputs) shapes.outputs.push_back(steps[0]);
+    return empty_loop(shapes, state);
+  }
+  for (Tensors& steps : outputs) {
+    if (reverse) std::ranges::reverse(steps);
+    result.outputs.push_back(stack(steps));
+  }
+  return result;
+}
+
 }  // namespace
 
 ScanResult scan(const ScanStep& step, const Tensors& state, const Tensors& inputs, bool reverse) {
   check_arguments(step, state, inputs);
+  if (is_any_sharded(state) || is_any_sharded(inputs))
+    return unrolled(step, state, inputs, reverse);
   const engine::Session::Lock lock;  // keeps node ids valid
   LoopStep recorded = record(step, state, inputs, reverse);
   if (inputs[0].size(0) == 0) return empty_loop(recorded, state);
