@@ -13,6 +13,7 @@
 #include "plugrad/distributed.h"
 #include "plugrad/nn/pipeline.h"
 #include "sharding/meshes.h"
+#include "sharding/trained.h"
 
 namespace plugrad {
 namespace {
@@ -100,6 +101,12 @@ TEST(Processes, TrainingIsThatOfOneProcess) {
 
 Mesh on_rank(int64_t rank) {
   return Mesh({{"data", 1}}, {}, {rank});
+}
+
+TEST(Processes, DeterministicStepsHaveTheBitsOfOneProcess) {
+  const SettingScope fixed([](Settings& s) { s.deterministic = true; });
+  const std::vector<float> one = trained_on(Mesh({{"data", 1}}, {"CPU"}, {0}));
+  EXPECT_EQ(trained_on(all_ranks()), one);
 }
 
 TEST(Processes, ValuesMoveBetweenMeshesOfOtherProcesses) {

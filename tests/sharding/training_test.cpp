@@ -1,6 +1,7 @@
 // Gradients and optimisers of sharded tensors.
 #include "base/settings.h"
 #include "sharding/meshes.h"
+#include "sharding/trained.h"
 
 namespace plugrad {
 namespace {
@@ -51,37 +52,13 @@ TEST(ShardedTraining, DataParallelStepsAreThoseOfOneDevice) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i]));
 }
 
-// A convolution, sums over a batch that parts cut unevenly, and the moments of Adam.
-std::vector<float> trained_on(int64_t positions) {
-  Tensor::manual_seed(3);
-  const Mesh mesh({{"data", positions}},
-                  std::vector<std::string>(static_cast<size_t>(positions), "CPU"));
-  nn::Sequential net(
-      nn::Conv2d(1, 4, 3), relu, [](const Tensor& x) { return x.max_pool2d(2).flatten(1); },
-      nn::Linear(4 * 3 * 3, 5));
-  nn::data_parallel(net, mesh);
-  optim::Adam adam(nn::parameters(net), {.lr = 0.01});
-  const auto step = jit([&](const Tensor& x, const Tensor& y) {
-    adam.zero_grad();
-    const Tensor loss = (net(x) - y).square().mean();
-    loss.backward();
-    adam.step();
-    return loss;
-  });
-  std::vector<float> found;
-  for (int i = 0; i < 5; ++i) {
-    const Tensor x = Tensor::randn({20, 1, 8, 8}), y = Tensor::randn({20, 5});
-    found.push_back(step(x.shard(mesh, {"data"}), y.shard(mesh, {"data"})).item<float>());
-  }
-  for (const Tensor& parameter : nn::parameters(net))
-    for (const float value : parameter.to_vector<float>()) found.push_back(value);
-  return found;
-}
-
 TEST(ShardedTraining, DeterministicStepsHaveEqualBitsOnAnyNumberOfPositions) {
   const SettingScope fixed([](Settings& s) { s.deterministic = true; });
-  const std::vector<float> one = trained_on(1);
-  for (const int64_t positions : {2, 4, 8}) EXPECT_EQ(trained_on(positions), one) << positions;
+  const auto positions = [](size_t count) {
+    return Mesh({{"data", static_cast<int64_t>(count)}}, std::vector<std::string>(count, "CPU"));
+  };
+  const std::vector<float> one = trained_on(positions(1));
+  for (const size_t count : {2, 4, 8}) EXPECT_EQ(trained_on(positions(count)), one) << count;
 }
 
 TEST(ShardedTraining, DeterministicMeshesHaveOnePartADevice) {

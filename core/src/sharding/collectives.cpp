@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/settings.h"
 
 namespace plugrad::sharding {
 namespace {
@@ -95,11 +96,25 @@ std::vector<CollectiveArg> args_of(std::span<const uint64_t> scalars) {
   return args;
 }
 
+/// Stores the parts: kernels that compute them, or read them, are then the same however many parts
+/// this process has, and so is the order of their sums.
+void Collectives::store(Parts& parts) {
+  Graph& graph = build_.graph();
+  for (Id& part : parts) {
+    if (part == kNoId || build_.device(part) == 0) continue;
+    const Op op = graph[part].op;
+    if (op != Op::Buffer && op != Op::Collective && op != Op::Contiguous)
+      part = graph.add(Op::Contiguous, graph[part].dtype, {part});
+  }
+}
+
 std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spec& to,
                                      std::span<const int64_t> shape) {
   whole_.assign(shape.begin(), shape.end());
+  const bool stores = settings().deterministic;
   for (const Movement& move : movements(from, to)) {
     Spec next = from;
+    if (stores) store(parts);
     ++place_.depth;
     switch (move.kind) {
       case CollectiveKind::AllReduce:
@@ -125,6 +140,7 @@ std::vector<Id> Collectives::reshard(std::vector<Id> parts, Spec from, const Spe
     }
     if (move.kind == CollectiveKind::AllReduce || move.kind == CollectiveKind::ReduceScatter)
       next.partial &= ~move.along;
+    if (stores) store(parts);
     from = std::move(next);
   }
   parts = sliced(parts, from, to, shape);

@@ -114,6 +114,7 @@ class Collectives {
                    const Spec& to, std::span<const int64_t> shape);
   Parts sliced(const Parts& parts, const Spec& from, const Spec& to,
                std::span<const int64_t> shape);
+  void store(Parts& parts);
   Parts as_terms(const Parts& parts, AxisSet along, Op reduction);
   void reduce_locally(const Group& group, const Parts& parts, Op reduction, Parts& out);
   Id reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device);
