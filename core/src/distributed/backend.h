@@ -52,9 +52,10 @@ struct Call {
   std::vector<std::int64_t> counts = {};          ///< elements, each 0 or more
   std::vector<std::int64_t> receive_counts = {};  ///< of AllToAll: elements from each member
   std::vector<std::uint32_t> group =
-      {};                   ///< ranks, ascending; has this rank. Not of Send and Receive
-  std::uint32_t peer = 0;   ///< the root of Broadcast, the other rank of Send and Receive
-  std::string tensor = {};  ///< named by errors
+      {};                    ///< ranks, ascending; has this rank. Not of Send and Receive
+  std::uint32_t peer = 0;    ///< the root of Broadcast, the other rank of Send and Receive
+  std::string tensor = {};   ///< named by errors
+  std::string program = {};  ///< what the program has done before, alike in all members
 };
 
 struct Pending;  // a call that was started

@@ -75,6 +75,7 @@ std::vector<std::byte> encode(const Control& c) {
     out.put(d.kind).put(d.reduction).put(d.dtype).put(d.root).put(d.to_reader).put(d.from_reader);
     // One byte more than is shown, so that a longer name looks cut here and there.
     out.put_text(d.counts).put_text(std::string_view(d.tensor).substr(0, kNameBytes + 1));
+    out.put_text(std::string_view(d.program).substr(0, kNameBytes));
   }
   return {out.bytes().begin(), out.bytes().end()};
 }
@@ -103,6 +104,7 @@ std::optional<Control> decode(std::span<const std::byte> bytes) {
     d.from_reader = in.get<std::int64_t>();
     d.counts = in.get_text();
     d.tensor = in.get_text();
+    d.program = in.get_text();
   }
   if (!in.is_whole()) return std::nullopt;
   return c;
@@ -114,7 +116,8 @@ Description describe(const Call& call, std::uint32_t reader) {
                 .dtype = call.dtype,
                 .root = call.kind == Kind::Broadcast ? call.peer : 0,
                 .counts = counts_text(call),
-                .tensor = call.tensor};
+                .tensor = call.tensor,
+                .program = call.program};
   if (call.kind == Kind::AllToAll) {
     d.to_reader = call.counts[reader];
     d.from_reader = call.receive_counts[reader];
@@ -127,6 +130,7 @@ std::uint64_t extend_history(std::uint64_t history, const Description& d) {
   const bool reduces = d.kind == Kind::AllReduce || d.kind == Kind::ReduceScatter;
   bytes.put(history).put(kind_of_channel(d.kind)).put(d.dtype).put(d.root);
   bytes.put(reduces ? d.reduction : Reduction::Add).put_text(d.counts).put_text(d.tensor);
+  bytes.put_text(d.program);
   return hash64(bytes.bytes());
 }
 

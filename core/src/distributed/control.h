@@ -34,6 +34,7 @@ struct Description {
   std::uint32_t root = 0;
   std::string counts;  ///< "10", or "[3, 4, 3]"
   std::string tensor;
+  std::string program;
   std::int64_t to_reader = 0, from_reader = 0;  ///< of AllToAll: elements for who reads this
 };
 /// `all_reduce of "w" (f32, 10 elements, add)`

@@ -8,6 +8,7 @@
 #include "base/binding.h"
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
+#include "engine/recording/recorded_functions.h"
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
@@ -60,7 +61,10 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
-  if (session_.mesh(session_.devices()[node]) != nullptr) session_.spec(node);  // the rules apply
+  if (session_.mesh(session_.devices()[node]) != nullptr) {
+    session_.spec(node);  // the rules apply
+    engine::RecordedFunctions::of_this_thread().add(function_, dtype(node), shape(node));
+  }
   const Op op = graph()[node].op;
   if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
     node = graph().unary(Op::Detach, node);

@@ -19,7 +19,7 @@ DEADLINE = 2  # seconds of a collective
 AFTER = 5     # by which errors come after the deadline
 MOST = 20     # of a program, with its start
 OPTIONS_FOR_KILL = ["-disable-auto-cleanup", "-launcher", "fork", "-hosts", "a,b,c,d", "-ppn", "1"]
-AT_ONCE = {"kill", "killed", "abort", "order", "shape", "dtype", "tensor", "end"}  # found without waiting for a deadline
+AT_ONCE = {"kill", "killed", "abort", "order", "shape", "dtype", "tensor", "program", "end"}  # found without waiting for a deadline
 # What an error says of the rank that fails.
 SAYS = {
     "kill": r"ended unexpectedly",
@@ -30,6 +30,7 @@ SAYS = {
     "shape": r"has started all_reduce of \"a\" \(f32, \d+ elements, add\) there instead",
     "dtype": r"has started all_reduce of \"a\" \((i32|f32), \d+ elements, add\) there instead",
     "tensor": r"has started all_reduce of \"[ac]\" \(f32, \d+ elements, add\) there instead",
+    "program": r"has recorded other functions before it \([23] functions\) than this rank \([23] functions\)",
     "late": r"did not arrive within 2 s; rank \d has started last: all_gather of \"b\"",
     "end": r"ended the program without it",
 }

@@ -56,7 +56,8 @@ Schedule schedule_of(const char* fault, const char* seed) {
           .length = random() % 2 ? 100 : 2'000'000 + static_cast<int>(random() % 1000)};
 }
 
-void reduce(const std::string& tensor, std::int64_t length, DType dtype = DType::F32) {
+void reduce(const std::string& tensor, std::int64_t length, DType dtype = DType::F32,
+            const std::string& program = "2 functions") {
   std::vector<float> values(static_cast<std::size_t>(length), 1);
   backend()->run({.kind = Kind::AllReduce,
                   .dtype = dtype,
@@ -64,7 +65,8 @@ void reduce(const std::string& tensor, std::int64_t length, DType dtype = DType:
                   .receive = bytes(values),
                   .counts = {length},
                   .group = all_ranks(),
-                  .tensor = tensor});
+                  .tensor = tensor,
+                  .program = program});
 }
 
 void gather(const std::string& tensor, std::int64_t length) {
@@ -89,6 +91,8 @@ bool fail_step(const Schedule& s) {
     reduce("a", s.length, DType::I32);
   } else if (s.fault == "tensor") {
     reduce("c", s.length);
+  } else if (s.fault == "program") {
+    reduce("a", s.length, DType::F32, "3 functions");
   } else if (s.fault == "abort") {
     std::abort();
   } else if (s.fault == "late") {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/trace/trace.h"
 #include "distributed/backend.h"
+#include "engine/recording/recorded_functions.h"
 #include "runtime/memory/mapping.h"
 #include "sharding/collectives.h"
 
@@ -71,6 +72,7 @@ distributed::Call call_of(std::span<const CollectiveArg> args, DType dtype) {
   if (!is_pair) call.group.assign(first.ranks.begin(), first.ranks.end());
   call.peer = static_cast<uint32_t>(first.peer);
   call.tensor = name_of_call(args, dtype);
+  call.program = RecordedFunctions::of_this_thread().text();
   return call;
 }
 

@@ -1,0 +1,29 @@
+#include "engine/recording/recorded_functions.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+
+namespace plugrad::engine {
+
+RecordedFunctions& RecordedFunctions::of_this_thread() {
+  thread_local RecordedFunctions all;
+  return all;
+}
+
+void RecordedFunctions::add(std::string_view function, DType dtype,
+                            std::span<const int64_t> shape) {
+  ++count_;
+  last_ = function;
+  const uint64_t words[] = {hash_, hash64(std::as_bytes(std::span(function))),
+                            static_cast<uint64_t>(dtype), hash64(std::as_bytes(shape))};
+  hash_ = hash64(std::as_bytes(std::span(words)));
+}
+
+std::string RecordedFunctions::text() const {
+  if (count_ == 0) return "none on a mesh";
+  return fmt::format("{} on meshes, the last one {}, hash {:08x}", count_, last_,
+                     static_cast<uint32_t>(hash_));
+}
+
+}  // namespace plugrad::engine
