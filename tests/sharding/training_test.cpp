@@ -22,6 +22,16 @@ TEST(ShardedTraining, AGradientLiesOnTheMeshOfItsTensor) {
   EXPECT_EQ(loss.item<float>(), same.item<float>());
 }
 
+TEST(ShardedTraining, GradientsPassFromAMeshToADeviceAndBack) {
+  const Tensor x = counting({5}), cut = x.shard(two(), {"data"});
+  const Tensor of_device = gradient((cut * cut).sum(), {x})[0];
+  EXPECT_EQ(of_device.device(), "CPU");
+  EXPECT_EQ(of_device.to_vector<float>(), (x * 2).to_vector<float>());
+  const Tensor of_mesh = gradient(cut.unshard().square().sum(), {cut})[0];
+  EXPECT_EQ(of_mesh.device(), two().device());
+  EXPECT_EQ(of_mesh.to_vector<float>(), (x * 2).to_vector<float>());
+}
+
 TEST(ShardedTraining, DataParallelStepsAreThoseOfOneDevice) {
   const auto train = [](bool is_sharded) {
     Tensor::manual_seed(3);

@@ -167,7 +167,8 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
   const Id node = r.use(loss);
   std::vector<Id> ids;
   for (const Tensor& target : targets) {
-    ids.push_back(r.use(target));
+    Recorder own("gradient");  // the target may be on another device than the loss
+    ids.push_back(own.use(target));
     require_type(is_float(r.dtype(ids.back())),
                  "[gradient] a target is {}; only floats have gradients", name_of(target.dtype()));
   }
@@ -186,7 +187,9 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
             "computed: call gradient() before that, or requires_grad_() on the target before the "
             "loss is computed",
             i, to_string(targets[i].shape()));
-    results.push_back(r.done(found[i]));
+    Recorder own("gradient");
+    own.use(targets[i]);
+    results.push_back(own.done(found[i]));
   }
   return results;
 }
