@@ -45,8 +45,8 @@ const TracedPlan& chosen_plan(const std::vector<TracedPlan>& plans, std::optiona
     require(chosen != nullptr, "[plan-scale] the trace has no plan {}; it has {}", *id,
             fmt::join(ids(), ", "));
   require(chosen != nullptr,
-          "[plan-scale] no plan of the trace assigns to tensors, as a step of an optimiser does; "
-          "record a step of training, or name a plan by --plan: {}",
+          "[plan-scale] no plan of the trace assigns to tensors, as a step of an optimiser on one "
+          "device does; record a step of training without a mesh, or name a plan by --plan: {}",
           fmt::join(ids(), ", "));
   return *chosen;
 }

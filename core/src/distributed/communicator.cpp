@@ -146,7 +146,8 @@ void Communicator::end() {
   shall_leave_ = true;
   to_thread_.notify_one();
   Stall stall;
-  while (state_ != State::Ended && state_ != State::Broken) {
+  const bool never_began = state_ == State::Opening && broken_;  // begin() has waited for it
+  while (!never_began && state_ != State::Ended && state_ != State::Broken) {
     to_callers_.wait_for(lock, nanoseconds(kTurnNs));
     if (is_stuck(stall, beginning_.limit_ns)) break;
   }

@@ -102,6 +102,7 @@ scale::SearchOptions search_options(const Parsed& parsed, const scale::Program& 
   }
   options.only_given = parsed.has("given");
   options.most_tries = static_cast<size_t>(number_of(parsed.get<std::string>("tries"), "tries"));
+  if (options.most_tries == 0) throw UsageError("--tries is at least 1");
   if (options.only_given && !options.batch) options.batch = 0;
   return options;
 }

@@ -52,11 +52,12 @@ std::string table(const ScaleReport& report) {
   const auto& all = report.result.tried;
   for (size_t i = 0; i < std::min(report.top, all.size()); ++i) {
     const Estimate& e = all[i].estimate;
-    text += fmt::format("{:>12.3f} {:>12.3f} {:>10.3f} {:>12.3f} {:>12.3f} {:>10}  {}{}\n",
-                        e.step_seconds() * kMilli, e.best_step_seconds() * kMilli,
-                        e.compute_seconds() * kMilli, e.exposed_seconds * kMilli,
-                        e.exposed_at_best_seconds * kMilli, size_text(e.memory.total()),
-                        cuts_text(report, all[i]), all[i].fits ? "" : " (does not fit)");
+    text +=
+        fmt::format("{:>12.3f} {:>12.3f} {:>10.3f} {:>12.3f} {:>12.3f} {:>10}  {}{}\n",
+                    e.step_seconds() * kMilli, e.best_step_seconds() * kMilli,
+                    e.compute_seconds() * kMilli, std::max(0.0, e.exposed_seconds) * kMilli,
+                    std::max(0.0, e.exposed_at_best_seconds) * kMilli, size_text(e.memory.total()),
+                    cuts_text(report, all[i]), all[i].fits ? "" : " (does not fit)");
   }
   return text;
 }
