@@ -38,6 +38,26 @@ TEST(StepOfATrace, RolesFollowFromTheGraph) {
   EXPECT_EQ(program.to_state.size(), 2u);  // the gradient and the parameter
 }
 
+TEST(StepOfATrace, IndicesMayHaveTheBatchInAMergedDimension) {
+  // 16 sequences of 7 indices, a target for each sequence, and the key of random numbers.
+  const TracedPlan plan{1,
+                        "%0 = buffer i32 [0, 1, 112]\n%1 = buffer f32 [1, 1, 112]\n"
+                        "%2 = cast f32 %0\n%3 = mul f32 %2, %1\n%4 = reduce f32 %3 [add, 0]\n"
+                        "%5 = buffer i32 [2, 1, 16]\n%6 = cast f32 %5\n"
+                        "%7 = reduce f32 %6 [add, 0]\n%8 = add f32 %4, %7\n"
+                        "%9 = buffer u32 [3, 1, 2]\n%10 = cast f32 %9\n"
+                        "%11 = reduce f32 %10 [add, 0]\n%12 = add f32 %8, %11\n"
+                        "%13 = add f32 %1, %2\nreturn %12, %13\n",
+                        {-1, 1},
+                        {}};
+  const Program program = program_of({plan}, {});
+  EXPECT_EQ(program.batch, 16);
+  EXPECT_EQ(program.leaves[0].role, Role::Batch);
+  EXPECT_EQ(program.leaves[1].role, Role::Parameter);
+  EXPECT_EQ(program.leaves[2].role, Role::Batch);
+  EXPECT_EQ(program.leaves[3].role, Role::Other);
+}
+
 TEST(StepOfATrace, TheLargestPlanThatAssignsIsTheStep) {
   TracedPlan small{1, "%0 = buffer f32 [0, 1, 2]\n%1 = add f32 %0, %0\nreturn %1\n", {0}, {}};
   TracedPlan reads = linear_step(8, 4, 6);

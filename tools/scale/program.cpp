@@ -171,31 +171,53 @@ void find_parameters_and_state(Program& program) {
     }
 }
 
-/// The batch reaches a result, too, and is not assigned. An input of as many elements may be a batch
-/// whose first dimensions were merged.
+/// The inputs with one size in their first dimension.
+struct Alike {
+  int64_t size = 0;
+  size_t count = 0;
+  uint64_t bytes = 0;
+
+  /// More inputs are the batch; of as many, those whose size the others have times another one, of
+  /// a merged dimension; else the larger inputs.
+  bool is_better(const Alike& other) const {
+    if (count != other.count) return count > other.count;
+    if (other.size % size == 0) return true;
+    return size % other.size != 0 && bytes > other.bytes;
+  }
+};
+
+bool is_random_key(const Leaf& leaf) {
+  return leaf.dtype == DType::U32 && leaf.shape == std::vector<int64_t>{2};
+}
+
+/// The batch reaches a result, too, and is not assigned. Its first dimensions may be merged: those
+/// of indices, or of an input of as many elements.
 void find_batch(Program& program, std::optional<int64_t> given) {
   const std::vector<Id> results = results_of(program);
-  std::map<int64_t, std::pair<size_t, uint64_t>> by_size;  // inputs, bytes
+  std::map<int64_t, Alike> by_size;
   for (const Leaf& leaf : program.leaves) {
     if (leaf.node == kNoId || leaf.root || leaf.shape.empty() || leaf.shape[0] < 2) continue;
-    if (!reach_of(program, results, leaf).is_in_result) continue;
-    auto& [count, bytes] = by_size[leaf.shape[0]];
-    ++count;
-    bytes += leaf.bytes();
+    if (is_random_key(leaf) || !reach_of(program, results, leaf).is_in_result) continue;
+    Alike& alike = by_size[leaf.shape[0]];
+    alike.size = leaf.shape[0];
+    ++alike.count;
+    alike.bytes += leaf.bytes();
   }
-  const auto most = std::ranges::max_element(
-      by_size, [](const auto& a, const auto& b) { return a.second < b.second; });
+  Alike best;
+  for (const auto& [size, alike] : by_size)
+    if (best.count == 0 || alike.is_better(best)) best = alike;
   if (given)
     require(
         by_size.contains(*given),
         "[plan-scale] --batch {}: no input that the loss depends on, and that the step does not "
         "assign, has this size in its first dimension",
         *given);
-  program.batch = given ? *given : most == by_size.end() ? 0 : most->first;
+  program.batch = given ? *given : best.size;
   std::set<int64_t> counts;  // elements of inputs that are the batch
   const auto take = [&](const auto& is_batch) {
     for (Leaf& leaf : program.leaves) {
-      if (leaf.node == kNoId || leaf.root || leaf.shape.empty() || !is_batch(leaf)) continue;
+      if (leaf.node == kNoId || leaf.root || leaf.shape.empty() || is_random_key(leaf)) continue;
+      if (!is_batch(leaf)) continue;
       leaf.role = Role::Batch;
       counts.insert(element_count(leaf.shape));
     }
@@ -203,7 +225,7 @@ void find_batch(Program& program, std::optional<int64_t> given) {
   take([&](const Leaf& leaf) { return leaf.shape[0] == program.batch; });
   take([&](const Leaf& leaf) {
     return program.batch > 1 && leaf.shape[0] % program.batch == 0 &&
-           counts.contains(element_count(leaf.shape));
+           (is_integer(leaf.dtype) || counts.contains(element_count(leaf.shape)));
   });
 }
 
