@@ -29,6 +29,7 @@ from ._plugrad._nn import *  # noqa: F403
 from ._plugrad._nn import (Linear, StateDifference, _convert_state, _load_sharded, _load_state, _save_sharded,
                           _shard_state, _tensor_parallel_rules, _trained, _update_average, safe_load, safe_save,
                           training)
+from .errors import UserError as _UserError
 
 if TYPE_CHECKING:
     from .data import Dataset
@@ -132,7 +133,7 @@ def state_dict(module: object) -> StateDict:
         elif isinstance(item, Tensor):
             name = _name(keys)
             if name in state:
-                raise ValueError(f"two tensors of the module are called {name!r}")
+                raise _UserError(f"two tensors of the module are called {name!r}")
             state[name] = item
         elif item is not None and id(item) not in path:
             path.add(id(item))
@@ -374,10 +375,10 @@ class Pipeline:
         firsts = [first for first, _ in stages]
         ends = [*firsts[1:], len(layers.layers)]
         if not firsts or firsts[0] != 0 or any(begin >= end for begin, end in zip(firsts, ends)):
-            raise ValueError(f"stages begin at the layers {firsts}; the first is 0, and each has one or more of "
+            raise _UserError(f"[Pipeline] stages begin at the layers {firsts}; the first is 0, and each has one or more of "
                              f"{len(layers.layers)} layers")
         if micro_batches < 1:
-            raise ValueError(f"{micro_batches} micro-batches; give 1 or more")
+            raise _UserError(f"[Pipeline] {micro_batches} micro-batches; give 1 or more")
         self.layers = layers.layers
         self.micro_batches = micro_batches
         self._stages = [(begin, end, place) for (begin, place), end in zip(stages, ends)]
