@@ -28,11 +28,10 @@ using ScanStep =
 /// the recording for each element of that axis, from the last to the first with `reverse`. Lazy;
 /// differentiable any number of times. Needs an input: use Tensor::arange(n) if there is no other.
 /// The axis may have a variable size, and may be empty: then the state is returned unchanged. The
-/// states of all steps are kept for the gradient, which computes each step again. On a mesh the step is
-/// called for each element instead. Shape: input (n,
-/// …) -> state as given, output (n, …). Errors: User when the step changes the shape, dtype or
-/// number of the state, assigns to a tensor, draws random numbers, reads a value or copies between
-/// devices, and for inputs of different lengths.
+/// states of all steps are kept for the gradient, which computes each step again. On a mesh the step
+/// is called for each element instead. Shape: input (n, …) -> state as given, output (n, …). Errors:
+/// User when the step changes the shape, dtype or number of the state, assigns to a tensor, draws
+/// random numbers, reads a value or copies between devices, and for inputs of different lengths.
 PLUGRAD_API ScanResult scan(const ScanStep& step, const std::vector<Tensor>& state,
                             const std::vector<Tensor>& inputs, bool reverse = false);
 

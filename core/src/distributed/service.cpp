@@ -23,16 +23,13 @@ std::string differs_text(const Control& theirs, const Pending& mine, std::uint32
   if (theirs.description.program != mine.call.program)
     return fmt::format(
         "{}, call {} of {}: rank {} has recorded other functions before it ({}) than this rank "
-        "({}); "
-        "all ranks must record the same functions, of the same shapes and dtypes, in the same "
-        "order, "
-        "and read the same values",
+        "({}); all ranks must record the same functions, of the same shapes and dtypes, in the "
+        "same order, and read the same values",
         to_text(describe(mine.call, mine.self)), mine.number, ranks_text(mine.call.group), source,
         theirs.description.program, mine.call.program);
   return fmt::format(
       "{}, call {} of {}: rank {} has started {} there instead; all ranks must start the calls of "
-      "a "
-      "group in the same order, with the same shapes and dtypes",
+      "a group in the same order, with the same shapes and dtypes",
       to_text(describe(mine.call, mine.self)), mine.number, ranks_text(mine.call.group), source,
       to_text(theirs.description));
 }
