@@ -14,7 +14,8 @@ int main() {
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
   const Tensor x = Tensor::from(numbers, {8, 6}, "CPU").shard(mesh, {"data"}).realize();
   const Tensor sums = x.sum(0), squares = x.square().sum();
-  if (distributed::rank() == 0) std::fputs(describe_sharding(squares.sqrt()).c_str(), stdout);
+  const std::string text = describe_sharding(squares.sqrt());  // in all ranks
+  if (distributed::rank() == 0) std::fputs(text.c_str(), stdout);
   const std::vector<Tensor> both = {sums, squares};
   Tensor::realize(both);
   const Tensor twice = (x * 2).unshard();
