@@ -1,5 +1,5 @@
-// What a thread has recorded on meshes. Processes of a program record the same functions in the same
-// order; collectives compare it, since values of one dtype and shape have no other name.
+// Functions that a thread has recorded on meshes. All processes must record the same ones in the
+// same order. Collectives compare them, and so find processes that read different values.
 #pragma once
 
 #include <cstdint>
