@@ -1,4 +1,5 @@
 // Values of sharded tensors: parts, movements between specs, functions, assignment.
+#include <cmath>
 #include <set>
 
 #include "plugrad/host_view.h"
@@ -158,6 +159,17 @@ TEST(ShardedValues, TermsOfAProductAreNoTermsOfASum) {
   const Mesh mesh = two();
   const Tensor product = counting({4}, 1.0, 1.0).shard(mesh, {"data"}).prod();
   EXPECT_EQ(product.shard(mesh, ShardSpec().with_partial_sum("data")).item<float>(), 24.F);
+}
+
+// 1 + -1 is 0, and negated -0; of the negated terms, -1 + 1, it would be 0.
+TEST(ShardedValues, ANegatedSumOfZeroIsMinusZero) {
+  const Tensor terms = Tensor::from(std::vector<float>{1, -1}, {2}).shard(two(), {"data"});
+  EXPECT_TRUE(std::signbit((-terms.sum()).item<float>()));
+  const Tensor zero = Tensor::from(std::vector<float>{0}, {1}).realize();
+  const ShardSpec partial = ShardSpec().with_partial_sum("data");
+  EXPECT_TRUE(std::signbit((-zero.shard(two(), partial)).item<float>()));
+  EXPECT_TRUE(std::signbit((-zero).realize().shard(two(), partial).item<float>()));
+  EXPECT_EQ((-terms.cast(DType::I32).sum()).shard_spec().to_string(), "[] partial add(data)");
 }
 
 TEST(ShardedValues, AnAssignedTensorKeepsItsSpec) {

@@ -68,9 +68,11 @@ Propagation linear(const Subject& s) {
   return {{s.sources[0].spec}, s.sources[0].spec};
 }
 
-/// -(a + b) is (-a) + (-b), exactly; of a maximum or a product it is not.
+/// -(a + b) is (-a) + (-b), but for the sign of a sum that is 0: of floats a part of the fast set. Of
+/// a maximum or a product it is not.
 Propagation negate(const Subject& s) {
-  return s.sources[0].spec.reduction == Op::Add ? linear(s) : elementwise(s);
+  const bool is_exact = s.fast_math || !is_float(s.graph[s.node].dtype);
+  return is_exact && s.sources[0].spec.reduction == Op::Add ? linear(s) : elementwise(s);
 }
 
 /// a + b of terms of both: exact up to the order of the sum, so a part of the fast set.
@@ -294,7 +296,7 @@ constexpr std::array kRules = {
     ELEMENTWISE(Sin),
     ELEMENTWISE(FloorDiv),
     ELEMENTWISE(FloorMod),
-    Rule{Op::Neg, negate, "as elementwise; terms of a sum pass"},
+    Rule{Op::Neg, negate, "as elementwise; of integers or with fast math, terms of a sum pass"},
     Rule{Op::Add, add, "as elementwise; with fast math, terms of two sums pass"},
     Rule{Op::Mul, multiply, "as elementwise; with fast math, terms of one factor pass"},
     Rule{Op::Cast, cast, "as elementwise; with fast math, terms of f32 pass to bf16"},
