@@ -1,4 +1,4 @@
-// Seconds of an all_reduce of f32 between all ranks by core's backend: by_plugrad MEGABYTES ROUNDS.
+// Seconds of an all-reduce of f32 between all ranks by core's backend: by_plugrad MEGABYTES ROUNDS.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures an all_reduce of f32 by plugrad's backend against MPI_Allreduce, in turns.
+"""Measures an all-reduce of f32 by plugrad's backend against MPI_Allreduce, in turns.
 
     bench/collectives/compare.py [--build DIR] [--mpiexec mpiexec.mpich] [--ranks 2] [--megabytes 64] [--turns 7]
 

@@ -22,7 +22,7 @@ enum class Kind : std::uint8_t {
   Send,
   Receive,
 };
-/// "all_reduce", …
+/// "all-reduce", …
 std::string_view name_of(Kind kind);
 
 /// Of booleans, Add and Max are "or", Mul and Min are "and". Integers wrap around. Of floats, Max

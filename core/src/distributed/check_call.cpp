@@ -76,7 +76,7 @@ void check_call(Call& call, std::uint32_t rank, std::uint32_t size) {
   if (call.kind == Kind::AllToAll) {
     check_counts(call, call.receive_counts, members);
     require(call.counts[self] == call.receive_counts[self],
-            "[all_to_all] {}: this rank sends {} elements to itself, but receives {} of them",
+            "[all-to-all] {}: this rank sends {} elements to itself, but receives {} of them",
             quoted(call.tensor), call.counts[self], call.receive_counts[self]);
   }
   require(call.kind != Kind::Broadcast || std::ranges::binary_search(call.group, call.peer),

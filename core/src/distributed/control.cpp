@@ -39,7 +39,7 @@ std::string counts_text(const Call& call) {
 }  // namespace
 
 std::string_view name_of(Kind kind) {
-  constexpr std::string_view kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+  constexpr std::string_view kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
                                          "broadcast",  "send",           "receive"};
   return kNames[static_cast<std::size_t>(kind)];
 }

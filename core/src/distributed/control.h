@@ -37,7 +37,7 @@ struct Description {
   std::string program;
   std::int64_t to_reader = 0, from_reader = 0;  ///< of AllToAll: elements for who reads this
 };
-/// `all_reduce of "w" (f32, 10 elements, add)`
+/// `all-reduce of "w" (f32, 10 elements, add)`
 std::string to_text(const Description& description);
 /// A name of at most 100 bytes, in quotation marks.
 std::string quoted(const std::string& tensor);

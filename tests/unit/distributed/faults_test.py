@@ -26,12 +26,12 @@ SAYS = {
     "killed": r"ended unexpectedly",
     "abort": r"ended unexpectedly",
     "stop": r"(did not arrive|sent no data) within 2 s and does not answer: stopped",
-    "order": r"has started all_(reduce|gather) of \"[ab]\" .* instead",
-    "shape": r"has started all_reduce of \"a\" \(f32, \d+ elements, add\) there instead",
-    "dtype": r"has started all_reduce of \"a\" \((i32|f32), \d+ elements, add\) there instead",
-    "tensor": r"has started all_reduce of \"[ac]\" \(f32, \d+ elements, add\) there instead",
+    "order": r"has started all-(reduce|gather) of \"[ab]\" .* instead",
+    "shape": r"has started all-reduce of \"a\" \(f32, \d+ elements, add\) there instead",
+    "dtype": r"has started all-reduce of \"a\" \((i32|f32), \d+ elements, add\) there instead",
+    "tensor": r"has started all-reduce of \"[ac]\" \(f32, \d+ elements, add\) there instead",
     "program": r"has recorded other functions before it \([23] functions\) than this rank \([23] functions\)",
-    "late": r"did not arrive within 2 s; rank \d has started last: all_gather of \"b\"",
+    "late": r"did not arrive within 2 s; rank \d has started last: all-gather of \"b\"",
     "end": r"ended the program without it",
 }
 

@@ -47,7 +47,7 @@ TEST(Misuse, CallsThatAreNotWellFormedAreRefused) {
     return error_of_call(call);
   };
   EXPECT_THAT(with([](Call& c) { c.group = {}; }),
-              HasSubstr("user: [all_reduce] \"w\": the group [] must list ranks"));
+              HasSubstr("user: [all-reduce] \"w\": the group [] must list ranks"));
   EXPECT_THAT(with([](Call& c) { c.group = {self(), self()}; }), HasSubstr("in ascending order"));
   EXPECT_THAT(with([](Call& c) { c.group.push_back(99); }), HasSubstr("must list ranks below"));
   EXPECT_THAT(with([](Call& c) { c.counts = {1, 1}; }), HasSubstr("it takes 1 counts, not 2"));

@@ -1,6 +1,6 @@
 // Moves the data of one collective: streams of pieces between ranks, and the reduction of what
 // arrives.
-//   all_reduce   every member owns a slice: it receives the slice of all others, reduces piece by
+//   all-reduce   every member owns a slice: it receives the slice of all others, reduces piece by
 //                piece, and sends each reduced piece to all: 2 (n - 1) / n of the data a rank
 //   broadcast    the root sends each member a slice, which the member forwards to the others
 #pragma once
