@@ -104,6 +104,18 @@ class Plans(Case):
         self.assertRegex(done.stdout, r"memory of a device: parameters 0\.0 MB")
         self.assertRegex(done.stdout, r"\(4, 6\) f32 \[")
 
+    def test_rows_name_the_specs_that_the_best_one_has_not(self):
+        arguments = "--mesh", "data=2,model=2", "--batch-axes", "data", "--state-axes", "-", "--top", "50"
+        done = self.run_command(self.trace, "--machine", self.machine, *arguments)
+        self.assertEqual(done.returncode, 0)
+        rows = [line.split("batch ")[1] for line in done.stdout.splitlines() if " groups cut" in line]
+        self.assertEqual(len(rows), len(set(rows)), rows)
+        self.assertNotIn(";", rows[0])
+        best = json.loads(self.run_command(self.trace, "--machine", self.machine, "--json", *arguments).stdout)["specs"]
+        for row, spec in zip(rows, best):
+            cut = spec["groups"][0].strip("[]").replace(" ", "")
+            self.assertEqual(row.partition("; ")[2], "" if spec["groups"] == best[0]["groups"] else f"0={cut}")
+
     def test_shipped_machines(self):
         done = self.run_command("--machines", "--json")
         names = [machine["name"] for machine in json.loads(done.stdout)]

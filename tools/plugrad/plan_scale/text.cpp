@@ -21,13 +21,33 @@ std::string size_text(uint64_t bytes) {
   return size_text(static_cast<double>(bytes));
 }
 
+constexpr size_t kMostDifferences = 3;  // that fit into a row
+
+/// The groups with another spec than in the best row, as --cut takes them: "; 3=model,- 5=-,-".
+std::string differences_text(const ScaleReport& report, const scale::Layout& layout) {
+  const scale::Layout& best = report.result.tried[0].layout;
+  std::vector<std::string> cuts;
+  for (size_t i = 0; i < layout.groups.size(); ++i) {
+    if (layout.groups[i] == best.groups[i]) continue;
+    std::vector<std::string> dims;
+    for (const sharding::AxisSet axes : layout.groups[i])
+      dims.push_back(sharding::names_of(report.mesh, axes));
+    cuts.push_back(fmt::format("{}={}", i, fmt::join(dims, ",")));
+  }
+  if (cuts.empty()) return "";
+  const size_t shown = std::min(cuts.size(), kMostDifferences);
+  return fmt::format("; {}{}", fmt::join(std::span(cuts).first(shown), " "),
+                     shown < cuts.size() ? " ..." : "");
+}
+
 std::string cuts_text(const ScaleReport& report, const Tried& tried) {
   const auto cut = std::ranges::count_if(tried.layout.groups, [](const auto& dims) {
     return std::ranges::any_of(dims, [](sharding::AxisSet axes) { return axes != 0; });
   });
   const auto names = [&](sharding::AxisSet axes) { return sharding::names_of(report.mesh, axes); };
-  return fmt::format("batch {}, state {}, {} of {} groups cut", names(tried.layout.batch),
-                     names(tried.layout.state), cut, tried.layout.groups.size());
+  return fmt::format("batch {}, state {}, {} of {} groups cut{}", names(tried.layout.batch),
+                     names(tried.layout.state), cut, tried.layout.groups.size(),
+                     differences_text(report, tried.layout));
 }
 
 std::string head(const ScaleReport& report) {
