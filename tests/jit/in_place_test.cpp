@@ -125,6 +125,26 @@ std::vector<Program> programs() {
          w.assign(w * 0.5 + x);
          return old.transpose().contiguous();
        }},
+      {"the old value itself is a result", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.detach();
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
+      {"the old value is a result on its mesh", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.is_sharded() ? w.shard(w.mesh(), w.shard_spec()) : w.detach();
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
+      {"a slice of the old value is a result", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.is_sharded() ? w.shard(w.mesh(), {"data"}) : w[{Slice(0, 4)}];
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
+      {"parts of the old value are a result", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.is_sharded() ? w.shards()[1] : w.detach();
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
       {"read by a kernel behind", [](Tensor& w, const Tensor& x) {
          const Tensor old = w.detach();
          w.assign(w * 0.5 + x);
