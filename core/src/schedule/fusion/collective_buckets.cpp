@@ -54,28 +54,39 @@ std::vector<Member> members_of(const SchedulerState& state) {
 
 }  // namespace
 
+// A bucket starts with its last member. Until then none of its members may be needed: a collective
+// that depends on another one is deeper, and ends the buckets of lesser depth.
 std::vector<std::vector<Id>> collective_buckets(const SchedulerState& state) {
   const std::vector<Member> members = members_of(state);
-  std::map<decltype(members[0].key()), int64_t> small_bytes;
+  using Key = decltype(members[0].key());
+  std::map<Key, int64_t> small_bytes;
   for (const Member& m : members)
     if (m.is_small()) small_bytes[m.key()] += m.bytes;
-  std::vector<std::vector<Id>> buckets;
-  const Member* before = nullptr;
-  int64_t bytes = 0;  // of the last bucket
-  for (const Member& m : members) {
-    const auto all = small_bytes.find(m.key());
-    const bool joins = before != nullptr && before->is_small() && m.is_small() &&
-                       before->key() == m.key() &&
-                       bytes < std::clamp(all->second / kBuckets, kLargeBytes, kMostBucketBytes);
-    if (!joins) {
-      buckets.emplace_back();
-      bytes = 0;
-    }
-    buckets.back().push_back(m.id);
-    bytes += m.bytes;
-    before = &m;
+  struct Bucket {
+    size_t last = 0;  // index into members
+    int64_t bytes = 0;
+    std::vector<Id> ids = {};
+  };
+  std::vector<Bucket> buckets;
+  std::map<Key, size_t> open;  // index into buckets
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Member& m = members[i];
+    std::erase_if(open, [&](const auto& entry) { return std::get<0>(entry.first) < m.arg.depth; });
+    size_t at = buckets.size();
+    if (m.is_small()) at = open.try_emplace(m.key(), at).first->second;
+    if (at == buckets.size()) buckets.emplace_back();
+    Bucket& bucket = buckets[at];
+    bucket.last = i;
+    bucket.bytes += m.bytes;
+    bucket.ids.push_back(m.id);
+    if (m.is_small() && bucket.bytes >= std::clamp(small_bytes.at(m.key()) / kBuckets, kLargeBytes,
+                                                   kMostBucketBytes))
+      open.erase(m.key());
   }
-  return buckets;
+  std::ranges::sort(buckets, {}, &Bucket::last);
+  std::vector<std::vector<Id>> made;
+  for (Bucket& bucket : buckets) made.push_back(std::move(bucket.ids));
+  return made;
 }
 
 }  // namespace plugrad::schedule
