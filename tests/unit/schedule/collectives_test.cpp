@@ -17,18 +17,15 @@ struct Collectives : Tensors {
 
   /// An all-reduce between the processes 0 and 1.
   Id all_reduce(Id x, int64_t depth = 1, int64_t place = 0) {
-    const int64_t count = element_count(shape(x));
-    CollectiveArg arg{.kind = CollectiveKind::AllReduce,
-                      .reduction = Op::Add,
-                      .place = place,
-                      .order = next++,
-                      .depth = depth,
-                      .device = 1,
-                      .ranks = {0, 1},
-                      .sent = {count},
-                      .received = {},
-                      .shape = shape(x),
-                      .whole = shape(x)};
+    return collective(x, {.place = place, .depth = depth});
+  }
+  /// Between the processes 0 and 1, if `arg` has no ranks. Its result has the shape of x.
+  Id collective(Id x, CollectiveArg arg) {
+    arg.order = next++;
+    arg.device = 1;
+    if (arg.ranks.empty()) arg.ranks = {0, 1};
+    arg.shape = arg.whole = shape(x);
+    if (arg.sent.empty()) arg.sent = {element_count(shape(x))};
     return g.add(Op::Collective, g[x].dtype, {x}, g.list(arg.list()));
   }
   /// A large value to compute, of n x n products.
@@ -99,16 +96,82 @@ TEST(Collectives, SmallOnesShareABucketUntilItIsLarge) {
       << "the first bucket starts before the last product: " << steps_of(plan);
 }
 
-TEST(Collectives, OfAnotherKindDtypeOrDepthAreNotInTheBucket) {
+/// The members of each bucket of a plan that needs the results of all.
+std::vector<size_t> buckets_of(Collectives& t, const std::vector<Id>& collectives) {
+  std::vector<Id> updates;
+  for (const Id id : collectives) updates.push_back(t.g.unary(Op::Neg, id));
+  std::vector<size_t> members;
+  for (const Step& step : plan_of(t, updates).steps)
+    if (step.kind == Step::Kind::Collective) members.push_back(step.buffers.size() / 2);
+  return members;
+}
+
+TEST(Collectives, OfAnotherDtypeOrDepthAreNotInTheBucket) {
   Collectives t;
-  const Id floats = t.product(8), ints = t.g.unary(Op::Neg, t.buffer({8, 8}, DType::I32));
-  const Id deeper = t.all_reduce(floats, 2), shallow = t.all_reduce(t.product(8));
-  const Id of_ints = t.all_reduce(ints);
-  const auto plan = plan_of(t, {t.relu(deeper), t.relu(shallow), t.g.unary(Op::Neg, of_ints)});
-  for (const Step& step : plan.steps)
-    if (step.kind == Step::Kind::Collective) {
-      EXPECT_EQ(step.buffers.size(), 2u);
-    }
+  const Id ints = t.g.unary(Op::Neg, t.buffer({8, 8}, DType::I32));
+  EXPECT_EQ(buckets_of(
+                t, {t.all_reduce(t.product(8), 2), t.all_reduce(t.product(8)), t.all_reduce(ints)}),
+            (std::vector<size_t>{1, 1, 1}));
+}
+
+TEST(Collectives, OfAnotherReductionAreNotInTheBucket) {
+  Collectives t;
+  const auto reduced = [&](Op op) {
+    return t.collective(t.product(8), {.reduction = op, .depth = 1});
+  };
+  EXPECT_EQ(buckets_of(t, {reduced(Op::Add), reduced(Op::Add), reduced(Op::Max), reduced(Op::Max)}),
+            (std::vector<size_t>{2, 2}));
+}
+
+TEST(Collectives, OfAnotherKindAreNotInTheBucket) {
+  Collectives t;
+  const auto gathered = [&] {
+    return t.collective(t.product(8),
+                        {.kind = CollectiveKind::AllGather, .depth = 1, .received = {32, 32}});
+  };
+  EXPECT_EQ(buckets_of(t, {t.all_reduce(t.product(8)), gathered(), gathered()}),
+            (std::vector<size_t>{1, 2}));
+}
+
+TEST(Collectives, BetweenOtherProcessesAreNotInTheBucket) {
+  Collectives t;
+  const auto between = [&](std::vector<int64_t> ranks) {
+    return t.collective(t.product(8), {.depth = 1, .ranks = std::move(ranks)});
+  };
+  EXPECT_EQ(buckets_of(t, {between({0, 1}), between({0, 2}), between({0, 2}), between({0, 1, 2})}),
+            (std::vector<size_t>{1, 2, 1}));
+}
+
+// Their counts differ between the processes, which would choose other buckets by them.
+TEST(Collectives, OfPairsAndAllToAllsHaveNoBucket) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::AllToAll, CollectiveKind::Broadcast, CollectiveKind::Receive}) {
+    Collectives t;
+    const auto made = [&] {
+      return t.collective(t.product(8),
+                          {.kind = kind, .depth = 1, .sent = {32, 32}, .received = {32, 32}});
+    };
+    EXPECT_EQ(buckets_of(t, {made(), made()}), (std::vector<size_t>{1, 1})) << name_of(kind);
+  }
+}
+
+// Gradients of matrices and of biases take turns.
+TEST(Collectives, OfAMegabyteHaveABucketOfTheirOwnAmongSmallOnes) {
+  Collectives t;
+  const auto small = [&] { return t.all_reduce(t.product(8)); };
+  const auto large = [&] { return t.all_reduce(t.product(kLarge)); };
+  const auto last = small();
+  EXPECT_EQ(buckets_of(t, {last, large(), small(), large(), small()}),
+            (std::vector<size_t>{1, 1, 3}));
+}
+
+// The third one reads the first one's result, so it must not have to wait for its own.
+TEST(Collectives, AreNotInABucketWithThoseBehindTheirReaders) {
+  Collectives t;
+  const Id first = t.all_reduce(t.product(8));
+  const Id reader = t.all_reduce(t.relu(first), 2);
+  EXPECT_EQ(buckets_of(t, {first, reader, t.all_reduce(t.product(8)), t.all_reduce(t.product(8))}),
+            (std::vector<size_t>{1, 1, 2}));
 }
 
 TEST(Collectives, KeepTheirMemoryUntilTheyEnd) {
@@ -138,6 +201,37 @@ TEST(Collectives, KeepTheirMemoryUntilTheyEnd) {
         }
     }
   }
+}
+
+// Behind the first updates there is less to hold, and the link still has enough to do.
+TEST(Collectives, AreReadBeforeMuchMemoryWaitsForIt) {
+  Collectives t;
+  std::vector<Id> updates;
+  constexpr int kLayers = 64;  // of 1 MiB before and 1 MiB behind the sum
+  const Id rate = t.expand(t.sum(t.buffer({kLarge, kLarge}), {0, 1}), {kLarge, kLarge});
+  for (int layer = 0; layer < kLayers; ++layer)
+    updates.push_back(t.mul(rate, t.all_reduce(t.product(kLarge))));
+  const std::string steps = steps_of(plan_of(t, updates));
+  int held = 0, most = 0;
+  for (const char step : steps) {
+    held += step == '(' ? 1 : step == ')' ? -1 : 0;
+    most = std::max(most, held);
+  }
+  EXPECT_LE(most, 12) << steps;
+  EXPECT_EQ(held, 0) << steps;
+}
+
+// As of cut parameters in a forward pass.
+TEST(Collectives, OfStoredValuesRunAheadByALimitedSize) {
+  Collectives t;
+  constexpr int kLayers = 160;  // of 1 MiB: 64 of them may be there early
+  Id x = t.buffer({kLarge, kLarge});
+  for (int layer = 0; layer < kLayers; ++layer)
+    x = t.matmul(x, t.all_reduce(t.buffer({kLarge, kLarge}), 1, layer));
+  const std::string steps = steps_of(plan_of(t, {x}));
+  EXPECT_EQ(std::ranges::count(steps, '('), kLayers);
+  EXPECT_LE(steps.find('K'), 66u) << steps;
+  EXPECT_GT(steps.find('K'), 1u) << steps;
 }
 
 // An update that could share the loops of a product's kernel must not make the first collective
