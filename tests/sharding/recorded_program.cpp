@@ -1,15 +1,35 @@
 // A sharded program whose trace trace_test.py and the viewer's test read: two positions of one
-// process, or one position in each of several processes.
+// process, or one position in each of several processes. With the argument `train` a step of an
+// optimiser whose state is cut.
 #include <cstdio>
 
 #include "plugrad/plugrad.h"
 
 using namespace plugrad;
 
-int main() {
+struct Net {
+  nn::Linear up{4, 6}, down{6, 2};
+  PLUGRAD_FIELDS(up, down)
+};
+
+void train(const Mesh& mesh) {
+  Net net;
+  nn::data_parallel(net, mesh);
+  optim::AdamW opt(nn::parameters(net));
+  opt.shard_state("data");
+  const Tensor x = Tensor::ones({8, 4}).contiguous().to("CPU").shard(mesh, {"data"}).realize();
+  net.down(net.up(x).relu()).square().mean().backward();
+  opt.step();
+}
+
+int main(int argc, char**) {
   distributed::init();
   const int64_t ranks = distributed::size();
   const Mesh mesh = ranks > 1 ? Mesh({{"data", ranks}}) : Mesh({{"data", 2}}, {"CPU", "CPU"});
+  if (argc > 1) {
+    train(mesh);
+    return 0;
+  }
   std::vector<float> numbers(48);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
   const Tensor x = Tensor::from(numbers, {8, 6}, "CPU").shard(mesh, {"data"}).realize();

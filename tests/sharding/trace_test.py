@@ -207,5 +207,17 @@ class TwoRanks(Case):
             self.assertIn(b"all-gather", (self.folder / form).read_bytes())
 
 
+@unittest.skipUnless(LAUNCHER, "no launcher of an MPI")
+class TrainingOfTwoRanks(Case):
+    def test_gradients_move_from_the_last_layer_on_and_new_values_arrive_in_place(self):
+        run(*LAUNCHER, PROGRAM, "train", PLUGRAD_TRACE=str(self.trace))
+        for path in (self.trace, self.folder / "step.trace.rank1"):
+            [steps] = [plan["steps"] for plan in self.plans(path) if any(step["kind"] == "collective" for step in plan["steps"])]
+            moves = [(step["collective"]["kind"], [tuple(value["shape"]) for value in step["collective"]["values"]])
+                     for step in steps if step["kind"] == "collective"]
+            self.assertEqual(moves, [("reduce-scatter", [(2,), (2, 6), (6,), (6, 4)]), ("all-gather", [(6, 4), (6,), (2, 6), (2,)])])
+            self.assertEqual([step["kind"] for step in steps][-2:], ["collective", "wait"])
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

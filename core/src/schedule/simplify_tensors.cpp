@@ -22,20 +22,28 @@ bool is_compute(Op op) {
 // for the register tiles of so many matrix products.
 constexpr size_t kTermsOfBlock = 32;
 
-/// Terms of the sums of a tensor graph, for blocked summation.
-class SumTerms {
+/// The readers of nodes of a tensor graph, and the terms of its sums.
+class Readers {
  public:
-  SumTerms(const Graph& graph, std::span<const Id> roots) : graph_(graph), uses_(graph.size(), 0) {
+  Readers(const Graph& graph, std::span<const Id> roots) : graph_(graph), uses_(graph.size(), 0) {
     for (Id root : roots) ++uses_[root];
     Reachable reachable;
     for (Id id : reachable.from(graph, roots))
       for (Id source : graph.sources(id)) ++uses_[source];
   }
 
-  /// The terms of `sum`. Additions with one use are looked through where `has_shape` holds for both
-  /// of their sources.
+  /// Whether nothing else reads the collective that `copy` is a copy of.
+  bool is_only_reader_of_collective(Id copy) const {
+    Id id = graph_.sources(copy)[0];
+    while (uses_[id] == 1 && (graph_[id].op == Op::Reshape || graph_[id].op == Op::Detach))
+      id = graph_.sources(id)[0];
+    return uses_[id] == 1 && graph_[id].op == Op::Collective;
+  }
+
+  /// The terms of `sum`, for blocked summation. Additions with one use are looked through where
+  /// `has_shape` holds for both of their sources.
   template <class HasShape>
-  std::vector<Id> of(Id sum, HasShape has_shape) const {
+  std::vector<Id> terms_of(Id sum, HasShape has_shape) const {
     std::vector<Id> found, stack = {sum};
     while (!stack.empty()) {
       const Id id = stack.back();
@@ -61,7 +69,7 @@ class Copier {
       : state_(state),
         build_(state.graph, state.shapes,
                state.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
-        sums_(state.source, state.source_roots),
+        readers_(state.source, state.source_roots),
         new_id_(state.source.size(), kNoId) {}
 
   void run() {
@@ -164,7 +172,8 @@ class Copier {
     return state_.graph.add(Op::Buffer, state_.source[id].dtype, {}, state_.graph.list(list(id)));
   }
 
-  /// Computed values are stored in place; a view, or a value with an identity, needs a copy.
+  /// Computed values are stored in place; a view, or a value with an identity, needs a copy, unless
+  /// it is a collective that nothing else reads.
   Id contiguous(Id x, uint64_t identity) {
     Graph& g = state_.graph;
     if (identity != 0) return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
@@ -229,7 +238,7 @@ class Copier {
       case Op::Function:
         return src[0];
       case Op::Contiguous:
-        return contiguous(src[0], n.arg);
+        return contiguous(src[0], readers_.is_only_reader_of_collective(id) ? 0 : n.arg);
       case Op::Copy:
         return device_copy(src[0], n.arg);
       case Op::Collective:
@@ -252,7 +261,7 @@ class Copier {
     const auto has_shape = [&](Id s) { return state_.shapes.id(new_id_[s]) == shape; };
     std::vector<Id> terms;
     if (static_cast<Op>(op_and_axes[0]) == Op::Add)
-      terms = sums_.of(state_.source[id].src[0], has_shape);
+      terms = readers_.terms_of(state_.source[id].src[0], has_shape);
     const size_t most = terms_together(terms, op_and_axes);
     if (terms.size() <= most) return reduce(x, op_and_axes);
     const Node addition = state_.source[state_.source[id].src[0]];
@@ -325,7 +334,7 @@ class Copier {
 
   SchedulerState& state_;
   TensorBuilder build_;
-  SumTerms sums_;
+  Readers readers_;
   Devices devices_{state_.graph};
   std::vector<Id> new_id_;
 };

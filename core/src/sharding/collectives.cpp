@@ -169,6 +169,12 @@ Collectives::Parts Collectives::in_groups(const Parts& parts, AxisSet along, con
   return out;
 }
 
+/// The shape of equal parts one after another along dimension 0.
+std::vector<int64_t> Collectives::stacked(std::vector<int64_t> part, const Group& group) {
+  part[0] *= static_cast<int64_t>(group.members.size());
+  return part;
+}
+
 /// Whether the member is the last one of its process in the group.
 bool Collectives::ends_block(const Group& group, uint32_t member) const {
   const auto at = std::ranges::find(group.members, member);
@@ -294,9 +300,11 @@ Collectives::Parts Collectives::all_gather(const Parts& parts, AxisSet along, si
     for (int64_t& count : arg.received) count += extra;
     arg.shape[0] += extra * static_cast<int64_t>(group.ranks.size());
     if (extra != 0) mine.push_back(filler(mine[0]));
+    const bool is_equal = are_alike(group, local);
+    if (is_equal && d == 0) arg.shape = stacked(local(leader), group);
     const Id gathered = collective(arg, build_.join(mine, 0), device);
     Id joined = kNoId;
-    if (are_alike(group, local)) {
+    if (is_equal) {
       joined = build_.join_equal(gathered, group.members.size(), local(leader), d);
     } else {
       std::vector<Id> all;  // by member
@@ -351,10 +359,10 @@ Collectives::Parts Collectives::reduce_scatter(const Parts& parts, AxisSet along
                       .shape = {0}};
     const auto after = [&](uint32_t member) { return local_shape(mesh_, to, shape, member); };
     if (group.here.size() == 1 && are_alike(group, after)) {
-      arg.shape[0] = count_of(after(first));
-      std::ranges::fill(arg.sent, arg.shape[0]);
+      arg.shape = after(first);
+      std::ranges::fill(arg.sent, count_of(arg.shape));
       const Id source = build_.cut_equal(parts[first], group.members.size(), d);
-      out[first] = build_.reshape(collective(std::move(arg), source, device), after(first));
+      out[first] = collective(std::move(arg), source, device);
       return;
     }
     std::vector<Id> pieces;
@@ -424,7 +432,7 @@ Collectives::Parts Collectives::all_to_all(const Parts& parts, AxisSet along, si
     if (are_alike(group, before) && are_alike(group, after)) {
       std::vector<int64_t> piece = before(own);
       piece[e] = part_for(own).size();
-      arg.shape[0] = count_of(before(own));
+      arg.shape = d == 0 ? stacked(piece, group) : std::vector{count_of(before(own))};
       arg.sent.assign(group.members.size(), count_of(piece));
       arg.received = arg.sent;
       const Id pieces = build_.cut_equal(parts[own], group.members.size(), e);

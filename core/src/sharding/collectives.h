@@ -41,7 +41,7 @@ struct Movement {
 /// The collectives that lead from one spec to another, in order; slices are not among them.
 std::vector<Movement> movements(const Spec& from, const Spec& to);
 
-/// The argument of a Collective node. Values are flat; `received` and `sent` are elements by member
+/// The argument of a Collective node. Values are row-major; `received` and `sent` are elements by member
 /// of the group: of each part that arrives (AllGather, AllToAll) or of each part of the source that
 /// leaves (ReduceScatter, AllToAll). Of the others, `sent` is one number: the elements of the value.
 /// The source of a Receive, and of a Broadcast in all processes but one, is a constant that is not
@@ -119,6 +119,7 @@ class Collectives {
   void reduce_locally(const Group& group, const Parts& parts, Op reduction, Parts& out);
   Id reduced_on(const Group& group, const Parts& parts, Op reduction, uint32_t device);
   Part within(uint32_t position, AxisSet outer, AxisSet all, int64_t size) const;
+  static std::vector<int64_t> stacked(std::vector<int64_t> part, const Group& group);
   bool ends_block(const Group& group, uint32_t member) const;
   Id filler(Id like);
   Id collective(CollectiveArg arg, Id source, uint32_t device);

@@ -72,13 +72,13 @@ Id LocalBuilder::join_equal(Id x, size_t count, std::span<const int64_t> part, s
   std::vector<int64_t> blocks = {static_cast<int64_t>(count)}, whole(part.begin(), part.end());
   blocks.insert(blocks.end(), part.begin(), part.end());
   whole[d] *= blocks[0];
+  if (d == 0) return reshape(x, whole);
   std::vector<int64_t> order;  // the number of the part comes before dimension d
   for (size_t i = 0; i < part.size(); ++i) {
     if (i == d) order.push_back(0);
     order.push_back(static_cast<int64_t>(i) + 1);
   }
-  const Id stacked = reshape(x, blocks);
-  return reshape(d == 0 ? stacked : move(Op::Permute, stacked, order), whole);
+  return reshape(move(Op::Permute, reshape(x, blocks), order), whole);
 }
 
 Id LocalBuilder::cut_equal(Id x, size_t count, size_t d) {

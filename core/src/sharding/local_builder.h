@@ -28,7 +28,7 @@ class LocalBuilder {
   /// The parts one after another along dimension d. Selects each part by its indices: a sum of
   /// padded parts would turn -0 into +0.
   Id join(std::span<const Id> parts, size_t d);
-  /// The same of `count` parts of one shape, one after another in the flat `x`.
+  /// The same of `count` parts of one shape, whose elements follow each other in x.
   Id join_equal(Id x, size_t count, std::span<const int64_t> part, size_t d);
   /// The `count` equal parts of x along dimension d, flat, one after another.
   Id cut_equal(Id x, size_t count, size_t d);

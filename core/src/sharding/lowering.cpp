@@ -184,9 +184,13 @@ Lowering::Placed Lowering::source_on(const Mesh& mesh, Id source, const Spec& wa
   return resharded_.emplace(key, std::move(made)).first->second;
 }
 
-/// A computed value moves when it is computed, a stored one when it is first read.
+/// A computed value moves when it is computed, which may be long before a view of it is recorded, as
+/// the optimiser's of a gradient; a stored one when it is first read.
 int64_t Lowering::place_of(Id source) const {
-  return owner_.is_stored(source) ? reader_ : source;
+  Id id = source;
+  while (!owner_.is_stored(id) && (is_movement(graph_[id].op) || graph_[id].op == Op::Detach))
+    id = graph_.sources(id)[0];
+  return owner_.is_stored(id) ? reader_ : id;
 }
 
 std::vector<int64_t> Lowering::shape_of(Id node) {
