@@ -4,7 +4,8 @@
 //   train gpt STEPS BATCH CONTEXT WIDTH HEADS BLOCKS LETTERS [bf16]
 // In one process: without a mesh, for a trace. In several: mnist with the batch cut, gpt with the
 // parameters cut by nn::tensor_parallel, or with SCALE_DATA=1 with the batch cut; with SCALE_STATE=1
-// the optimiser's state is cut, too.
+// the optimiser's state is cut, too, and with SCALE_PARAMETERS=1 the batch, the parameters and the
+// state.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -118,10 +119,12 @@ void gpt(int argc, char** argv) {
   Gpt net(context, number(argv, 5), number(argv, 6), number(argv, 7), letters);
   if (argc > 9) nn::to(net, DType::BF16);
   const bool is_sharded = distributed::size() > 1,
-             cuts_batch = std::getenv("SCALE_DATA") != nullptr;
+             cuts_all = std::getenv("SCALE_PARAMETERS") != nullptr,
+             cuts_batch = cuts_all || std::getenv("SCALE_DATA") != nullptr;
   const char* axis = cuts_batch ? "data" : "model";
   const Mesh mesh({{axis, distributed::size()}});
-  if (is_sharded && cuts_batch) nn::data_parallel(net, mesh);
+  if (is_sharded && cuts_all) nn::shard(net, mesh, {{"*", {axis}}});
+  if (is_sharded && cuts_batch && !cuts_all) nn::data_parallel(net, mesh);
   if (is_sharded && !cuts_batch) {
     std::vector<nn::ShardRule> rules = nn::tensor_parallel(net, "model");
     rules.insert(rules.begin(), {"place.weight", {}});  // whole: it is added, not multiplied

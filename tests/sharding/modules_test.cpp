@@ -166,6 +166,9 @@ TEST(ShardedModules, TrainAsOnOneDevice) {
   expect_same(losses([&](Letters& net) { nn::data_parallel(net, mesh); }, by_rows));
   expect_same(losses([&](Letters& net) { nn::shard(net, mesh, nn::tensor_parallel(net, "model")); },
                      by_rows));
+  expect_same(losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data"}}}); }, by_rows));
+  expect_same(
+      losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data+model"}}}); }, by_rows));
 }
 
 nn::RecurrentOptions two_layers(bool bidirectional, double dropout) {

@@ -65,38 +65,52 @@ TEST(Processes, SeveralCollectivesOfOnePlanRunInOneOrder) {
   expect_as_evaluated(z);
 }
 
-TEST(Processes, TrainingIsThatOfOneProcess) {
-  const auto train = [](bool is_sharded) {
-    const Mesh mesh = all_ranks();
-    Tensor w = counting({6, 3}, 0.1, 0.02), b = counting({3}, 0.0, 0.1);
+enum class Cut { NoMesh, Batch, BatchAndState, BatchAndParameters };
+
+/// The losses of jitted steps, and the last parameters.
+std::vector<float> trained(Cut cut) {
+  const Mesh mesh = all_ranks();
+  const bool is_sharded = cut != Cut::NoMesh;
+  Tensor w = counting({6, 3}, 0.1, 0.02), b = counting({3}, 0.0, 0.1);
+  if (is_sharded) {
+    const ShardSpec spec = cut == Cut::BatchAndParameters ? ShardSpec({"data"}) : ShardSpec();
+    w = w.shard(mesh, spec).realize();
+    b = b.shard(mesh, spec).realize();
+  }
+  w.requires_grad_();
+  b.requires_grad_();
+  optim::Adam adam({w, b}, {.lr = 0.05});
+  if (cut == Cut::BatchAndState) adam.shard_state("data");
+  const auto step = jit([&](const Tensor& x, const Tensor& y) {
+    adam.zero_grad();
+    const Tensor loss = (x.matmul(w) + b - y).square().mean();
+    loss.backward();
+    adam.step();
+    return loss;
+  });
+  std::vector<float> found;
+  for (int i = 0; i < 6; ++i) {
+    Tensor x = counting({8, 6}, i * 0.1, 0.03), y = counting({8, 3}, 0.0, 0.1);
     if (is_sharded) {
-      w = w.shard(mesh).realize();
-      b = b.shard(mesh).realize();
+      x = x.shard(mesh, {"data"});
+      y = y.shard(mesh, {"data"});
     }
-    w.requires_grad_();
-    b.requires_grad_();
-    optim::Adam adam({w, b}, {.lr = 0.05});
-    const auto step = jit([&](const Tensor& x, const Tensor& y) {
-      adam.zero_grad();
-      const Tensor loss = (x.matmul(w) + b - y).square().mean();
-      loss.backward();
-      adam.step();
-      return loss;
-    });
-    std::vector<float> losses;
-    for (int i = 0; i < 6; ++i) {
-      Tensor x = counting({8, 6}, i * 0.1, 0.03), y = counting({8, 3}, 0.0, 0.1);
-      if (is_sharded) {
-        x = x.shard(mesh, {"data"});
-        y = y.shard(mesh, {"data"});
-      }
-      losses.push_back(step(x, y).item<float>());
-    }
-    return losses;
-  };
-  const std::vector<float> one = train(false), many = train(true);
-  for (size_t i = 0; i < one.size(); ++i)
-    EXPECT_NEAR(many[i], one[i], 1e-5F * std::abs(one[i])) << i;
+    found.push_back(step(x, y).item<float>());
+  }
+  for (const Tensor& parameter : {w, b})
+    for (const float value : parameter.to_vector<float>()) found.push_back(value);
+  return found;
+}
+
+TEST(Processes, TrainingIsThatOfOneProcess) {
+  const std::vector<float> one = trained(Cut::NoMesh);
+  for (const Cut cut : {Cut::Batch, Cut::BatchAndState, Cut::BatchAndParameters}) {
+    const std::vector<float> many = trained(cut);
+    ASSERT_EQ(many.size(), one.size());
+    for (size_t i = 0; i < one.size(); ++i)
+      EXPECT_NEAR(many[i], one[i], 1e-5F * (1 + std::abs(one[i])))
+          << i << " " << static_cast<int>(cut);
+  }
 }
 
 Mesh on_rank(int64_t rank) {

@@ -65,6 +65,11 @@ void cut_modules(const Mesh& mesh) {
   }
   {
     Block net;
+    nn::shard(net, mesh, {{"*", {"data"}}});
+    std::cout << nn::state_dict(net)[0].second.shard_spec().to_string() << "\n";
+  }
+  {
+    Block net;
     auto rules = nn::tensor_parallel(net, "model");
     rules.insert(rules.begin(), {"place.weight", {}});  // on every device
     nn::shard(net, mesh, rules);
