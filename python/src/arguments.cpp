@@ -78,6 +78,10 @@ bool TensorLike::assign(nb::handle object) noexcept {
       tensor_ = *literal;
       return true;
     }
+    if (auto constant = constant_of_number(object)) {
+      tensor_ = *constant;
+      return true;
+    }
     if (auto array = tensor_of_array(object)) {
       tensor_ = *array;
       return true;

@@ -88,6 +88,23 @@ def test_sharded_tensors_are_read_as_others(mesh, dtype, rows, spec):
             x.numpy(copy=False)
 
 
+NUMBERS = [np.float32(2), np.float32(np.inf), np.float32(np.nan), np.float64(0.1), np.float16(-1.5), np.int64(2**62 + 1), np.int8(-3),
+           np.uint64(2**64 - 1), np.uint8(200), np.bool_(True)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+def test_numbers_of_numpy_lie_on_every_mesh(mesh, number):
+    for plain in (pg.Tensor(values(4, 6)), pg.Tensor(np.arange(1, 4)), pg.Tensor([True, False])):
+        cut = plain.shard(mesh, ("data",))
+        beside = 0.1 if isinstance(number, float) else pg.Tensor(np.array(number))  # numpy.float64 is a float of Python
+        for function in (lambda a, b: a * b, lambda a, b: b * a, lambda a, b: a == b, pg.maximum):
+            wanted, found = function(plain, beside), function(cut, number)
+            assert found.is_sharded and found.dtype == wanted.dtype == function(plain, number).dtype
+            np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    made = pg.Tensor([number, number])
+    assert made.device == "CPU" and made.dtype == (pg.float32 if isinstance(number, float) else number.dtype)
+
+
 def test_parts_become_one_tensor(mesh):
     parts = [pg.Tensor(values(2, 3)), pg.Tensor(values(3, 3))]
     x = pg.from_shards(mesh, ("data",), (5, 3), parts)

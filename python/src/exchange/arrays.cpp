@@ -101,12 +101,25 @@ Tensor truncated_tensor_of(const Reader& list, std::string_view device) {
   return Tensor::from(numbers, list.shape(), device);
 }
 
+/// Whether the object is a number of NumPy, such as numpy.float32(2) or an element of an array.
+bool is_numpy_number(nb::handle object) {
+  static PyObject* number_type = nullptr;  // numpy.generic; it lives as long as the process
+  if (!number_type) {
+    PyObject* const numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");  // borrowed
+    if (!numpy || !nb::hasattr(numpy, "generic")) return false;
+    number_type = nb::object(nb::handle(numpy).attr("generic")).release().ptr();
+  }
+  return nb::isinstance(object, number_type);
+}
+
 /// A list with tensors or NumPy numbers in it.
 Tensor stack_list(const Reader& list, std::string_view device) {
   std::vector<Tensor> parts;
   for (const nb::object& value : list.values()) {
     TensorLike part;
-    if (!part.assign(value))
+    if (is_numpy_number(value))
+      part = TensorLike(*tensor_of_array(value, device));
+    else if (!part.assign(value))
       throw nb::type_error(("a tensor holds numbers, not " +
                             nb::cast<std::string>(nb::str(nb::handle(value.type()))))
                                .c_str());
@@ -190,6 +203,16 @@ nb::object nested(const std::byte*& at, DType dtype, const Shape& shape, size_t 
 }
 
 }  // namespace
+
+std::optional<Tensor> constant_of_number(nb::handle object) {
+  if (!is_numpy_number(object)) return {};
+  const auto array = array_of_object(object);
+  if (!array || array->is_swapped || !array->shape.empty()) return {};
+  const nb::object number = number_of(array->data, array->dtype);
+  TensorLike value;
+  if (!value.assign(number)) return {};
+  return Tensor::full({}, value.get(), array->dtype);
+}
 
 std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device) {
   auto array = array_of_object(object);

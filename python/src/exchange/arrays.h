@@ -15,6 +15,9 @@ namespace nb = nanobind;
 /// A copy of a NumPy array or number, or of another array with the buffer protocol or DLPack; nothing for
 /// other objects. Errors: TypeError for dtypes that plugrad lacks.
 std::optional<Tensor> tensor_of_array(nb::handle object, std::string_view device = {});
+/// The value of a NumPy number as a constant of its dtype, which is on no device; nothing for other
+/// objects. Errors: TypeError for dtypes that plugrad lacks.
+std::optional<Tensor> constant_of_number(nb::handle object);
 /// Errors: OverflowError if an integer dtype does not hold the number, ValueError for NaN. Nothing for
 /// other objects and dtypes.
 void check_holds(DType dtype, nb::handle number);
