@@ -247,7 +247,8 @@ def shard(module: _Module, mesh: Mesh,
         nn.shard(net, mesh, {"blocks.*.up.weight": ("model",), "*.down.weight": (None, "model")})
 
     The first rule whose pattern matches a tensor's name says how it lies, `*` standing for any
-    characters; without one every device has all of it. Returns the module. Drops gradients.
+    characters; without one every device has all of it, and always of a tensor without dimensions,
+    such as BatchNorm's num_batches_tracked. Returns the module. Drops gradients.
     Optimisers and jitted functions that hold tensors of the module are not moved: create them
     afterwards. Errors: ValueError for a rule that matches no name, and for specs that do not fit,
     listed by name; then nothing is moved.
@@ -273,7 +274,8 @@ def tensor_parallel(module: object, axis: str) -> list[tuple[str, ShardSpec]]:
     MultiHeadAttention is cut by heads; of two Linear that follow each other in one module, the
     second taking as many values as the first returns, the first by outputs and the second by
     inputs; every other Linear by outputs, and Embedding by rows. To keep a tensor whole, put a rule
-    of its own in front: [("place.weight", None), *rules]. Shoeybi et al. 2019.
+    of its own in front: [("place.weight", None), *rules]. Of a weight with two names, put one in front
+    for each name, since rules for both may differ. Shoeybi et al. 2019.
     """
     return _tensor_parallel_rules(state_dict(module), axis)
 

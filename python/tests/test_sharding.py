@@ -135,6 +135,16 @@ def test_modules_move_by_rules(mesh):
     assert not block.up.weight.is_sharded
 
 
+def test_rules_keep_tensors_without_dimensions_whole(mesh):
+    norm = nn.shard(nn.BatchNorm(4), mesh, [("*", ("data",))])
+    assert norm.weight.shard_spec == pg.ShardSpec("data")
+    assert norm.num_batches_tracked.mesh == mesh and norm.num_batches_tracked.shard_spec == pg.ShardSpec()
+    norm(pg.Tensor(values(2, 4, 3, 3)).shard(mesh, ("data",))).realize()
+    assert norm.num_batches_tracked.item() == 1
+    with pytest.raises(ValueError, match="running_mean: .* has 2 dimensions"):
+        nn.shard(norm, mesh, [("*", (None, "data"))])
+
+
 def test_tensor_parallel_cuts_heads_and_pairs(mesh):
     rules = dict(nn.tensor_parallel(Block(), "data"))
     assert rules["attention.q_proj.weight"] == rules["up.weight"] == pg.ShardSpec("data")

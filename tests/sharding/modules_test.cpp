@@ -4,7 +4,9 @@
 namespace plugrad {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Block {
   nn::LayerNorm norm{{8}};
@@ -87,6 +89,25 @@ TEST(ShardedModules, RulesThatDoNotFitMoveNothing) {
   for (const auto& [name, tensor] : nn::state_dict(net)) EXPECT_FALSE(tensor.is_sharded()) << name;
 }
 
+TEST(ShardedModules, RulesKeepTensorsWithoutDimensionsWhole) {
+  struct Picture {
+    nn::Conv2d conv{1, 4, 3};
+    nn::BatchNorm norm{4};
+    PLUGRAD_FIELDS(conv, norm)
+  } net;
+  const Mesh mesh = two();
+  nn::shard(net, mesh, {{"*", {"data"}}});
+  EXPECT_EQ(net.norm.weight.shard_spec().to_string(), "[data]");
+  EXPECT_EQ(net.norm.num_batches_tracked.shard_spec().to_string(), "[]");
+  EXPECT_EQ(net.norm.num_batches_tracked.mesh(), mesh);
+  const Tensor x = counting({4, 1, 6, 6}).shard(mesh, {"data"});
+  net.norm(net.conv(x)).sum().item<float>();
+  EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 1);
+  EXPECT_THAT(error_of([&] { nn::shard(net, mesh, {{"*", {"", "data"}}}); }),
+              AllOf(HasSubstr("norm.bias: [shard] the spec [-, data] has 2 dimensions"),
+                    Not(HasSubstr("num_batches_tracked"))));
+}
+
 TEST(ShardedModules, ATensorOfTwoNamesHasOneSpec) {
   struct Tied {
     nn::Embedding letter{11, 8};
@@ -96,7 +117,9 @@ TEST(ShardedModules, ATensorOfTwoNamesHasOneSpec) {
   net.out.weight = net.letter.weight;
   EXPECT_THAT(
       error_of([&] { nn::shard(net, two(), {{"letter.*", {"data"}}, {"out.*", {"", "data"}}}); }),
-      HasSubstr("letter.weight and out.weight are one tensor, of the specs"));
+      AllOf(HasSubstr(
+                "letter.weight and out.weight are one tensor, of the specs [data] and [-, data]"),
+            HasSubstr("put a rule in front that gives \"letter.weight\" and \"out.weight\"")));
   nn::shard(net, two(), {{"out.*", {"data"}}});
   EXPECT_EQ(net.letter.weight.shard_spec().to_string(), "[data, -]");
 }

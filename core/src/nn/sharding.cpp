@@ -66,7 +66,8 @@ class Changes {
     const ShardRule* rule = found == rules_.end() ? nullptr : &*found;
     const auto [known, is_new] = index_.try_emplace(identity_of(tensor), changes_.size());
     if (!is_new) return add_name(name, rule, changes_[known->second]);
-    changes_.push_back({tensor, {}, name, rule});
+    // A tensor without dimensions, such as BatchNorm's counter, cannot be cut.
+    changes_.push_back({tensor, {}, name, tensor.ndim() == 0 ? nullptr : rule});
   }
 
   /// Records all values. Errors: User with all specs that do not fit.
@@ -85,10 +86,13 @@ class Changes {
 
  private:
   void add_name(const std::string& name, const ShardRule* rule, Change& change) {
-    if (rule == nullptr) return;
+    if (rule == nullptr || change.tensor.ndim() == 0) return;
     if (change.rule != nullptr && change.rule->spec != rule->spec)
-      errors_ += fmt::format("\n  {} and {} are one tensor, of the specs {} and {}", change.name,
-                             name, change.rule->spec.to_string(), rule->spec.to_string());
+      errors_ += fmt::format(
+          "\n  {0} and {1} are one tensor, of the specs {2} and {3}; put a rule in front that "
+          "gives "
+          "\"{0}\" and \"{1}\" one spec: an empty one (None in Python) keeps it whole",
+          change.name, name, change.rule->spec.to_string(), rule->spec.to_string());
     change.rule = rule;
   }
 
