@@ -119,8 +119,16 @@ def state_dict(module: object) -> StateDict:
     The values denote the module's own tensors: assigning to them changes the module. A tensor or a
     layer that the module holds twice has both names. An object that contains itself is searched
     once. Errors: TypeError for a single tensor and for keys that are no strings or integers,
-    ValueError for two tensors of one name.
+    ValueError for two tensors of one name, and for a dictionary with a value that is neither None nor a
+    tensor, module or optimiser, such as {"net": net, "step": 3}.
     """
+    state = _tensors(module)
+    if isinstance(module, Mapping):
+        _refuse_values(module, state)
+    return state
+
+
+def _tensors(module: object) -> StateDict:
     if isinstance(module, Tensor):
         raise TypeError("a single tensor has no name: pass a module, or {\"name\": tensor}")
     state: StateDict = {}
@@ -143,6 +151,25 @@ def state_dict(module: object) -> StateDict:
     return state
 
 
+def _refuse_values(module: Mapping[Any, object], state: StateDict) -> None:
+    """Errors: UserError for a value of the dictionary, or of those in it, that a state leaves out."""
+    seen: set[int] = set()
+    waiting: list[tuple[tuple[object, ...], object]] = [((), module)]
+    while waiting:
+        keys, item = waiting.pop()
+        if isinstance(item, (Mapping, list, tuple)):
+            if id(item) not in seen:
+                seen.add(id(item))
+                waiting += [((*keys, key), value) for key, value in _fields(item)]
+        elif not (item is None or isinstance(item, Tensor) or callable(item)
+                  or hasattr(type(item), "_state") or hasattr(type(item), "__fields__")):
+            name = ".".join(map(str, keys))
+            if not any(known.startswith(name + ".") for known in state):
+                raise _UserError(f"the value of {name!r} is of the type {type(item).__name__}, which is neither a tensor nor a "
+                                 "module or optimiser, so that it would not be saved: give a Tensor of it, "
+                                 f"{{{name!r}: plugrad.Tensor(…)}}")
+
+
 def _name(keys: tuple[object, ...]) -> str:
     for key in keys:
         if not isinstance(key, (str, int)):
@@ -153,7 +180,7 @@ def _name(keys: tuple[object, ...]) -> str:
 
 def parameters(module: object) -> list[Tensor]:
     """The tensors of the module that require gradients, each once."""
-    return _trained(state_dict(module))
+    return _trained(_tensors(module))
 
 
 def load_state_dict(module: object, state: Mapping[str, Any],
@@ -230,7 +257,7 @@ def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None
     not converted: create them afterwards. Errors: ValueError for a dtype that is no float and an
     unknown device.
     """
-    state = state_dict(module)
+    state = _tensors(module)
     for wanted in (target, None if dtype is None else _plugrad.dtype(dtype), device):
         if wanted is not None:
             _convert_state(state, wanted)
@@ -254,7 +281,7 @@ def shard(module: _Module, mesh: Mesh,
     listed by name; then nothing is moved.
     """
     pairs = rules.items() if isinstance(rules, Mapping) else rules
-    _shard_state(state_dict(module), mesh, list(cast(_ShardRules, pairs)))
+    _shard_state(_tensors(module), mesh, list(cast(_ShardRules, pairs)))
     return module
 
 
@@ -277,7 +304,7 @@ def tensor_parallel(module: object, axis: str) -> list[tuple[str, ShardSpec]]:
     of its own in front: [("place.weight", None), *rules]. Of a weight with two names, put one in front
     for each name, since rules for both may differ. Shoeybi et al. 2019.
     """
-    return _tensor_parallel_rules(state_dict(module), axis)
+    return _tensor_parallel_rules(_tensors(module), axis)
 
 
 def clone(module: _Module) -> _Module:
@@ -369,11 +396,14 @@ class Pipeline:
     A stage is the number of its first layer and its place: the name of a device, or Mesh.device. A
     batch is cut into micro-batches along its first axis; all go forwards before the first goes
     backwards, and gradients are added over them. State is named as that of the Sequential. Errors:
-    ValueError unless the stages begin at layer 0 and ascend within the layers. Huang et al. 2019
+    ValueError unless the layers are a Sequential and the stages begin at layer 0 and ascend within the layers. Huang et al. 2019
     (GPipe).
     """
 
     def __init__(self, layers: Sequential, stages: Sequence[tuple[int, str]], micro_batches: int):
+        if not isinstance(layers, Sequential):
+            raise _UserError(f"[Pipeline] the layers are of the type {type(layers).__name__}; give an nn.Sequential, which has "
+                             "the layers that stages name by number")
         firsts = [first for first, _ in stages]
         ends = [*firsts[1:], len(layers.layers)]
         if not firsts or firsts[0] != 0 or any(begin >= end for begin, end in zip(firsts, ends)):

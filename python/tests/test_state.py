@@ -126,9 +126,32 @@ def test_names_that_are_ambiguous_or_missing_are_errors():
         nn.state_dict({"a": {"b": tensor(1.0)}, "a.b": tensor(2.0)})
     with pytest.raises(TypeError, match="key"):
         nn.state_dict({"a": {(1, 2): [tensor(1.0)]}})
-    assert nn.state_dict({(1, 2): "no tensor"}) == {}
+    assert nn.state_dict([{(1, 2): "no tensor"}]) == {}
     with pytest.raises(TypeError, match="single tensor"):
         nn.state_dict(tensor(1.0))
+
+
+class Counted:
+    def __init__(self):
+        self.weight, self.step, self.options = tensor(1.0), 3, {"lr": 0.1}
+
+
+@pytest.mark.parametrize("value", [3, 0.5, "text", True, np.zeros(2), np.float32(1), {"lr": 3}, [1, 2], object()], ids=repr)
+def test_values_that_a_state_would_leave_out_are_errors(value, tmp_path):
+    given = {"net": Counted(), "step": value}
+    kind = {dict: "int", list: "int"}.get(type(value), type(value).__name__)
+    for take in (nn.state_dict, lambda it: nn.save(it, tmp_path / "a.safetensors"),
+                 lambda it: nn.save_sharded(it, tmp_path / "folder"), lambda it: nn.load_state_dict(it, {}, strict=False)):
+        with pytest.raises(pg.UserError, match=rf"'step[.\w]*' is of the type {kind}, .*: give a Tensor of it"):
+            take(given)
+    assert not list(tmp_path.iterdir()) and len(nn.parameters(given)) == 0
+
+
+def test_values_without_tensors_that_a_state_may_have():
+    sgd = optim.SGD(nn.parameters(nn.Linear(1, 1)), lr=0.1)
+    given = {"net": Counted(), "act": pg.relu, "none": None, "opt": sgd, "list": [], "more": {"layer": nn.Sequential(pg.relu)}}
+    given["self"] = given
+    assert list(nn.state_dict(given)) == ["net.weight"]
 
 
 # ---- Loading ----
