@@ -103,13 +103,33 @@ void bind_spec(nb::module_& module) {
   made.def("__repr__", &ShardSpec::to_string);
 }
 
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::User, message, ErrorReason::Type);
+}
+
+std::string shown(nb::handle object) {
+  return nb::cast<std::string>(nb::repr(object));
+}
+
+/// An item of a spec that is neither a str nor None.
+[[noreturn]] void refuse_dim(nb::handle dim) {
+  std::string axes;
+  const bool is_list = PyTuple_Check(dim.ptr()) || PyList_Check(dim.ptr());
+  if (is_list)
+    for (const nb::handle axis : dim)
+      if (PyUnicode_Check(axis.ptr()))
+        axes += (axes.empty() ? "" : "+") + nb::cast<std::string>(axis);
+  refuse("[spec] a dimension of a spec is the name of axes, as \"data\", or None, not " +
+         shown(dim) +
+         (axes.empty() ? "" : "; axes that cut one dimension together are \"" + axes + "\""));
+}
+
 }  // namespace
 
 std::vector<std::string> dims_of_object(nb::handle object) {
   std::vector<std::string> dims;
   for (const nb::handle dim : object) {
-    if (!dim.is_none() && !PyUnicode_Check(dim.ptr()))
-      throw nb::type_error("a dimension of a spec is the name of axes, as \"data\", or None");
+    if (!dim.is_none() && !PyUnicode_Check(dim.ptr())) refuse_dim(dim);
     dims.push_back(dim.is_none() ? std::string() : nb::cast<std::string>(dim));
   }
   return dims;
@@ -119,7 +139,9 @@ std::optional<SpecArgument> spec_of_object(nb::handle object) {
   const ShardSpec* known = nullptr;
   if (object.is_none()) return SpecArgument();
   if (nb::try_cast(object, known, false) && known != nullptr) return SpecArgument{*known};
-  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) return {};
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr()))
+    refuse("[spec] a spec is a tuple with an entry for each dimension, not " + shown(object) +
+           (PyUnicode_Check(object.ptr()) ? "; did you mean (" + shown(object) + ",)?" : ""));
   return SpecArgument{ShardSpec(dims_of_object(object))};
 }
 
@@ -159,6 +181,19 @@ void bind_sharding_methods(nb::class_<Tensor>& tensor) {
 void bind_sharding(nb::module_& module) {
   bind_mesh(module);
   bind_spec(module);
+  module.def(
+      "describe_sharding",
+      [](const Tensor& tensor) {
+        const Place place;
+        const Released released;
+        return describe_sharding(tensor);
+      },
+      "tensor"_a,
+      "Lists the operations that compute the tensor, sources first, each with its shape and spec. "
+      "Before an operation stand the collectives that move its sources, with the bytes of the "
+      "whole value. Runs nothing; empty if the tensor is on no mesh. "
+      "For example, \"all-reduce %12 along model: 128 bytes\" stands before "
+      "\"%13 Exp2 f32 (4, 8) [data, -]\".");
   module.def(
       "from_shards",
       [](const Mesh& mesh, const SpecArgument& spec, const std::vector<int64_t>& shape,

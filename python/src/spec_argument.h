@@ -13,8 +13,9 @@ namespace plugrad::python {
 struct SpecArgument {
   ShardSpec spec;  // of None: every device has all of the tensor
 };
+/// Errors: User (TypeError) for other objects.
 std::optional<SpecArgument> spec_of_object(nb::handle object);
-/// Errors: TypeError for an item that is neither a str nor None.
+/// Errors: User (TypeError) for an item that is neither a str nor None.
 std::vector<std::string> dims_of_object(nb::handle object);
 
 }  // namespace plugrad::python

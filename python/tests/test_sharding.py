@@ -53,8 +53,16 @@ def test_a_spec_is_a_tuple_a_list_or_an_object(mesh):
     assert repr(x.shard(mesh, spec=partial).shard_spec) == "[-, -] partial add(data)"
     with pytest.raises(TypeError, match="\"data\", or None"):
         x.shard(mesh, (1,))
-    with pytest.raises(TypeError):
+    with pytest.raises(pg.UserError, match=r"tuple with an entry for each dimension, not 'data'; did you mean \('data',\)\?"):
         x.shard(mesh, "data")
+    with pytest.raises(TypeError, match="entry for each dimension, not 3$"):
+        x.shard(mesh, 3)
+    with pytest.raises(pg.UserError, match=r"not \('data', 'model'\); axes that cut one dimension together are \"data\+model\""):
+        x.shard(mesh, (("data", "model"), None))
+    with pytest.raises(TypeError, match=r"the rule \"\*\".*did you mean \('data',\)\?"):
+        nn.shard(nn.Linear(2, 2), mesh, {"*": "data"})
+    with pytest.raises(TypeError, match="a rule is a pattern and a spec"):
+        nn.shard(nn.Linear(2, 2), mesh, ["*"])
     with pytest.raises(ValueError, match="has 3 dimensions"):
         x.shard(mesh, (None, None, "data"))
 
@@ -103,6 +111,14 @@ def test_numbers_of_numpy_lie_on_every_mesh(mesh, number):
             np.testing.assert_array_equal(found.numpy(), wanted.numpy())
     made = pg.Tensor([number, number])
     assert made.device == "CPU" and made.dtype == (pg.float32 if isinstance(number, float) else number.dtype)
+
+
+def test_operations_and_what_moves_are_described(mesh):
+    x, w = pg.Tensor(values(4, 6)).shard(mesh, (None, "data")), pg.Tensor(values(6, 3)).shard(mesh, ("data",))
+    text = pg.describe_sharding((x @ w).exp2())
+    moved, made = text.splitlines()[-2:]
+    assert "all-reduce" in moved and moved.endswith("along data: 48 bytes") and made.endswith("Exp2 f32 (4, 3) [-, -]")
+    assert pg.describe_sharding(tensor=pg.Tensor(1.0)) == ""
 
 
 def test_parts_become_one_tensor(mesh):
@@ -217,6 +233,8 @@ def test_a_pipeline_trains_as_its_layers(mesh):
         assert trained(net, lambda x, y: net.loss(x, y, pg.mse_loss)) == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ValueError, match=r"stages begin at the layers \[1\]"):
         nn.Pipeline(layers(), [(1, "CPU")], 2)
+    with pytest.raises(pg.UserError, match="of the type Linear; give an nn.Sequential"):
+        nn.Pipeline(nn.Linear(3, 3), [(0, "CPU")], 2)
     with pytest.raises(ValueError, match="give 1 or more"):
         nn.Pipeline(layers(), [(0, "CPU")], 0)
     with pytest.raises(ValueError, match="at least 3, the number of micro-batches"):

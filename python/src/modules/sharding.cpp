@@ -7,11 +7,24 @@ namespace plugrad::python {
 
 namespace {
 
-using Rule = std::pair<std::string, SpecArgument>;
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::User, "[nn.shard] " + message, ErrorReason::Type);
+}
 
-std::vector<nn::ShardRule> rules_of(const std::vector<Rule>& given) {
+/// Pairs of a pattern and a spec. Errors: User (TypeError) for others.
+std::vector<nn::ShardRule> rules_of(const nb::list& given) {
   std::vector<nn::ShardRule> rules;
-  for (const auto& [pattern, spec] : given) rules.push_back({pattern, spec.spec});
+  for (const nb::handle rule : given) {
+    std::pair<std::string, nb::object> pair;
+    if (!nb::try_cast(rule, pair))
+      refuse("a rule is a pattern and a spec, as (\"*.weight\", (\"data\",)), not " +
+             nb::cast<std::string>(nb::repr(rule)));
+    try {
+      rules.push_back({pair.first, spec_of_object(pair.second).value().spec});
+    } catch (const Error& error) {
+      refuse("the rule \"" + pair.first + "\": " + error.what());
+    }
+  }
   return rules;
 }
 
@@ -20,11 +33,12 @@ std::vector<nn::ShardRule> rules_of(const std::vector<Rule>& given) {
 void bind_module_sharding(nb::module_& module) {
   module.def(
       "_shard_state",
-      [](const nb::dict& state, const Mesh& mesh, const std::vector<Rule>& rules) {
+      [](const nb::dict& state, const Mesh& mesh, const nb::list& given) {
         const Place place;
         const nn::StateDict tensors = state_of_dict(state);
+        const std::vector<nn::ShardRule> rules = rules_of(given);
         const Released released;
-        nn::shard_state(tensors, mesh, rules_of(rules));
+        nn::shard_state(tensors, mesh, rules);
       },
       "state"_a, "mesh"_a, "rules"_a,
       nb::sig("def _shard_state(state: dict[str, Tensor], mesh: Mesh, rules: "
