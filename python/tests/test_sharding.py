@@ -281,6 +281,17 @@ def test_a_checkpoint_is_resumed_on_another_mesh(mesh, square, tmp_path):
         nn.load_sharded(first, tmp_path)
 
 
+def test_a_model_of_onnx_runs_on_one_device(mesh, tmp_path):
+    x = pg.Tensor(values(4, 5))
+    pg.onnx.export(lambda a: a.relu(), [x], tmp_path / "a.onnx")
+    model = pg.onnx.load(tmp_path / "a.onnx")
+    with pytest.raises(pg.UserError, match=r"an input is on mesh data=2 \(CPU, CPU\).*pass x.unshard\(\)"):
+        model(x.shard(mesh, ("data",)))
+    assert np.array_equal(model(x.shard(mesh, ("data",)).unshard())[0].numpy(), np.maximum(values(4, 5), 0))
+    with pytest.raises(pg.UserError, match="a model runs on one device, not on mesh"):
+        pg.onnx.load(tmp_path / "a.onnx", device=mesh.device)
+
+
 ALONE = """
 from plugrad import UserError, distributed
 try:

@@ -55,6 +55,14 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+// The device that is named, or the default one. Errors: User for a mesh.
+std::string device_of(std::string_view name) {
+  std::string device = name.empty() ? Device::default_device() : std::string(name);
+  require(!device.starts_with("mesh "),
+          "[onnx] a model runs on one device, not on {}: load it on one of these devices", device);
+  return device;
+}
+
 // The result of `read`, whose errors get the file's name unless the model is in memory.
 template <class Read>
 auto of_path(const std::string& path, Read read) {
@@ -76,7 +84,7 @@ struct Model::State {
   /// `owner` keeps the file's bytes. `path` is empty for a model in memory.
   State(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
         const std::string& path, std::string_view device_name, const SizeBounds& bounds)
-      : device(device_name.empty() ? Device::default_device() : std::string(device_name)),
+      : device(device_of(device_name)),
         file_name(path.empty() ? "model" : std::filesystem::path(path).filename().string()),
         message(read_checked(bytes, path)),
         files(folder_of(path), std::move(owner)),

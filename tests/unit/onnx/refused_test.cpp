@@ -67,6 +67,31 @@ TEST(OnnxRefused, nodes_with_what_their_operators_do_not_have) {
   EXPECT_THAT(error_of(graph_of(two)), HasSubstr("the attribute \"axis\" twice"));
 }
 
+TEST(OnnxRefused, meshes) {
+  const std::string bytes = model_of_bytes(graph_of(node("Relu", {"x"}, {"y"})));
+  const auto file = std::as_bytes(std::span(bytes));
+  const Mesh mesh({{"data", 2}}, {"CPU", "CPU"});
+  const Tensor x = Tensor::from<float>({-1, 2}, {2}, "CPU");
+  const Tensor sharded = x.shard(mesh, {"data"});
+  const auto error_of_call = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const Model model = Model::from_bytes(file);
+  EXPECT_THAT(
+      error_of_call([&] { model({sharded}); }),
+      HasSubstr("an input is on mesh data=2 (CPU, CPU), but a model runs on one device, CPU"));
+  EXPECT_EQ(model({sharded.unshard()})[0].to_vector<float>(), (std::vector<float>{0, 2}));
+  EXPECT_EQ(model({sharded.shards()[1].reshape({1}).expand({2})})[0].to_vector<float>(),
+            (std::vector<float>{2, 2}));
+  EXPECT_THAT(error_of_call([&] { Model::from_bytes(file, mesh.device()); }),
+              HasSubstr("a model runs on one device, not on mesh data=2 (CPU, CPU)"));
+}
+
 TEST(OnnxRefused, graphs_of_branches_see_the_names_around_them_only) {
   const auto branch = [](const std::string& from) {
     return attribute("then_branch", Message()

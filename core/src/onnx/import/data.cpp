@@ -101,6 +101,12 @@ Value value_of(const Data& data, const TypeMessage& type, std::string_view devic
   }
   const auto* tensor = std::get_if<Tensor>(&data.value);
   if (!tensor) return {};
+  if (tensor->defined())
+    require(
+        !tensor->is_sharded(),
+        "[onnx] an input is on {}, but a model runs on one device, {}: pass x.unshard(), or one "
+        "of x.shards()",
+        tensor->device(), device);
   const auto declared = dtype_of(type.element);
   Tensor given = *tensor;
   if (is_same_type(given.dtype(), type.element))
