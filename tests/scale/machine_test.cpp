@@ -65,7 +65,10 @@ TEST(MachineFile, AWrittenFileReadsBack) {
 }
 
 TEST(MachineFile, WrongKeysAndFiguresAreNamed) {
-  EXPECT_THAT(error_of("{"), HasSubstr("FILE is no JSON"));
+  EXPECT_THAT(error_of("{"), HasSubstr("FILE is no JSON at line 1, column 1: syntax error"));
+  EXPECT_THAT(error_of(""), HasSubstr("FILE is no JSON at line 1, column 1"));
+  EXPECT_THAT(error_of("{\n  \"name\": \"A\",\n  \"nodes\" 1\n}"),
+              HasSubstr("FILE is no JSON at line 3, column 11: syntax error"));
   EXPECT_THAT(error_of("[]"), HasSubstr("the file is no object"));
   EXPECT_THAT(error_of(replaced("\"launch_us\"", "\"lunch_us\"")),
               HasSubstr("device.launch_us is missing"));

@@ -1,5 +1,6 @@
 #include "scale/machine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -177,11 +178,24 @@ std::string machines_folder() {
   return program_beside("../share/plugrad/machines");
 }
 
+/// Errors: User with the line and column at which the text ceases to be JSON.
+Json parse_json(std::string_view text, const std::string& source) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    // Counted here, since the library says column 0 of a number at the end of a line.
+    const std::string_view read = text.substr(0, error.byte), what = error.what();
+    const std::string_view before = read.substr(0, read.empty() ? 0 : read.size() - 1);
+    fail(ErrorKind::User, "[plan-scale] {} is no JSON at line {}, column {}: {}", source,
+         std::ranges::count(before, '\n') + 1, before.size() - (before.rfind('\n') + 1) + 1,
+         what.substr(what.find(": ") + 2));
+  }
+}
+
 }  // namespace
 
 Machine parse_machine(std::string_view text, const std::string& source) {
-  const Json json = Json::parse(text, nullptr, false);
-  require(!json.is_discarded(), "[plan-scale] {} is no JSON", source);
+  const Json json = parse_json(text, source);
   Section section(json, source, "");
   Machine machine;
   machine.name = section.text("name");
