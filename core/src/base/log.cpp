@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/escaping/sanitise_text.h"
+#include "base/launch/launcher.h"
 
 namespace plugrad {
 namespace {
@@ -30,6 +31,15 @@ void write_out(std::string_view text) {
     return;
   }
   std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// "rank 1: " in a program of several processes; otherwise empty.
+const std::string& rank_text() {
+  static const std::string* const text = [] {
+    const Launch launch = launch_of_process();
+    return new std::string(launch.size == 1 ? "" : fmt::format("rank {}: ", launch.rank));
+  }();
+  return *text;
 }
 
 const char* code_of(Color color) {
@@ -77,7 +87,16 @@ void log_line(LogLevel level, std::string_view foreign) {
 }
 
 void debug_write(std::string_view text) {
-  write_out(text);
+  const std::string& rank = rank_text();
+  if (rank.empty()) return write_out(text);
+  std::string lines;
+  bool begins_line = !text.starts_with('\r');  // a progress line is drawn anew
+  for (const char c : text) {
+    if (begins_line) lines += rank;
+    lines += c;
+    begins_line = c == '\n';
+  }
+  write_out(lines);
 }
 
 void set_log_sink(LogSink function, void* context) {

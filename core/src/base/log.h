@@ -16,7 +16,8 @@ enum class LogLevel { Error, Warning, Info, Debug };
 /// Writes one whole line: Error and Warning always, Info from DEBUG=1, Debug from DEBUG=2.
 PLUGRAD_API void log_line(LogLevel level, std::string_view text);
 
-/// Writes the output of a DEBUG level unchanged, in one piece between those of other threads.
+/// Writes the output of a DEBUG level in one piece between those of other threads. In a program of
+/// several processes each line begins with "rank 1: ".
 PLUGRAD_API void debug_write(std::string_view text);
 
 template <class... Args>

@@ -137,6 +137,22 @@ TEST(Trace, EachRankHasAFileOfItsOwn) {
   EXPECT_FALSE(std::filesystem::exists(path + ".rank0"));
 }
 
+TEST(Log, LinesOfSeveralProcessesBeginWithTheirRank) {
+  TemporaryDirectory directory;
+  const auto lines = [] {
+    debug_write("CPU one\nCPU two\n");
+    debug_write("\rdrawn anew");
+  };
+  const std::string path = directory / "t.trace";
+  EXPECT_EQ(log_of_tracing(
+                path, [] { set_rank("2", "3"); }, lines),
+            "rank 2: CPU one\nrank 2: CPU two\n\rdrawn anew");
+  EXPECT_EQ(
+      log_of_tracing(path, [] { set_rank("0", "1"); }, lines), "CPU one\nCPU two\n\rdrawn anew");
+  EXPECT_EQ(
+      log_of_tracing(path, [] { set_rank("5", "2"); }, lines), "CPU one\nCPU two\n\rdrawn anew");
+}
+
 TEST(Trace, VariablesOfALauncherThatContradictEachOtherAreIgnored) {
   TemporaryDirectory directory;
   const std::string path = directory / "t.trace";

@@ -60,4 +60,12 @@ Launch detect_launch(const Environment& environment) {
   return {};
 }
 
+Launch launch_of_process() {
+  try {
+    return detect_launch(environment_variable);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace plugrad

@@ -19,4 +19,8 @@ struct Launch {
 /// Errors: User if the launcher's variables contradict each other.
 Launch detect_launch(const Environment& environment);
 
+/// That of this process; alone if the launcher's variables contradict each other, which
+/// distributed::init() reports.
+Launch launch_of_process();
+
 }  // namespace plugrad

@@ -11,7 +11,6 @@
 #include "base/settings.h"
 #include "base/trace/json_line.h"
 #include "base/trace/trace.h"
-#include "plugrad/error.h"
 
 namespace plugrad::trace {
 namespace {
@@ -28,15 +27,6 @@ std::string name_of_program() {
   std::error_code unknown;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
   return unknown ? std::string(program_invocation_short_name) : path.string();
-}
-
-// Alone if the launcher's variables contradict each other, which distributed::init() reports.
-plugrad::Launch launch_of_process() {
-  try {
-    return detect_launch(environment_variable);
-  } catch (const Error&) {
-    return {};
-  }
 }
 
 std::uint64_t unix_ns() {
