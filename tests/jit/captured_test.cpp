@@ -39,6 +39,18 @@ TEST(JitCaptured, WhatIsAssignedOutsideIsSeen) {
   EXPECT_THAT(floats(f(x)), ElementsAre(4, 4));
 }
 
+TEST(JitCaptured, ATensorOfAnotherDtypeIsRecordedAgain) {
+  nn::Linear net(3, 2);
+  auto f = jit([&](const Tensor& x) { return net(x); });
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {1, 3});
+  for (int i = 0; i < 3; ++i) f(x);
+  nn::to(net, DType::BF16);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(f(x).dtype(), net(x).dtype());
+    EXPECT_EQ(floats(f(x)), floats(net(x)));
+  }
+}
+
 TEST(JitCaptured, TwoTensorsWithOneValueAreTold) {
   Tensor a = Tensor::from<float>({1}).realize(), b = a.clone();
   auto f = jit([&](const Tensor& x) { return x + a * 10 + b * 100; });

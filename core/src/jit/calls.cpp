@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "engine/session_state.h"
+#include "jit/facts.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -50,17 +51,10 @@ std::vector<uint64_t> full_key(engine::Session& session,
     const auto first = std::ranges::find(arguments, argument) - arguments.begin();
     words.push_back(static_cast<uint64_t>(first));
     if (!argument) continue;
+    add_facts(words, session, *argument);
+    words.push_back(argument->requires_grad);
     const Node& node = session.graph()[argument->node];
-    const uint32_t device = session.devices()[argument->node];
-    const auto shape = session.shape(argument->node);
-    words.push_back(static_cast<uint64_t>(node.dtype) | uint64_t{argument->requires_grad} << 8 |
-                    shape.size() << 16 | uint64_t{device != 0 ? device : argument->device} << 32);
-    words.insert(words.end(), shape.begin(), shape.end());
     if (node.op == Op::Const) words.push_back(node.arg);
-    if (session.mesh(device) != nullptr)
-      for (const int64_t word :
-           sharding::shard_arg(*session.mesh(device), session.spec(argument->node)))
-        words.push_back(static_cast<uint64_t>(word));
   }
   add_counts(words, session, arguments);
   return words;

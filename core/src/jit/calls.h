@@ -85,7 +85,8 @@ class JitReplay {
  public:
   JitReplay(engine::Session& session, JitRecording& recording,
             std::span<const engine::StatePtr> arguments);
-  /// Whether everything that it captured still exists.
+  /// Whether everything that it captured still exists, with the dtype, device, shape and spec that
+  /// was recorded.
   bool is_valid();
   /// Whether each argument that may also be captured is the recorded tensor.
   bool has_captured_arguments() const;

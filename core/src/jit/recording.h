@@ -42,7 +42,9 @@ struct JitTensor {
   std::vector<int64_t> shape{};
   DType dtype = DType::Void;
   uint32_t device = 0;
-  bool requires_grad = false;  // when the call began
+  std::vector<uint64_t> facts{};  // when the call began (jit/facts.h), as are the next ones
+  std::vector<uint64_t> gradient_facts{};  // empty: the gradient is not used
+  bool requires_grad = false;
   std::vector<JitCount> counts{};
   // A Python-like number, which takes dtype and device from its operands and is part of the graph.
   bool is_number = false;

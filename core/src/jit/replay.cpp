@@ -7,6 +7,7 @@
 #include "engine/session_state.h"
 #include "jit/calls.h"
 #include "jit/constants.h"
+#include "jit/facts.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -26,15 +27,22 @@ JitReplay::JitReplay(engine::Session& session, JitRecording& recording,
 
 bool JitReplay::is_valid() {
   const Guard guard(session_.mutex());
+  std::vector<uint64_t> now;
+  const auto has_facts = [&](const engine::TensorState& state, const std::vector<uint64_t>& facts) {
+    now.clear();
+    add_facts(now, session_, state);
+    return now == facts;
+  };
   for (size_t i = 0; i < states_.size(); ++i) {
     const JitTensor& tensor = recording_.tensors[i];
     if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
+    if (!has_facts(*states_[i], tensor.facts)) return false;
+    const bool uses_gradient = !tensor.gradient_facts.empty();
+    if (uses_gradient && !(states_[i]->grad && has_facts(*states_[i]->grad, tensor.gradient_facts)))
+      return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
-  if (!has_the_counts()) return false;
-  return std::ranges::all_of(recording_.values, [&](const JitValue& value) {
-    return value.kind != JitValue::Kind::Gradient || states_[value.tensor]->grad;
-  });
+  return has_the_counts();
 }
 
 bool JitReplay::has_captured_arguments() const {

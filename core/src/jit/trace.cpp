@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
+#include "jit/facts.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -93,6 +94,7 @@ void JitTrace::use_gradient(engine::TensorState& leaf) {
   if (!leaf.grad || !is_before(*leaf.grad) || tensor_of_.contains(leaf.grad.get())) return;
   const uint32_t tensor = tensor_of_.at(&leaf);
   if (!gradient_of_.emplace(leaf.grad.get(), tensor).second) return;
+  add_facts(recording_.tensors[tensor].gradient_facts, session_, *leaf.grad);
   cut_off(*leaf.grad, {.kind = JitValue::Kind::Gradient, .tensor = tensor});
 }
 
@@ -113,6 +115,7 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   const auto shape = session_.shape(state.node);
   tensor.shape.assign(shape.begin(), shape.end());
   tensor.dtype = session_.graph()[state.node].dtype;
+  add_facts(tensor.facts, session_, state);
   tensor.requires_grad = state.requires_grad;
   tensor.is_number = is_number(state);
   if (!tensor.is_number) {

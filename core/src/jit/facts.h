@@ -1,0 +1,16 @@
+// What a recording depends on of a tensor, besides its values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/session.h"
+
+namespace plugrad::jit_detail {
+
+/// Appends dtype, device, shape and, on a mesh, the spec of a tensor. The caller holds the session's
+/// lock.
+void add_facts(std::vector<uint64_t>& words, engine::Session& session,
+               const engine::TensorState& state);
+
+}  // namespace plugrad::jit_detail
