@@ -59,7 +59,8 @@ std::optional<HostView> host_view(const Tensor& tensor) {
   tensor.realize();
   // Waits for the device without the session's lock.
   const std::optional<engine::Value> value = value_of(tensor);
-  if (!value) return {};
+  if (!value || value->sharded)
+    return {};  // a constant on a mesh is known to be there once computed
   if (value->pending_checks) value->pending_checks->require_within();
   if (!value->buffer) return HostView{value->host, value->host_owner};
   auto mapped = std::make_shared<MappedBuffer>(value->buffer);

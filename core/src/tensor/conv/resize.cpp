@@ -27,7 +27,9 @@ struct Step {
   }
 };
 
-Tensor along(const Tensor& x, int64_t axis, Tensor list) {
+template <class T>
+Tensor along(const Tensor& x, int64_t axis, const std::vector<T>& values) {
+  const Tensor list = Tensor::from(values, x.device());
   Shape shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(axis)] = list.numel();
   return list.reshape(shape);
@@ -41,7 +43,7 @@ Tensor read(const Tensor& x, int64_t axis, const std::vector<int32_t>& places) {
   counter[at + 1] = data[at];
   rows[at] = static_cast<int64_t>(places.size());
   const Tensor hit =
-      Tensor::from(places).reshape(rows) == Tensor::arange(data[at]).reshape(counter);
+      Tensor::from(places, x.device()).reshape(rows) == Tensor::arange(data[at]).reshape(counter);
   data.insert(data.begin() + axis, 1);
   const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
   return where(hit, values.reshape(data), 0)
@@ -102,8 +104,8 @@ Tensor weigh_bytes(const Tensor& low, const Tensor& high, int64_t axis,
     first.push_back(static_cast<int32_t>(0.5 + (1.0 - w) * (1 << bits)));
     second.push_back(static_cast<int32_t>(0.5 + w * (1 << bits)));
   }
-  const Tensor sum = low.cast(DType::I32) * along(low, axis, Tensor::from(first)) +
-                     high.cast(DType::I32) * along(low, axis, Tensor::from(second));
+  const Tensor sum = low.cast(DType::I32) * along(low, axis, first) +
+                     high.cast(DType::I32) * along(low, axis, second);
   return ((sum + (1 << (bits - 1))) >> bits).clamp(0, 255).cast(DType::U8);
 }
 
@@ -114,8 +116,8 @@ Tensor linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) 
   if (x.dtype() == DType::U8) return weigh_bytes(low, high, axis, n.weight);
   std::vector<double> rest;
   for (double w : n.weight) rest.push_back(1.0 - w);
-  return low * along(x, axis, Tensor::from(rest).cast(x.dtype())) +
-         high * along(x, axis, Tensor::from(n.weight).cast(x.dtype()));
+  return low * along(x, axis, rest).cast(x.dtype()) +
+         high * along(x, axis, n.weight).cast(x.dtype());
 }
 
 std::vector<Step> steps_of(const Tensor& x, const InterpolateOptions& o) {

@@ -227,7 +227,10 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType d
   require_type(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
   require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
           bytes.size() / size, count, to_string(shape));
-  const uint32_t number = device_number(r, device), first = r.session().device_of(number);
+  uint32_t number = device_number(r, device);
+  if (device.empty() && r.session().mesh(r.session().default_device()) != nullptr)
+    number = r.session().default_device();
+  const uint32_t first = r.session().device_of(number);
   const Id node = owner ? r.session().store_shared(shape, dtype, first, bytes, std::move(owner))
                         : r.session().store_host(shape, dtype, first, bytes);
   if (first == number) return r.done(node);
