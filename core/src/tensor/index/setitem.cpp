@@ -112,6 +112,10 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
           "[setitem] a leaf that requires a gradient cannot be changed in part: change a copy "
           "(x * 1), or assign() all of it");
   const Tensor changed = updated(*this, indices, value);
+  if (is_sharded()) {  // it stays on its mesh, with its spec
+    assign(changed);
+    return;
+  }
   tensor::Recorder r("setitem");
   r.session().assign(*state_, r.use(changed));
 }
