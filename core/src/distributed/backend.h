@@ -102,5 +102,8 @@ class Backend {
 
 /// The backend of this process; null before distributed::init().
 Backend* backend();
+/// Whether this thread called init(). Values move between processes in it alone: several threads
+/// would start their collectives in another order in each process.
+bool is_thread_of_init();
 
 }  // namespace plugrad::distributed

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -22,6 +23,7 @@ struct Process {
   std::mutex mutex;
   Communicator* communicator = nullptr;  // never destroyed: threads may use it until the end
   int process = 0;                       // that called init()
+  std::thread::id thread;                // of it that called init()
   std::atomic<Communicator*> usable{nullptr};
 };
 
@@ -81,6 +83,7 @@ void init() {
   Transport transport = is_alone ? Transport() : Transport(open_adapter(launch, settings().mpi));
   p.communicator = new Communicator(std::move(transport), beginning_of(launch));
   p.process = ::getpid();
+  p.thread = std::this_thread::get_id();
   // After MPI was opened, so that it runs before what MPI's libraries do at the end.
   const auto register_end = [] { std::atexit([] { process().communicator->end(); }); };
   try {
@@ -118,6 +121,10 @@ void barrier() {
 
 Backend* backend() {
   return process().usable.load(std::memory_order_acquire);
+}
+
+bool is_thread_of_init() {
+  return backend() != nullptr && process().thread == std::this_thread::get_id();
 }
 
 }  // namespace plugrad::distributed

@@ -20,13 +20,14 @@ constexpr unsigned kSpinRounds = 50, kMostSleepUs = 200;
 constexpr microseconds kIdle{2000};
 
 std::string differs_text(const Control& theirs, const Pending& mine, std::uint32_t source) {
-  if (theirs.description.program != mine.call.program)
+  const std::string& program = theirs.description.program;
+  if (!program.empty() && !mine.call.program.empty() && program != mine.call.program)
     return fmt::format(
         "{}, call {} of {}: rank {} has recorded other functions before it ({}) than this rank "
         "({}); all ranks must record the same functions, of the same shapes and dtypes, in the "
         "same order, and read the same values",
         to_text(describe(mine.call, mine.self)), mine.number, ranks_text(mine.call.group), source,
-        theirs.description.program, mine.call.program);
+        program, mine.call.program);
   return fmt::format(
       "{}, call {} of {}: rank {} has started {} there instead; all ranks must start the calls of "
       "a group in the same order, with the same shapes and dtypes",

@@ -130,6 +130,11 @@ CollectivesInFlight::~CollectivesInFlight() {
 void CollectivesInFlight::start(const Step& step) {
   distributed::Backend* const backend = distributed::backend();
   ensure(backend != nullptr, "a collective between processes runs without a backend");
+  require(
+      distributed::is_thread_of_init(),
+      "[realize] a value on a mesh of several processes is computed in another thread than that "
+      "which called distributed::init(); threads of other processes may come in another order, "
+      "so call init(), and compute such values, in one thread");
   auto& call = *started_.emplace(step.buffers[0], std::make_unique<Started>()).first->second;
   call.step = static_cast<int32_t>(&step - plan_.steps.data());
   call.args = sharding::args_of(step.scalars);

@@ -11,12 +11,13 @@ RecordedFunctions& RecordedFunctions::of_this_thread() {
   return all;
 }
 
-void RecordedFunctions::add(std::string_view function, DType dtype,
-                            std::span<const int64_t> shape) {
+void RecordedFunctions::add(std::string_view function, DType dtype, std::span<const int64_t> shape,
+                            std::span<const int64_t> spec) {
   ++count_;
   last_ = function;
   const uint64_t words[] = {hash_, hash64(std::as_bytes(std::span(function))),
-                            static_cast<uint64_t>(dtype), hash64(std::as_bytes(shape))};
+                            static_cast<uint64_t>(dtype), hash64(std::as_bytes(shape)),
+                            hash64(std::as_bytes(spec))};
   hash_ = hash64(std::as_bytes(std::span(words)));
 }
 

@@ -15,7 +15,9 @@ class RecordedFunctions {
  public:
   static RecordedFunctions& of_this_thread();
 
-  void add(std::string_view function, DType dtype, std::span<const int64_t> shape);
+  /// `spec`: of the result, by sharding::shard_arg.
+  void add(std::string_view function, DType dtype, std::span<const int64_t> shape,
+           std::span<const int64_t> spec);
   /// Such as "12 on meshes, the last one sum, hash 90ab12cd": the hash is that of all.
   std::string text() const;
 

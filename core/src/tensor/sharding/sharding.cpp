@@ -9,6 +9,7 @@
 
 #include "base/settings.h"
 #include "distributed/backend.h"
+#include "engine/recording/recorded_functions.h"
 #include "plugrad/functional.h"
 #include "sharding/lowering.h"
 #include "tensor/handles.h"
@@ -264,7 +265,10 @@ Tensor Tensor::shard(const Mesh& mesh, const ShardSpec& given) const {
   const sharding::Spec spec = spec_of("shard", on, given, r.shape(node));
   const ListId arg = r.graph().list(sharding::shard_arg(on, spec));
   const Id sharded = r.graph().add(Op::Shard, r.dtype(node), {node}, arg);
-  r.session().spec(sharded);  // throws where no rule leads there
+  r.session().spec(sharded);   // throws where no rule leads there
+  if (on.has_all_processes())  // others make tensors of a mesh, on which they have no parts, by it
+    engine::RecordedFunctions::of_this_thread().add("shard", r.dtype(node), r.shape(node),
+                                                    r.graph().list(arg));
   return tensor::tensor_of(r.session().make(sharded, on.device));
 }
 
