@@ -113,6 +113,27 @@ TEST(Processes, TrainingIsThatOfOneProcess) {
   }
 }
 
+TEST(Processes, VariableSizesAreThoseOfOneProcess) {
+  const Mesh mesh = all_ranks();
+  const Variable n("n", 1, 8);
+  const Tensor w = counting({4, 3}).shard(mesh).realize();
+  const auto total = jit([&](const Tensor& x) { return x.matmul(w).sum(); });
+  for (const int64_t rows : {3, 5, 8, 2}) {
+    const Tensor x = n.fit(Tensor::full({rows, 4}, 1.0F).contiguous(), 0);
+    EXPECT_EQ(total(x.shard(mesh)).item<float>(),
+              static_cast<float>(rows) * counting({4, 3}).sum().item<float>());
+  }
+}
+
+// Those of another rank may come in another order.
+TEST(Processes, CollectivesStartInTheThreadOfInit) {
+  const Tensor x = counting({8, 2}).shard(all_ranks(), {"data"}).realize();
+  std::string error;
+  std::thread([&] { error = error_of([&] { (x * 2).sum().item<float>(); }); }).join();
+  EXPECT_THAT(error, testing::HasSubstr("in another thread than that which called"));
+  EXPECT_EQ((x * 2).sum().item<float>(), (counting({8, 2}) * 2).sum().item<float>());
+}
+
 Mesh on_rank(int64_t rank) {
   return Mesh({{"data", 1}}, {}, {rank});
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/recording/recorded_functions.h"
 #include "plugrad/host_view.h"
 #include "sharding/meshes.h"
 
@@ -104,6 +105,28 @@ TEST(ShardedValues, PartsAreNoHostView) {
   EXPECT_TRUE(host_view(x.shards()[0]).has_value());
 }
 
+TEST(ShardedValues, ConstantsOfAMeshAreAsOthers) {
+  const Tensor s = counting({4, 3}).shard(two(), {"data"}).realize();
+  const auto is_all = [](const Tensor& x, float wanted) {
+    for (const float value : x.to_vector<float>()) EXPECT_EQ(value, wanted);
+    EXPECT_FALSE(host_view(x));
+    for (const float value : x.to_vector<float>()) EXPECT_EQ(value, wanted);  // once computed
+  };
+  is_all(s.ones_like(), 1);
+  is_all(s.ones_like() + 1, 2);
+  is_all(s.ones_like().exp2(), 2);
+  is_all((s.ones_like() * 3).sum(0), 12);
+  is_all((s.ones_like() + 1).contiguous(), 2);
+  is_all(Tensor::zeros({3}, DType::F32, s.device()) + 1, 1);
+  is_all(Tensor::arange(3, DType::F32, s.device()) * 0 + 1, 1);
+  is_all((s.ones_like() + 1).realize() + s * 0, 2);
+  Tensor x = counting({4, 3}).shard(two(), {"data"}).realize().requires_grad_();
+  x.sum().backward();
+  x.sum().backward();
+  is_all(x.grad(), 2);
+  is_all(x.grad() * 0.5 + 1, 2);
+}
+
 TEST(ShardedValues, ADescriptionNamesSpecsAndCollectives) {
   const Mesh mesh = two_by_two();
   const Tensor x = counting({4, 6}).shard(mesh, {"data", "model"}).realize();
@@ -170,6 +193,59 @@ TEST(ShardedValues, ANegatedSumOfZeroIsMinusZero) {
   EXPECT_TRUE(std::signbit((-zero.shard(two(), partial)).item<float>()));
   EXPECT_TRUE(std::signbit((-zero).realize().shard(two(), partial).item<float>()));
   EXPECT_EQ((-terms.cast(DType::I32).sum()).shard_spec().to_string(), "[] partial add(data)");
+}
+
+TEST(ShardedValues, ATensorThatIsChangedInPartKeepsItsSpec) {
+  const Mesh mesh = two();
+  const auto changed = [&](auto change) {
+    Tensor plain = counting({4, 3}), sharded = counting({4, 3}).shard(mesh, {"data"}).realize();
+    change(plain);
+    change(sharded);
+    EXPECT_EQ(sharded.shard_spec().to_string(), "[data, -]");
+    EXPECT_EQ(sharded.to_vector<float>(), plain.to_vector<float>());
+  };
+  changed([](Tensor& x) { x[{1}] = 5; });
+  changed([](Tensor& x) { x[{Slice()}] = 1; });
+  changed([](Tensor& x) { x[{Tensor::from({0, 3}, x.device())}] = -1; });
+  changed([](Tensor& x) { x[{Slice(), 2}] = Tensor::from({1, 2, 3, 4}, x.device()); });
+}
+
+TEST(ShardedValues, ResizeAsOnOneDevice) {
+  const Tensor x = counting({2, 3, 5, 4});
+  for (const auto mode : {Interpolation::Nearest, Interpolation::Linear}) {
+    const auto resized = [&](const Tensor& image) {
+      InterpolateOptions options;
+      options.size = {8, 7};
+      options.mode = mode;
+      return interpolate(image, options);
+    };
+    EXPECT_THAT(resized(x.shard(two(), {"data"})).to_vector<float>(),
+                testing::Pointwise(testing::FloatNear(1e-5F), resized(x).to_vector<float>()));
+  }
+}
+
+// Ranks that cut a tensor in other ways, or cut other ones, are told so at the next collective.
+TEST(ShardedValues, ARecordedFunctionHasAShapeAndASpec) {
+  engine::RecordedFunctions& recorded = engine::RecordedFunctions::of_this_thread();
+  const engine::RecordedFunctions before = recorded;
+  const auto text = [&](const Shape& shape, const ShardSpec& spec) {
+    recorded = before;
+    counting(shape).shard(two(), spec).sum();
+    return std::exchange(recorded, before).text();
+  };
+  EXPECT_EQ(text({8, 2}, {"data"}), text({8, 2}, {"data"}));
+  EXPECT_NE(text({8, 2}, {"data"}), text({7, 2}, {"data"}));
+  EXPECT_NE(text({8, 2}, {"data"}), text({8, 2}, {"", "data"}));
+}
+
+TEST(ShardedValues, TheDefaultDeviceMayBeAMesh) {
+  const Mesh mesh = two();
+  const DeviceScope scope(mesh.device());
+  const Tensor x = Tensor::from({1, 2, 3});
+  EXPECT_EQ(x.device(), mesh.device());
+  EXPECT_THAT((x + Tensor::ones({3})).to_vector<float>(), ElementsAre(2, 3, 4));
+  const nn::BatchNorm norm(3);
+  EXPECT_THAT(norm.running_mean.to_vector<float>(), ElementsAre(0, 0, 0));
 }
 
 TEST(ShardedValues, AnAssignedTensorKeepsItsSpec) {

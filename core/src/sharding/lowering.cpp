@@ -146,8 +146,9 @@ Lowering::Placed Lowering::rebuilt(Id node) {
   Placed made;
   std::vector<Id> sources;
   for (const Id source : graph_.sources(node)) {
+    const Mesh* const mesh = mesh_of(source);  // of a variable size, which every device has
     const Placed& placed = lowered_.at(source);
-    sources.push_back(placed.parts[0]);
+    sources.push_back(placed.parts[mesh == nullptr ? 0 : mesh->first_here()]);
     made.depth = std::max(made.depth, placed.depth);
   }
   const bool is_same = std::ranges::equal(sources, graph_.sources(node));
