@@ -125,6 +125,18 @@ TEST(Processes, VariableSizesAreThoseOfOneProcess) {
   }
 }
 
+TEST(Processes, HaveEqualModules) {
+  const auto moved = [&](uint64_t seed) {
+    Tensor::manual_seed(seed);
+    nn::Linear net(3, 2);
+    nn::data_parallel(net, all_ranks());
+  };
+  moved(5);
+  EXPECT_THAT(error_of([&] { moved(5 + static_cast<uint64_t>(distributed::rank())); }),
+              testing::HasSubstr("rank 1 has other values of weight than rank 0"));
+  moved(6);
+}
+
 // Those of another rank may come in another order.
 TEST(Processes, CollectivesStartInTheThreadOfInit) {
   const Tensor x = counting({8, 2}).shard(all_ranks(), {"data"}).realize();

@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "nn/become.h"
+#include "nn/checkpoint/in_all_ranks.h"
 
 namespace plugrad::nn {
 namespace {
@@ -103,11 +107,37 @@ class Changes {
   std::string errors_;
 };
 
+/// Compares the values of the processes, of tensors that are on no mesh yet: on the mesh they would be
+/// copies that differ.
+void require_equal_in_all_ranks(const StateDict& state) {
+  if (this_rank().count == 1) return;
+  StateDict local;
+  std::ranges::copy_if(state, std::back_inserter(local),
+                       [](const auto& entry) { return !entry.second.is_sharded(); });
+  const auto hashes = results_of_all_ranks("nn::shard", [&] {
+    ByteWriter out;
+    for (const auto& [name, tensor] : local) out.put(hash64(tensor.to_bytes()));
+    return std::vector<std::byte>(out.bytes().begin(), out.bytes().end());
+  });
+  for (size_t rank = 1; rank < hashes.size(); ++rank) {
+    require(hashes[rank].size() == hashes[0].size(),
+            "[nn::shard] rank {} has other tensors than rank 0; all ranks make the same module",
+            rank);
+    const auto differ = std::ranges::mismatch(hashes[0], hashes[rank]).in1 - hashes[0].begin();
+    const auto at = static_cast<size_t>(differ) / sizeof(uint64_t);
+    require(at == local.size(),
+            "[nn::shard] rank {} has other values of {} than rank 0; call Tensor::manual_seed with "
+            "one seed in all ranks before the module is made, or load the same values",
+            rank, at == local.size() ? "" : local[at].first);
+  }
+}
+
 }  // namespace
 
 void shard_state(const StateDict& state, const Mesh& mesh, const std::vector<ShardRule>& rules) {
   require_outside_jit("nn::shard");
   require_matches(state, rules);
+  require_equal_in_all_ranks(state);
   Changes changes(mesh, rules);
   for (const auto& [name, tensor] : state) changes.add(name, tensor);
   std::vector<Tensor> changed;
