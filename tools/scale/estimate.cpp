@@ -144,7 +144,8 @@ Estimate Estimator::estimate(const sharding::Mesh& mesh, const Layout& layout) {
   }
   const double kernels = made.matrix_seconds + made.other_seconds;
   made.exposed_seconds = std::max(0.0, ordered_seconds(steps) - kernels);  // of rounding
-  made.exposed_at_best_seconds = overlapped_seconds(steps) - kernels;
+  made.exposed_at_best_seconds =
+      std::clamp(overlapped_seconds(steps) - kernels, 0.0, made.exposed_seconds);
   if (is_corrected_)
     made.host_seconds = program_.measured->host_seconds / (is_shared ? machine_.shared_compute : 1);
   return made;

@@ -17,9 +17,11 @@ constexpr uint32_t kNone = UINT32_MAX;
 constexpr double kLatencyNs = 100'000, kBytesANs = 1.25;
 // Limit on values that are computed or received before their turn, to fill the time of a transfer.
 constexpr int64_t kMostAheadBytes = 64 << 20;
-// Above it, kernels that read what has arrived go before those that give the link more to do. It
-// leaves the link work for 13 ms, beside which these kernels can run at the end.
-constexpr int64_t kMostHeldBytes = 16 << 20;
+// Kernels that read what has arrived go before those that give the link more to do if more than this
+// waits to be read, and more than this part of what all collectives hold: what is left can run
+// beside the last transfers.
+constexpr int64_t kLeastHeldBytes = 16 << 20;
+constexpr int64_t kHeldPart = 4;
 
 /// A kernel, a copy or a bucket of collectives.
 struct Unit {
@@ -196,6 +198,9 @@ class ListScheduling {
     }
     std::ranges::sort(collectives_, {}, [&](uint32_t u) { return units[u].bucket; });
     for (uint32_t u = 0; u < units.size(); ++u) unread_[u] = readers_[u].size();
+    int64_t all_bytes = 0;
+    for (const uint32_t u : collectives_) all_bytes += units[u].held_bytes;
+    most_held_bytes_ = std::max(kLeastHeldBytes, all_bytes / kHeldPart);
   }
 
   std::vector<uint32_t> run() {
@@ -230,7 +235,7 @@ class ListScheduling {
     if (receivers_.empty()) return others_;
     const uint32_t u = receivers_.top();
     const bool has_link_work = link_ns_ >= now_ns_ + units_[u].ns;
-    const bool is_first = u < others_.top() || has_link_work || held_bytes_ > kMostHeldBytes;
+    const bool is_first = u < others_.top() || has_link_work || held_bytes_ > most_held_bytes_;
     return is_first ? receivers_ : others_;
   }
 
@@ -294,6 +299,7 @@ class ListScheduling {
   uint32_t first_ = 0;       // that is not placed
   int64_t ahead_bytes_ = 0;  // written by units behind it
   int64_t held_bytes_ = 0;   // of collectives that are not read yet
+  int64_t most_held_bytes_ = 0;
   double now_ns_ = 0, link_ns_ = 0;
   Ready receivers_, others_;
   using Waiting = std::pair<double, uint32_t>;
