@@ -217,7 +217,7 @@ TEST(Collectives, AreReadBeforeMuchMemoryWaitsForIt) {
     held += step == '(' ? 1 : step == ')' ? -1 : 0;
     most = std::max(most, held);
   }
-  EXPECT_LE(most, 12) << steps;
+  EXPECT_LE(most, kLayers / 4 + 4) << steps;  // and those that are on their way
   EXPECT_EQ(held, 0) << steps;
 }
 
