@@ -95,7 +95,7 @@ def check(output, ranks, fault):
     for rank, (at, text) in errors.items():
         if at - float(began[1]) > limit:
             yield f"rank {rank} reports it after {at - float(began[1]):.1f} s"
-        if not re.search(SAYS[fault], text) or not re.search(r"all_(reduce|gather) of \"[abc]\"", text):
+        if not re.search(SAYS[fault], text) or not re.search(r"all-(reduce|gather) of \"[abc]\"", text):
             yield f"rank {rank} says: {text}"
 
 
