@@ -229,7 +229,7 @@ class ListScheduling {
 
   Ready& ready_of(uint32_t u) { return units_[u].is_receiver ? receivers_ : others_; }
 
-  /// The units to choose from.
+  /// The units to choose from first; if it is empty, both are.
   Ready& better() {
     if (others_.empty()) return receivers_;
     if (receivers_.empty()) return others_;
@@ -239,18 +239,22 @@ class ListScheduling {
     return is_first ? receivers_ : others_;
   }
 
+  static uint32_t popped(Ready& ready) {
+    const uint32_t u = ready.top();
+    ready.pop();
+    return u;
+  }
+
   uint32_t next() {
     while (true) {
       for (; !waiting_.empty() && waiting_.top().first <= now_ns_; waiting_.pop())
         ready_of(waiting_.top().second).push(waiting_.top().second);
       if (may_start_collective()) return collectives_[next_collective_];
-      Ready& ready = better();
-      if (!ready.empty() && (may_run_ahead(ready.top()) || waiting_.empty())) {
-        const uint32_t u = ready.top();
-        ready.pop();
-        return u;
-      }
-      if (waiting_.empty()) return next_collective();
+      Ready& first = better();
+      Ready& second = &first == &others_ ? receivers_ : others_;
+      for (Ready* ready : {&first, &second})
+        if (!ready->empty() && may_run_ahead(ready->top())) return popped(*ready);
+      if (waiting_.empty()) return first.empty() ? next_collective() : popped(first);
       now_ns_ = waiting_.top().first;
     }
   }
