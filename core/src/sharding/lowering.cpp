@@ -148,7 +148,14 @@ Lowering::Placed Lowering::rebuilt(Id node) {
   for (const Id source : graph_.sources(node)) {
     const Mesh* const mesh = mesh_of(source);  // of a variable size, which every device has
     const Placed& placed = lowered_.at(source);
-    sources.push_back(placed.parts[mesh == nullptr ? 0 : mesh->first_here()]);
+    const uint32_t position = mesh == nullptr ? 0 : mesh->first_here();
+    if (mesh != nullptr && position == mesh->size())
+      fail(
+          ErrorKind::User,
+          "[{}] it needs a variable size of a tensor on the mesh {}, which has no position in this "
+          "process; pass tensors of one size between meshes",
+          op_info(graph_[node].op).name, to_string(*mesh));
+    sources.push_back(placed.parts[position]);
     made.depth = std::max(made.depth, placed.depth);
   }
   const bool is_same = std::ranges::equal(sources, graph_.sources(node));

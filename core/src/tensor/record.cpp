@@ -61,10 +61,9 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
-  if (const sharding::Mesh* const mesh = session_.mesh(session_.devices()[node])) {
+  if (session_.mesh(session_.devices()[node]) != nullptr) {
     const sharding::Spec& spec = session_.spec(node);  // the rules apply
-    engine::RecordedFunctions::of_this_thread().add(function_, dtype(node), shape(node),
-                                                    sharding::shard_arg(*mesh, spec));
+    engine::RecordedFunctions::of_this_thread().add(function_, dtype(node), shape(node), spec);
   }
   const Op op = graph()[node].op;
   if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)

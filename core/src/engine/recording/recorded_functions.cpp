@@ -12,12 +12,16 @@ RecordedFunctions& RecordedFunctions::of_this_thread() {
 }
 
 void RecordedFunctions::add(std::string_view function, DType dtype, std::span<const int64_t> shape,
-                            std::span<const int64_t> spec) {
+                            const sharding::Spec& spec) {
   ++count_;
   last_ = function;
-  const uint64_t words[] = {hash_, hash64(std::as_bytes(std::span(function))),
-                            static_cast<uint64_t>(dtype), hash64(std::as_bytes(shape)),
-                            hash64(std::as_bytes(spec))};
+  const uint64_t words[] = {hash_,
+                            hash64(std::as_bytes(std::span(function))),
+                            static_cast<uint64_t>(dtype),
+                            hash64(std::as_bytes(shape)),
+                            hash64(std::as_bytes(std::span(spec.dims))),
+                            spec.partial,
+                            static_cast<uint64_t>(spec.reduction)};
   hash_ = hash64(std::as_bytes(std::span(words)));
 }
 

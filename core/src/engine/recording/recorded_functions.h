@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plugrad/dtype.h"
+#include "sharding/spec.h"
 
 namespace plugrad::engine {
 
@@ -15,9 +16,8 @@ class RecordedFunctions {
  public:
   static RecordedFunctions& of_this_thread();
 
-  /// `spec`: of the result, by sharding::shard_arg.
   void add(std::string_view function, DType dtype, std::span<const int64_t> shape,
-           std::span<const int64_t> spec);
+           const sharding::Spec& spec);
   /// Such as "12 on meshes, the last one sum, hash 90ab12cd": the hash is that of all.
   std::string text() const;
 
