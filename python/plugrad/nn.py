@@ -253,8 +253,8 @@ def to(module: Any, target: Any = None, *, dtype: Any = None, device: str | None
 
         nn.to(net, "float16");  nn.to(net, "CUDA");  nn.to(net, dtype="float16", device="CUDA")
 
-    Returns the module. Drops gradients. Optimisers and jitted functions that hold its tensors are
-    not converted: create them afterwards. Errors: ValueError for a dtype that is no float and an
+    Returns the module. Drops gradients. Optimisers that hold its tensors are not converted:
+    create them afterwards. Jitted functions are recorded again. Errors: ValueError for a dtype that is no float and an
     unknown device.
     """
     state = _tensors(module)
@@ -276,9 +276,10 @@ def shard(module: _Module, mesh: Mesh,
     The first rule whose pattern matches a tensor's name says how it lies, `*` standing for any
     characters; without one every device has all of it, and always of a tensor without dimensions,
     such as BatchNorm's num_batches_tracked. Returns the module. Drops gradients.
-    Optimisers and jitted functions that hold tensors of the module are not moved: create them
-    afterwards. Errors: ValueError for a rule that matches no name, and for specs that do not fit,
-    listed by name; then nothing is moved.
+    Optimisers that hold tensors of the module are not moved: create them afterwards. Jitted
+    functions are recorded again. Errors: ValueError for a rule that matches no name, for values
+    that differ between processes, and for specs that do not fit, listed by name; then nothing is
+    moved.
     """
     pairs = rules.items() if isinstance(rules, Mapping) else rules
     _shard_state(_tensors(module), mesh, list(cast(_ShardRules, pairs)))

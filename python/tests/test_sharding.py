@@ -121,6 +121,18 @@ def test_operations_and_what_moves_are_described(mesh):
     assert pg.describe_sharding(tensor=pg.Tensor(1.0)) == ""
 
 
+def test_a_tensor_changed_in_part_keeps_its_spec(mesh):
+    plain = values(4, 3)
+    x = pg.Tensor(plain).shard(mesh, ("data",)).realize()
+    x[x > 2] = -1
+    x[:, 1] = np.float32(7)
+    x[...] = x + 1
+    plain[plain > 2] = -1
+    plain[:, 1] = 7
+    assert x.shard_spec == pg.ShardSpec("data", None)
+    np.testing.assert_array_equal(x.numpy(), plain + 1)
+
+
 def test_parts_become_one_tensor(mesh):
     parts = [pg.Tensor(values(2, 3)), pg.Tensor(values(3, 3))]
     x = pg.from_shards(mesh, ("data",), (5, 3), parts)

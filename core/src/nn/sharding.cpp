@@ -94,8 +94,7 @@ class Changes {
     if (change.rule != nullptr && change.rule->spec != rule->spec)
       errors_ += fmt::format(
           "\n  {0} and {1} are one tensor, of the specs {2} and {3}; put a rule in front that "
-          "gives "
-          "\"{0}\" and \"{1}\" one spec: an empty one (None in Python) keeps it whole",
+          "gives \"{0}\" and \"{1}\" one spec: an empty one (None in Python) keeps it whole",
           change.name, name, change.rule->spec.to_string(), rule->spec.to_string());
     change.rule = rule;
   }

@@ -24,12 +24,13 @@ struct ShardRule {
 /// Moves each tensor of `state` to the mesh, by the first rule that matches its name; without one
 /// every device has all of it, and always of a tensor without dimensions. Every handle of these
 /// tensors sees the change; gradients are dropped. Errors: User for a rule that matches no name,
-/// specs that do not fit, listed by name, a tensor with two names and two specs, and in a jitted
-/// function; then nothing is moved.
+/// specs that do not fit, listed by name, a tensor with two names and two specs, values that differ
+/// between processes, and in a jitted function; then nothing is moved.
 PLUGRAD_API void shard_state(const StateDict& state, const Mesh& mesh,
                              const std::vector<ShardRule>& rules = {});
-/// nn::shard(net, mesh, {{"*.up.weight", {"model"}}}), of a module or an optimiser. Optimisers and
-/// jitted functions that hold tensors of the module are not moved: create them afterwards.
+/// nn::shard(net, mesh, {{"*.up.weight", {"model"}}}), of a module or an optimiser. Optimisers that
+/// hold tensors of the module are not moved: create them afterwards. Jitted functions are recorded
+/// again.
 template <class Module>
 Module& shard(Module& module, const Mesh& mesh, const std::vector<ShardRule>& rules = {}) {
   shard_state(state_dict(module), mesh, rules);

@@ -168,8 +168,8 @@ std::vector<Tensor> parameters(const Module& module) {
 /// float, an unknown device, and in a jitted function.
 PLUGRAD_API void convert_state(const StateDict& state, DType dtype);
 PLUGRAD_API void move_state(const StateDict& state, std::string_view device);
-/// nn::to(net, DType::BF16), nn::to(net, "CUDA"). Optimisers and jitted functions that hold tensors
-/// of the module are not converted: create them afterwards.
+/// nn::to(net, DType::BF16), nn::to(net, "CUDA"). Optimisers that hold tensors of the module are not
+/// converted: create them afterwards. Jitted functions are recorded again.
 template <class Module>
 Module& to(Module& module, DType dtype) {
   convert_state(state_dict(module), dtype);
