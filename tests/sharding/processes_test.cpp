@@ -173,6 +173,19 @@ TEST(Processes, ValuesMoveBetweenMeshesOfOtherProcesses) {
             std::vector<float>());
 }
 
+// Rank 1 has no part in the movement between the sums, which it could otherwise bucket.
+TEST(Processes, BucketsAreThoseOfAllMembers) {
+  if (distributed::size() < 4) GTEST_SKIP() << "three ranks take part, and one does not";
+  const Mesh pair({{"data", 2}}, {}, {0, 1}), three({{"data", 3}}, {}, {0, 1, 2});
+  const Tensor a = counting({8, 2}).shard(all_ranks(), {"data"}).realize();
+  const Tensor b = counting({4, 2}).to(pair.device()).shard(pair, {"data"}).realize();
+  const Tensor first = a.sum(0), moved = b.sum(0).to(three.device()) * 2, second = (a * 3).sum(0);
+  Tensor::realize(std::vector{first, moved, second});
+  const float sum = counting({8, 2}).sum().item<float>();
+  EXPECT_EQ(first.sum().item<float>(), sum);
+  EXPECT_EQ(second.sum().item<float>(), 3 * sum);
+}
+
 TEST(Processes, PartsMoveToTheSamePositionOfAnotherMesh) {
   const int64_t half = distributed::size() / 2;
   std::vector<int64_t> lower, upper;

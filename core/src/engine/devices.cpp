@@ -87,6 +87,7 @@ uint32_t DeviceTable::number(sharding::Mesh mesh) {
   for (const auto& place : mesh.places)
     devices.push_back(place.rank == mesh.rank ? name(place.device)
                                               : fmt::format("rank {}", place.rank));
+  has_meshes_of_some_ |= !mesh.has_all_processes();
   const std::string text =
       fmt::format("mesh {} ({})", sharding::to_string(mesh), fmt::join(devices, ", "));
   mesh.device = number;

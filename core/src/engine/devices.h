@@ -36,6 +36,8 @@ class DeviceTable {
   /// Null if the number is that of a device.
   const sharding::Mesh* mesh(uint32_t number) const { return entry(number).mesh.get(); }
   bool has_meshes() const { return has_meshes_; }
+  /// Whether there is a mesh that not all processes are part of.
+  bool has_meshes_of_some() const { return has_meshes_of_some_; }
   /// Devices opened so far.
   std::vector<runtime::Device*> opened() const;
 
@@ -50,7 +52,7 @@ class DeviceTable {
   void set_device(uint32_t number, runtime::Device& device);
 
   std::vector<Entry> entries_;
-  bool has_meshes_ = false;
+  bool has_meshes_ = false, has_meshes_of_some_ = false;
   std::map<std::string, uint32_t, std::less<>> by_selection_;
 };
 

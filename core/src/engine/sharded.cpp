@@ -59,7 +59,8 @@ void Session::make_lowering() {
           .stored_spec = [this](Id node) { return state_->values.find(node)->sharded->spec; },
           .stored_parts = [this](Id node) { return buffers_of_parts(node); },
           .note_made = [this](Id node,
-                              Id first) { note_parts(*state_, node, first, graph_.size()); }});
+                              Id first) { note_parts(*state_, node, first, graph_.size()); },
+          .has_meshes_of_some = [this] { return state_->devices.has_meshes_of_some(); }});
 }
 
 bool Session::is_known_to_lowering(Id node) const {

@@ -190,7 +190,7 @@ Id add_collective(LocalBuilder& build, CollectiveList& made, const CollectivePla
                   CollectiveArg arg, Id source) {
   Graph& graph = build.graph();
   arg.place = place.place;
-  arg.depth = place.depth;
+  arg.depth = made.are_alone ? -1 - static_cast<int64_t>(made.nodes.size()) : place.depth;
   made.nodes.push_back(
       graph.add(Op::Collective, graph[source].dtype, {source}, graph.list(arg.list())));
   return made.nodes.back();

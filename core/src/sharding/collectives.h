@@ -50,7 +50,7 @@ struct CollectiveArg {
   CollectiveKind kind = CollectiveKind::AllReduce;
   Op reduction = Op::Add;
   int64_t place = 0, order = 0;  // collectives of one process run in the order of both
-  int64_t depth = 0;             // those of one depth do not depend on each other
+  int64_t depth = 0;             // those of one depth do not depend on each other; negative: alone
   int64_t device = 0;            // of the source and the result
   int64_t peer = 0;              // the rank that broadcasts, or the other one of Send and Receive
   std::vector<int64_t> ranks = {};
@@ -70,6 +70,9 @@ std::vector<CollectiveArg> args_of(std::span<const uint64_t> scalars);
 struct CollectiveList {
   int64_t next_order = 0;  // grows with every collective, alike in all processes
   std::vector<Id> nodes;
+  // None shares a bucket. Some processes do not see what moves between meshes of others, from which
+  // each would choose its own buckets.
+  bool are_alone = false;
 };
 
 /// Of the collectives that a reshard makes, alike in all processes.

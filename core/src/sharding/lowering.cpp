@@ -93,6 +93,7 @@ const Spec& Lowering::spec(Id node, bool fast_math) {
 // All nodes in ascending order: a movement is made for the first reader of its result, so that
 // those before it come before it in the order of collectives, too.
 std::vector<StoredParts> Lowering::lower(std::span<const Id> nodes, bool fast_math) {
+  made_.are_alone = owner_.has_meshes_of_some && owner_.has_meshes_of_some();
   const auto ends = [&](Id id) { return lowered_.contains(id) || owner_.is_stored(id); };
   const std::vector<Id> below = reachable_.from(graph_, nodes, ends);
   for (const Id id : below)

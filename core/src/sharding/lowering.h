@@ -35,6 +35,8 @@ struct Owner {
   std::function<std::vector<Id>(Id)> stored_parts;   // their Buffers
   // The nodes from `first` on were made for `node`. May be empty.
   std::function<void(Id node, Id first)> note_made;
+  // Whether there is a mesh that not all processes are part of. May be empty: no.
+  std::function<bool()> has_meshes_of_some;
 };
 
 class Lowering {
