@@ -51,7 +51,8 @@ class Runner:
         command = [self.build / "bench/pgr_bench_scale_train", *arguments]
         if processes > 1:
             command = [self.options.mpiexec, "-n", processes, *command]
-        return json.loads(self.run(command, **environment).splitlines()[-1])
+        lines = self.run(command, **environment).splitlines()  # MPI's library may write between them
+        return json.loads([line for line in lines if line.startswith("{")][-1])
 
     def trace(self, case):
         path = self.folder / "trace"
