@@ -202,7 +202,7 @@ Id Collectives::filler(Id like) {
 }
 
 Id Collectives::collective(CollectiveArg arg, Id source, uint32_t device) {
-  arg.order = made_.next_order * mesh_.size() + arg.order;
+  arg.order = made_.order_of(arg.order);
   arg.device = device;
   arg.whole = whole_;
   return add_collective(build_, made_, place_, std::move(arg), source);

@@ -68,7 +68,9 @@ std::vector<CollectiveArg> args_of(std::span<const uint64_t> scalars);
 
 /// The collectives between processes that were made for one plan.
 struct CollectiveList {
+  static constexpr int64_t kStride = 1 << 20;  // more than the positions of a mesh
   int64_t next_order = 0;  // grows with every collective, alike in all processes
+  int64_t order_of(int64_t position) const { return next_order * kStride + position; }
   std::vector<Id> nodes;
   // None shares a bucket. Some processes do not see what moves between meshes of others, from which
   // each would choose its own buckets.

@@ -7,7 +7,7 @@ namespace plugrad::sharding {
 
 CollectiveArg Transfers::arg_of(CollectiveKind kind, int64_t peer, std::vector<int64_t> ranks,
                                 std::span<const int64_t> shape) const {
-  CollectiveArg arg{.kind = kind, .order = made_.next_order, .peer = peer};
+  CollectiveArg arg{.kind = kind, .order = made_.order_of(0), .peer = peer};
   arg.ranks = std::move(ranks);
   arg.sent = {element_count(shape)};
   arg.shape.assign(shape.begin(), shape.end());
