@@ -145,6 +145,16 @@ TEST(ShardedOptimizers, StateIsCutByRulesOfNames) {
   EXPECT_EQ(nn::state_dict(adam)[4].second.shard_spec().to_string(), "[-, data]");
 }
 
+auto jitted_step(Net& net, optim::Adam& adam) {
+  return jit([&net, &adam](const Tensor& x) {
+    adam.zero_grad();
+    const Tensor loss = net(x).square().sum();
+    loss.backward();
+    adam.step();
+    return loss;
+  });
+}
+
 TEST(ShardedOptimizers, AJittedStepIsRecordedOnce) {
   const Mesh mesh = on_cpu(false);
   const auto train = [&](bool is_sharded) {
@@ -153,13 +163,7 @@ TEST(ShardedOptimizers, AJittedStepIsRecordedOnce) {
     if (is_sharded) nn::data_parallel(net, mesh);
     optim::Adam adam(nn::parameters(net), {.lr = 0.01});
     if (is_sharded) adam.shard_state("data");
-    const auto step = jit([&](const Tensor& x) {
-      adam.zero_grad();
-      const Tensor loss = net(x).square().sum();
-      loss.backward();
-      adam.step();
-      return loss;
-    });
+    const auto step = jitted_step(net, adam);
     std::vector<float> losses;
     for (int i = 0; i < 5; ++i) {
       const Tensor x = counting({6, 5}, 0.3 * i, 0.01);
@@ -180,13 +184,7 @@ TEST(ShardedOptimizers, AJittedStepIsRecordedAgainAfterTensorsWereCut) {
     Net net;
     nn::data_parallel(net, mesh);
     optim::Adam adam(nn::parameters(net), {.lr = 0.01});
-    const auto step = jit([&](const Tensor& x) {
-      adam.zero_grad();
-      const Tensor loss = net(x).square().sum();
-      loss.backward();
-      adam.step();
-      return loss;
-    });
+    const auto step = jitted_step(net, adam);
     std::vector<float> losses;
     for (int i = 0; i < 8; ++i) {
       if (i == 4) change(net, adam);

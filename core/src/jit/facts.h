@@ -1,4 +1,4 @@
-// What a recording depends on of a tensor, besides its values.
+// The properties of a tensor that a recording depends on: a replay is right only for equal ones.
 #pragma once
 
 #include <cstdint>

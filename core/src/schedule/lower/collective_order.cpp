@@ -32,8 +32,8 @@ struct Unit {
   int64_t held_bytes = 0;            // of a collective: source and result, until they are read
   bool is_collective = false;
   uint32_t bucket = kNone;  // of a collective: its number; of a kernel: the first that needs it
-  bool is_receiver =
-      false;  // a kernel that reads a collective, or is needed for such kernels alone
+  // A kernel that reads a collective, or that only such kernels need.
+  bool is_receiver = false;
 };
 
 /// The buckets, then the kernels.
