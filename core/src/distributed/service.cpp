@@ -239,7 +239,7 @@ void Communicator::leave() {
   const std::uint64_t now = monotonic_ns();
   if (bye_ns_ == 0) {
     control_.tell_all({.type = ControlType::Bye, .text = last_device_error()});
-    bye_ns_ = now;
+    bye_ns_ = asked_ns_ = now;
   }
   bool all_left = true;
   std::vector<std::uint32_t> silent;
