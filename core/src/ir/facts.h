@@ -1,6 +1,8 @@
 // Facts derived from nodes, stored in vectors by id and filled on demand by one forward loop.
 #pragma once
 
+#include <algorithm>
+
 #include "ir/graph.h"
 
 namespace plugrad {
@@ -54,6 +56,25 @@ inline int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape) count *= size;
   return count;
+}
+
+/// Calls visit(i, i_end, j, j_end) for each pair of smallest groups of adjacent axes of `to` and
+/// `from` with equal products: a reshape mixes axes within a group only. All axes of shapes without
+/// elements are one group.
+template <class Visit>
+void each_reshape_group(std::span<const int64_t> to, std::span<const int64_t> from, Visit visit) {
+  if (std::ranges::count(to, 0) != 0) return visit(0, to.size(), 0, from.size());
+  for (size_t i = 0, j = 0; i < to.size() || j < from.size();) {
+    const size_t i0 = i, j0 = j;
+    int64_t a = i < to.size() ? to[i++] : 1, b = j < from.size() ? from[j++] : 1;
+    while (a != b) {
+      if (a < b)
+        a *= to[i++];
+      else
+        b *= from[j++];
+    }
+    visit(i0, i, j0, j);
+  }
 }
 
 /// Nodes reachable from `roots`, ascending, so sources come first. Time and memory depend on what

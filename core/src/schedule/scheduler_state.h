@@ -183,23 +183,6 @@ std::shared_ptr<KernelAst> rebuilt(const KernelAst& ast, Make make) {
   return made;
 }
 
-/// Calls visit(i, i_end, j, j_end) for each pair of smallest groups of adjacent axes of `to` and
-/// `from` with equal products: a reshape mixes axes within a group only.
-template <class Visit>
-void each_group(std::span<const int64_t> to, std::span<const int64_t> from, Visit visit) {
-  for (size_t i = 0, j = 0; i < to.size() || j < from.size();) {
-    const size_t i0 = i, j0 = j;
-    int64_t a = i < to.size() ? to[i++] : 1, b = j < from.size() ? from[j++] : 1;
-    while (a != b) {
-      if (a < b)
-        a *= to[i++];
-      else
-        b *= from[j++];
-    }
-    visit(i0, i, j0, j);
-  }
-}
-
 /// A reshape, permutation, flip or shrink: reads each element of its source at most once.
 bool is_plain_view(Op op);
 

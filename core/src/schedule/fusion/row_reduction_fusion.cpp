@@ -90,7 +90,7 @@ class AccessPatterns {
   static Runs reshaped(const Runs& at, std::span<const int64_t> to, std::span<const int64_t> from) {
     Runs out(from.size() + 1, 0);
     out.back() = at.back();
-    each_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
+    each_reshape_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
       uint64_t runs = 0;
       for (; i < i_end; ++i) runs |= at[i];
       for (; j < j_end; ++j) out[j] = from[j] == 1 ? 0 : runs;

@@ -126,32 +126,24 @@ class Walk {
   Axes reshaped(const Axes& axes, std::span<const int64_t> to,
                 std::span<const int64_t> from) const {
     Axes out(from.size());
-    size_t i = 0, j = 0;
-    while (true) {
-      while (i < to.size() && to[i] == 1) ++i;
-      while (j < from.size() && from[j] == 1) ++j;
-      if (i == to.size() || j == from.size()) return out;
-      const size_t i0 = i, j0 = j;
-      int64_t a = to[i++], b = from[j++];
-      while (a != b) {
-        if (a < b)
-          a *= to[i++];
-        else
-          b *= from[j++];
-      }
-      if (to[i0] == from[j0] && to[i0] == a) {
-        out[j0] = axes[i0];
-        continue;
+    each_reshape_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
+      while (i < i_end && to[i] == 1) ++i;
+      while (j < j_end && from[j] == 1) ++j;
+      if (i == i_end || j == j_end) return;
+      const size_t last = last_long(to, i_end);
+      if (i == last && j == last_long(from, j_end)) {
+        out[j] = axes[i];
+        return;
       }
       LoopSet all = 0;
-      for (size_t k = i0; k < i; ++k) all |= axes[k].loops;
-      for (size_t k = j0; k < j; ++k) out[k].loops = from[k] == 1 ? 0 : all;
-      const size_t last = last_long(to, i);
+      for (size_t k = i; k < i_end; ++k) all |= axes[k].loops;
+      for (size_t k = j; k < j_end; ++k) out[k].loops = from[k] == 1 ? 0 : all;
       const int64_t most = is_of_sum(axes[last].near) ? to[last] : 2;
       int64_t inside = 1;
-      for (size_t k = j; k-- > j0 && inside < most; inside *= from[k])
+      for (size_t k = j_end; k-- > j && inside < most; inside *= from[k])
         out[k].near = from[k] == 1 ? 0 : axes[last].near;
-    }
+    });
+    return out;
   }
 
   /// A Reduce is evaluated once for all iterations of a loop on which none of its terms depends: a

@@ -92,7 +92,7 @@ std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
 std::vector<Id> Indexing::reshape(std::span<const Id> index, std::span<const int64_t> to,
                                   std::span<const int64_t> from) {
   std::vector<Id> out;
-  each_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
+  each_reshape_group(to, from, [&](size_t i, size_t i_end, size_t j, size_t j_end) {
     const Id flat = flatten(index.subspan(i, i_end - i), to.subspan(i, i_end - i));
     const auto digits = split(flat, from.subspan(j, j_end - j));
     out.insert(out.end(), digits.begin(), digits.end());
