@@ -133,6 +133,14 @@ def test_a_tensor_changed_in_part_keeps_its_spec(mesh):
     np.testing.assert_array_equal(x.numpy(), plain + 1)
 
 
+def test_lists_of_indices_are_checked(mesh):
+    x = pg.Tensor(values(4, 3)).shard(mesh, ("data",))
+    assert x[[3, 0]].tolist() == values(4, 3)[[3, 0]].tolist()
+    for take in (lambda: x[[7]], lambda: x[np.array([0, -5])], lambda: x[:, [5]], lambda: x.__setitem__([7], 1.0)):
+        with pytest.raises(IndexError, match=r"\[index\] index (7|-5|5) \(element [01]\) is out of range"):
+            take()
+
+
 def test_parts_become_one_tensor(mesh):
     parts = [pg.Tensor(values(2, 3)), pg.Tensor(values(3, 3))]
     x = pg.from_shards(mesh, ("data",), (5, 3), parts)

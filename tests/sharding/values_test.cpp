@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/settings.h"
 #include "engine/recording/recorded_functions.h"
 #include "plugrad/host_view.h"
 #include "sharding/meshes.h"
@@ -236,6 +237,28 @@ TEST(ShardedValues, ARecordedFunctionHasAShapeAndASpec) {
   EXPECT_EQ(text({8, 2}, {"data"}), text({8, 2}, {"data"}));
   EXPECT_NE(text({8, 2}, {"data"}), text({7, 2}, {"data"}));
   EXPECT_NE(text({8, 2}, {"data"}), text({8, 2}, {"", "data"}));
+}
+
+TEST(ShardedValues, IndicesOutOfRangeAreFound) {
+  const Mesh mesh = two();
+  const Tensor x = counting({4, 3}).shard(mesh, {"data"});
+  const auto cut = [&](int32_t last) {
+    return Tensor::from<int32_t>({0, 1, 2, last}, "CPU").shard(mesh, {"data"});
+  };
+  const std::string rows = " (element 3) is out of range for size 4: allowed are -4 to 3";
+  const std::string labels =
+      "[cross_entropy] label 3 (element 3) is out of range for size 3: allowed are 0 to 2";
+  EXPECT_EQ(error_of([&] { x.index_select(0, cut(7)); }), "[index_select] index 7" + rows);
+  EXPECT_EQ(error_of([&] { cross_entropy(x, cut(3)); }), labels);
+
+  const SettingScope on{[](Settings& s) { s.check_indices = true; }};
+  const auto computed = [&](int32_t last) { return (cut(last).realize() * 1).realize(); };
+  EXPECT_EQ(x.index_select(0, computed(3)).to_vector<float>(), x.to_vector<float>());
+  const Tensor y = x.index_select(0, computed(-5));
+  EXPECT_EQ(error_of([&] { y.to_vector<float>(); }), "[index_select] index -5" + rows);
+  EXPECT_EQ(error_of([&] { (y * 2).sum().item<float>(); }), "[index_select] index -5" + rows);
+  const Tensor loss = cross_entropy(x, computed(3));
+  EXPECT_EQ(error_of([&] { loss.item<float>(); }), labels);
 }
 
 TEST(ShardedValues, TheDefaultDeviceMayBeAMesh) {

@@ -98,7 +98,7 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
     state_->values.set(root, compute(std::span(&root, 1), device)[0]);
-    state_->maybe_garbage = true;  // the value has no holder
+    state_->maybe_garbage = state_->maybe_unreached_value = true;  // the value has no holder
   }
   return state_->values.share(root);
 }
@@ -143,7 +143,8 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
   }
   std::vector<DType> casts;  // between integers
   Id base = state.node;
-  for (; shows_the_same_elements(graph_[base].op) || is_integer_cast(graph_, base);
+  for (; shows_the_same_elements(graph_[base].op) || is_integer_cast(graph_, base) ||
+         graph_[base].op == Op::Shard || graph_[base].op == Op::Copy;
        base = graph_.sources(base)[0])
     if (graph_[base].op == Op::Cast) casts.push_back(graph_[base].dtype);
   const Value* value = state_->values.find(base);

@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 #include "fmt/ranges.h"
+#include "ir/facts.h"
+#include "ir/user.h"
 
 namespace plugrad::sharding {
 namespace {
@@ -157,31 +159,6 @@ struct Group {
   size_t from, from_end, to, to_end;
 };
 
-std::vector<Group> groups_of(std::span<const int64_t> from, std::span<const int64_t> to) {
-  std::vector<Group> groups;
-  size_t i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    Group g{i, i, j, j};
-    int64_t a = 1, b = 1;
-    const auto take_from = [&] { a *= from[i++]; };
-    const auto take_to = [&] { b *= to[j++]; };
-    if (i < from.size()) take_from();
-    if (j < to.size()) take_to();
-    while (a != b) {
-      if (a < b && i < from.size())
-        take_from();
-      else if (j < to.size())
-        take_to();
-      else
-        take_from();
-    }
-    g.from_end = i;
-    g.to_end = j;
-    groups.push_back(g);
-  }
-  return groups;
-}
-
 /// The first dimension of [begin, end) whose size is not 1; end if there is none.
 size_t outermost(std::span<const int64_t> shape, size_t begin, size_t end) {
   while (begin < end && shape[begin] == 1) ++begin;
@@ -212,7 +189,10 @@ Propagation reshape(const Subject& s) {
   if (std::ranges::count(s.shape, 0) != 0)
     std::ranges::fill(from.dims, AxisSet{0});
   else
-    for (const Group& g : groups_of(s.sources[0].shape, s.shape)) reshape_group(s, g, from, to);
+    each_reshape_group(s.shape, s.sources[0].shape,
+                       [&](size_t to_begin, size_t to_end, size_t begin, size_t end) {
+                         reshape_group(s, {begin, end, to_begin, to_end}, from, to);
+                       });
   return {{from}, to};
 }
 
@@ -244,10 +224,11 @@ Propagation replicate(const Subject& s) {
   return p;
 }
 
-/// The value is source 0; the others serve gradients and checks.
+/// The value is source 0. The others serve gradients, or are the report on all indices.
 Propagation function(const Subject& s) {
   Propagation p{{}, s.sources[0].spec};
   for (const Operand& x : s.sources) p.sources.push_back(x.spec);
+  if (is_range_check(s.graph[s.node])) p.sources[1] = Spec::replicated(s.sources[1].shape.size());
   return p;
 }
 
