@@ -27,7 +27,7 @@ struct Step {
 };
 
 /// Over which mesh of devices the values lie.
-enum class Spread : uint8_t { No, Two, Four, TwoByTwo };
+enum class Spread : uint8_t { No, Two, Four, TwoByTwo, Processes, TwoAProcess };
 
 struct Program {
   uint64_t seed = 0;

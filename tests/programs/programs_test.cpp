@@ -15,6 +15,7 @@
 
 #include "engine/session.h"
 #include "oracle/reference_options.h"
+#include "plugrad/distributed.h"
 #include "programs/environment.h"
 #include "programs/run.h"
 
@@ -107,6 +108,14 @@ TEST(Sharded, AgreeWithTheEvaluator) {
   run_programs([](Program& program) {
     constexpr Spread kSpreads[] = {Spread::Two, Spread::Four, Spread::TwoByTwo};
     program.spread = kSpreads[program.seed % 3];
+  });
+}
+
+TEST(Processes, AgreeWithTheEvaluator) {  // under an MPI's launcher
+  distributed::init();
+  if (distributed::size() == 1) GTEST_SKIP() << "one process";
+  run_programs([](Program& program) {
+    program.spread = program.seed % 2 == 0 ? Spread::Processes : Spread::TwoAProcess;
   });
 }
 

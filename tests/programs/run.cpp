@@ -7,8 +7,10 @@
 #include <cmath>
 
 #include "base/settings.h"
+#include "distributed/exchange.h"
 #include "engine/session.h"
 #include "plugrad/device.h"
+#include "plugrad/distributed.h"
 #include "plugrad/error.h"
 #include "programs/compare.h"
 #include "programs/perform.h"
@@ -28,6 +30,9 @@ World pure_world(const Program& program, std::vector<Step>* kept) {
 Mesh mesh_of(Spread spread) {
   if (spread == Spread::Two) return Mesh({{"a", 2}}, {"CPU", "REFERENCE"});
   if (spread == Spread::Four) return Mesh({{"a", 4}}, {"CPU", "CPU", "REFERENCE", "CPU"});
+  if (spread == Spread::Processes) return Mesh({{"a", distributed::size()}}, {"CPU"});
+  if (spread == Spread::TwoAProcess)
+    return Mesh({{"a", distributed::size()}, {"b", 2}}, {"CPU", "REFERENCE"});
   return Mesh({{"a", 2}, {"b", 2}}, {"CPU", "REFERENCE", "CPU", "REFERENCE"});
 }
 
@@ -65,6 +70,18 @@ bool agrees(double want, double got, double error) {
   return want == got || std::fabs(want - got) <= 2 * error;
 }
 
+bool is_over_processes(Spread spread) {
+  return spread == Spread::Processes || spread == Spread::TwoAProcess;
+}
+
+/// Processes collect garbage at different times, as when they have other tensors beside those on
+/// meshes.
+void collect_sometimes(const Program& program, int step) {
+  std::mt19937_64 random(program.seed * 1000003 + static_cast<uint64_t>(step));
+  random.discard(static_cast<uint64_t>(distributed::rank()));
+  if (random() % 4 == 0) engine::Session::current().collect();
+}
+
 std::optional<std::string> run_real(const Program& program, const std::vector<Step>& steps,
                                     const World& pure,
                                     const std::vector<oracle::Measured>& expected,
@@ -78,6 +95,7 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
       Step copy = step;
       if (!perform(world, copy, nullptr))
         return fmt::format("step v{} fits in the pure world only", step.id);
+      if (is_over_processes(program.spread)) collect_sometimes(program, step.id);
     }
     current = nullptr;
     if (program.together) {
@@ -87,6 +105,7 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
     }
     size_t i = 0;
     for (const auto& [variable, slot] : pure.slots) {
+      if (is_over_processes(program.spread)) collect_sometimes(program, -variable.step);
       const std::string fault =
           first_difference(*world.slots.at(variable).tensor, expected[i++], coverage);
       if (!fault.empty()) return fmt::format("{}: {}", name_of(variable), fault);
@@ -96,6 +115,18 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
     return fmt::format("{}: {}", current ? fmt::format("v{}", current->id) : "at the end",
                        error.what());
   }
+  return std::nullopt;
+}
+
+/// The fault of the lowest rank that has one, so that all ranks shrink the program alike.
+std::optional<std::string> agreed(const std::optional<std::string>& fault) {
+  const std::string own = fault.value_or("");
+  const auto faults = distributed::exchange(std::as_bytes(std::span(own)), "fault");
+  for (size_t rank = 0; rank < faults.size(); ++rank)
+    if (!faults[rank].empty())
+      return fmt::format("rank {}: {}", rank,
+                         std::string_view(reinterpret_cast<const char*>(faults[rank].data()),
+                                          faults[rank].size()));
   return std::nullopt;
 }
 
@@ -146,7 +177,8 @@ std::optional<std::string> run(const Program& program, Coverage* coverage) {
   });
   try {
     const World pure = pure_world(program, &steps);
-    return run_real(program, steps, pure, expected_of(pure), coverage);
+    const auto fault = run_real(program, steps, pure, expected_of(pure), coverage);
+    return distributed::is_initialized() ? agreed(fault) : fault;
   } catch (const std::exception& error) {
     return fmt::format("while recording: {}", error.what());
   }

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
+#include "engine/session.h"
 #include "nn/checkpoint/in_all_ranks.h"
 #include "plugrad/distributed.h"
 #include "plugrad/nn/pipeline.h"
@@ -63,6 +64,33 @@ TEST(Processes, SeveralCollectivesOfOnePlanRunInOneOrder) {
   const Tensor z =
       (x.sum(0) + y.sum(1)) * (x.square().sum(0) + y.max(1)) + x.matmul(y).sum(0).sum();
   expect_as_evaluated(z);
+}
+
+// As when ranks have other tensors beside those on meshes.
+void collect_in_rank_1() {
+  if (distributed::rank() == 1) engine::Session::current().collect();
+}
+
+TEST(Processes, ComputeAgainWhatTheOthersDo) {
+  const Tensor x = counting({8, 3}).shard(all_ranks(), {"data"}).realize();
+  for (int i = 0; i < 3; ++i) {
+    expect_as_evaluated(x.sum(0));
+    collect_in_rank_1();
+    Tensor y = (x * 2).exp2();
+    y.realize();
+    collect_in_rank_1();
+    EXPECT_EQ(y.to_vector<float>(), (x * 2).exp2().to_vector<float>());
+  }
+}
+
+TEST(Processes, AnOlderNodeThatIsRecordedAgainIsNotMovedFirst) {
+  const Tensor x = counting({8, 3}, 0.0, 1.0).shard(all_ranks(), {"data"}).realize();
+  (x * 3).sum();  // never computed
+  collect_in_rank_1();
+  const Tensor all[] = {(x * 2).sum(), (x * 3).sum()};
+  Tensor::realize(all);
+  EXPECT_EQ(all[0].item<float>(), 2 * 276);
+  EXPECT_EQ(all[1].item<float>(), 3 * 276);
 }
 
 enum class Cut { NoMesh, Batch, BatchAndState, BatchAndParameters };

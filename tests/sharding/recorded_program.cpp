@@ -1,7 +1,8 @@
 // A sharded program whose trace trace_test.py and the viewer's test read: two positions of one
 // process, or one position in each of several processes. With the argument `train` a step of an
-// optimiser whose state is cut.
+// optimiser whose state is cut, with `differ` each rank reads another result.
 #include <cstdio>
+#include <string_view>
 
 #include "plugrad/plugrad.h"
 
@@ -22,12 +23,19 @@ void train(const Mesh& mesh) {
   opt.step();
 }
 
-int main(int argc, char**) {
+// An error in all ranks.
+void read_others(const Mesh& mesh) {
+  const Tensor x = Tensor::ones({8, 6}).contiguous().to("CPU").shard(mesh, {"data"});
+  const std::vector<Tensor> sums = {(x * 2).sum(), (x * 3).sum()};
+  std::printf("read %g\n", sums[static_cast<size_t>(distributed::rank() % 2)].item<double>());
+}
+
+int main(int argc, char** argv) {
   distributed::init();
   const int64_t ranks = distributed::size();
   const Mesh mesh = ranks > 1 ? Mesh({{"data", ranks}}) : Mesh({{"data", 2}}, {"CPU", "CPU"});
   if (argc > 1) {
-    train(mesh);
+    (std::string_view(argv[1]) == "train" ? train : read_others)(mesh);
     return 0;
   }
   std::vector<float> numbers(48);

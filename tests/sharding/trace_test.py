@@ -215,8 +215,17 @@ class TrainingOfTwoRanks(Case):
             [steps] = [plan["steps"] for plan in self.plans(path) if any(step["kind"] == "collective" for step in plan["steps"])]
             moves = [(step["collective"]["kind"], [tuple(value["shape"]) for value in step["collective"]["values"]])
                      for step in steps if step["kind"] == "collective"]
-            self.assertEqual(moves, [("reduce-scatter", [(2,), (2, 6), (6,), (6, 4)]), ("all-gather", [(6, 4), (6,), (2, 6), (2,)])])
+            self.assertEqual(moves, [("reduce-scatter", [(2,), (2, 6), (6,), (6, 4)]), ("all-gather", [(2,), (2, 6), (6,), (6, 4)])])
             self.assertEqual([step["kind"] for step in steps][-2:], ["collective", "wait"])
+
+
+@unittest.skipUnless(LAUNCHER, "no launcher of an MPI")
+class RanksThatDiffer(unittest.TestCase):
+    def test_reading_other_results_is_an_error(self):
+        done = subprocess.run([*LAUNCHER, PROGRAM, "differ"], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("read 96", done.stdout)
+        self.assertRegex(done.stdout + done.stderr, "result 3 is read.*result 5 is read|result 5 is read.*result 3 is read")
 
 
 if __name__ == "__main__":

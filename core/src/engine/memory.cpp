@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "distributed/backend.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 
@@ -11,6 +12,13 @@ namespace plugrad::engine {
 using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 namespace {
+
+// Processes must agree on which values a node finds that is recorded again, and so drop those that
+// nothing reaches as soon as they can, whatever else each has in memory.
+bool is_one_of_several() {
+  const distributed::Backend* const backend = distributed::backend();
+  return backend != nullptr && backend->size() > 1;
+}
 
 // Marks of a node: it is live, its value is needed, a gradient may flow to it, its sources are not
 // followed.
@@ -69,7 +77,12 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
 }
 
 void Session::note_marked() {
-  state_->maybe_garbage = false;
+  state_->maybe_garbage = state_->maybe_unreached_value = state_->has_values_between = false;
+  if (is_one_of_several())
+    state_->values.retain([&](Id id) {
+      state_->has_values_between |= graph_[id].op != Op::Buffer && !state_->computed.is_held(id);
+      return true;
+    });
   state_->new_cost = 0;
   ++state_->statistics.collections;
 }
@@ -97,7 +110,7 @@ void Session::safe_point() {
   if (locks_held_ > 0) return;
   if (graph_.size() > state_->renumber_above)
     renumber();
-  else if (state_->is_marking_due())
+  else if (state_->is_marking_due() || (state_->maybe_unreached_value && is_one_of_several()))
     forget_unreached();
 }
 

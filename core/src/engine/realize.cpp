@@ -109,6 +109,7 @@ Session::RootGroups Session::missing_roots(States states) {
     if (!is_stored(base_of(), state->device)) make_strong(*state);
     const Id base = base_of();
     if (is_stored(base, state->device)) continue;
+    if (state->recorded != 0) state_->reads.push_back(state->recorded);
     const bool free = (*devices_)[base] == 0 && state->device != 0;
     groups[free ? state->device : 0].push_back(base);
   }
@@ -123,6 +124,7 @@ Session::RootGroups Session::missing_roots(States states) {
 void Session::realize(States states) {
   const Guard guard(mutex_);
   safe_point();
+  state_->reads.clear();
   for (const auto& [device, roots] : missing_roots(states)) {
     const auto values = compute(roots, device == 0 ? default_device() : device);
     for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);

@@ -94,7 +94,7 @@ void Session::remove(TensorState* state) {
   (state->previous ? state->previous->next : state_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   state_->forget_assignments(state);
-  state_->computed.release(state_->held.of(graph_, state->node));
+  release_node(*state);
   --state_->state_count;
   state_->maybe_garbage = true;
 }
@@ -116,8 +116,17 @@ void Session::assign(TensorState& state, Id node) {
   state_->maybe_garbage = true;
 }
 
+// No node recorded later is equal to a Buffer.
+void Session::release_node(const TensorState& state) {
+  state_->computed.release(state_->held.of(graph_, state.node));
+  const Id base = stored_base(state.node, state.device);
+  state_->maybe_unreached_value |=
+      state_->has_values_between ||
+      (graph_[base].op != Op::Buffer && state_->values.find(base) != nullptr);
+}
+
 void Session::denote(TensorState& state, Id node) {
-  if (state.node != kNoId) state_->computed.release(state_->held.of(graph_, state.node));
+  if (state.node != kNoId) release_node(state);
   state.node = node;
   state_->computed.hold(state_->held.of(graph_, node));
 }

@@ -55,6 +55,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   std::shared_ptr<TensorState> grad;
   uint64_t backward = 0;  ///< of a gradient: the number of its backward() call; 0: none
   uint64_t call = 0;      ///< number of the jitted call that made it (jit/trace.h)
+  uint64_t recorded = 0;  ///< on a mesh: number of the function that made it (RecordedFunctions)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
@@ -273,6 +274,7 @@ class Session {
   Session();
   ~Session() = delete;
   void remove(TensorState* state);
+  void release_node(const TensorState& state);
 
   // realize.cpp
   using RootGroups =
@@ -312,6 +314,7 @@ class Session {
   // sharded.cpp
   struct LocalRoots;
   LocalRoots local_roots(std::span<const Id> roots, uint32_t default_device);
+  void note_reads();
   void add_unread_collectives(LocalRoots& local);
   void make_lowering();
   bool is_known_to_lowering(Id node) const;

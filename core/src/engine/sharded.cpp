@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "base/trace/trace.h"
-#include "distributed/backend.h"
 #include "engine/recording/call_observer.h"
+#include "engine/recording/recorded_functions.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 
@@ -166,12 +166,17 @@ Session::LocalRoots Session::local_roots(std::span<const Id> roots, uint32_t def
   return local;
 }
 
+// A process does not know what meshes of others read.
+void Session::note_reads() {
+  if (lowering_->between_processes().empty() || state_->devices.has_meshes_of_some()) return;
+  for (const uint64_t number : std::exchange(state_->reads, {}))
+    RecordedFunctions::of_this_thread().read(number);
+}
+
 std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
   if (!lowering_) return compute_local(roots, default_device);
-  // Processes must agree on what is computed again: values that no tensor holds may be dropped
-  // here and kept there.
-  if (distributed::backend() != nullptr && locks_held_ == 0) forget_unreached();
   const LocalRoots local = local_roots(roots, default_device);
+  note_reads();
   std::map<uint32_t, std::vector<ValuePtr>> computed;
   const uint32_t here = mesh(default_device) == nullptr ? default_device : this->default_device();
   for (const auto& [device, nodes] : local.nodes)
@@ -218,7 +223,10 @@ StatePtr Session::on_one_device(TensorState& state) {
   if (own == 0) return make(state.node, device_of(on->device));  // of constants alone
   realize(state);
   const uint32_t device = device_of(on->device);
-  return make(graph_.add(Op::Copy, graph_[state.node].dtype, {state.node}, device), device);
+  StatePtr whole =
+      make(graph_.add(Op::Copy, graph_[state.node].dtype, {state.node}, device), device);
+  whole->recorded = state.recorded;
+  return whole;
 }
 
 ValuePtr Session::readable_parts(Id node) {
@@ -227,7 +235,7 @@ ValuePtr Session::readable_parts(Id node) {
   const Id root = graph_.add(Op::Contiguous, graph_[node].dtype, {node});
   if (!state_->values.find(root)) {
     state_->values.set(root, compute(std::span(&root, 1), 0)[0]);
-    state_->maybe_garbage = true;  // the value has no holder
+    state_->maybe_garbage = state_->maybe_unreached_value = true;  // the value has no holder
   }
   return state_->values.share(root);
 }

@@ -263,6 +263,7 @@ void Session::note_computed(const Work& work) {
 void Session::keep_along(std::span<const Id> roots,
                          std::span<const std::shared_ptr<Value>> values) {
   for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);
+  state_->has_values_between |= !roots.empty();
   note_assigned();
   const std::vector<TensorState*> pending = state_->pending;
   for (TensorState* state : pending)

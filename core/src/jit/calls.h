@@ -120,6 +120,7 @@ class JitReplay {
   std::vector<engine::TensorState*> renewed() const;
   Id base_of(const engine::TensorState& state) const;
   Id node_of(const JitResult& result);
+  engine::StatePtr made(const JitResult& result);
   bool has_the_counts();
   Id count_node(uint32_t value);
   void update(const JitUpdate& update);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/trace/trace.h"
+#include "engine/recording/recorded_functions.h"
 #include "engine/refine/refinement.h"
 #include "engine/session_state.h"
 #include "jit/calls.h"
@@ -270,6 +271,18 @@ Id JitReplay::node_of(const JitResult& result) {
   return node;
 }
 
+// Processes compare the results that they read.
+engine::StatePtr JitReplay::made(const JitResult& result) {
+  engine::StatePtr state =
+      session_.make(node_of(result), result.constant ? result.constant->device : 0);
+  if (session_.mesh(session_.devices()[state->node]) == nullptr) return state;
+  auto& functions = engine::RecordedFunctions::of_this_thread();
+  functions.add("jit", session_.graph()[state->node].dtype, session_.shape(state->node),
+                session_.spec(state->node));
+  state->recorded = functions.number();
+  return state;
+}
+
 JitOutput JitReplay::results() {
   JitOutput output{{}, recording_.structure};
   for (const JitResult& result : recording_.results) {
@@ -285,8 +298,7 @@ JitOutput JitReplay::results() {
         break;
       case JitResult::Kind::Value:
       case JitResult::Kind::Constant:
-        output.tensors.push_back(
-            session_.make(node_of(result), result.constant ? result.constant->device : 0));
+        output.tensors.push_back(made(result));
     }
   }
   return output;

@@ -16,6 +16,7 @@ void become(std::string_view function, const Tensor& tensor, const Tensor& chang
   node = r.graph().add(Op::Contiguous, r.dtype(node), {node}, tensor::new_identity());
   r.session().assign(state, node);
   state.device = tensor::state_of(changed)->device;
+  state.recorded = tensor::state_of(changed)->recorded;
   state.grad = nullptr;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
+#include "ir/user.h"
 #include "sharding/transfers.h"
 
 namespace plugrad::sharding {
@@ -21,6 +23,8 @@ void Lowering::clear() {
   lowered_.clear();
   resharded_.clear();
   roots_.clear();
+  places_.clear();
+  next_place_ = 0;
   made_.nodes.clear();
 }
 
@@ -90,14 +94,48 @@ const Spec& Lowering::spec(Id node, bool fast_math) {
 
 // ---- Nodes ----
 
-// All nodes in ascending order: a movement is made for the first reader of its result, so that
-// those before it come before it in the order of collectives, too.
+/// The nodes below `nodes` that `ends` does not hide, sources first. Alike in all processes, unlike
+/// ids, which depend on when a process has dropped an equal node. By the longest way from stored
+/// values, about as they were recorded: gradients of the last layers come first.
+template <class Ends>
+std::vector<Id> Lowering::in_order(std::span<const Id> nodes, Ends ends) {
+  std::unordered_map<Id, int64_t> heights;
+  for (const Id id : reachable_.from(graph_, nodes, ends)) {
+    int64_t& height = heights[id];
+    if (ends(id)) continue;
+    const auto sources = graph_.sources(id);
+    for (const Id source : sources) height = std::max(height, heights.at(source));
+    // Processes may have computed other parts of what is on no mesh.
+    if (mesh_of(id) != nullptr || std::ranges::any_of(sources, [&](Id s) { return mesh_of(s); }))
+      ++height;
+  }
+  std::vector<Id> found, stack(nodes.rbegin(), nodes.rend());
+  std::unordered_map<Id, bool> is_found;  // false: its sources are searched
+  while (!stack.empty()) {
+    const Id id = stack.back();
+    const auto [known, is_new] = is_found.try_emplace(id, false);
+    if (is_new && !ends(id)) {
+      const auto sources = graph_.sources(id);
+      stack.insert(stack.end(), sources.rbegin(), sources.rend());
+      continue;
+    }
+    stack.pop_back();
+    if (!std::exchange(known->second, true)) found.push_back(id);
+  }
+  std::ranges::stable_sort(found, {}, [&](Id id) { return heights.at(id); });
+  return found;
+}
+
+// A movement is made for the first reader of its result, so that those before it come before it in
+// the order of collectives, too.
 std::vector<StoredParts> Lowering::lower(std::span<const Id> nodes, bool fast_math) {
   made_.are_alone = owner_.has_meshes_of_some && owner_.has_meshes_of_some();
   const auto ends = [&](Id id) { return lowered_.contains(id) || owner_.is_stored(id); };
-  const std::vector<Id> below = reachable_.from(graph_, nodes, ends);
-  for (const Id id : below)
+  const std::vector<Id> below = in_order(nodes, ends);
+  for (const Id id : below) {
+    places_.emplace(id, next_place_++);
     if (mesh_of(id) != nullptr) spec(id, fast_math);
+  }
   for (const Id id : below)
     if (const Id first = graph_.size(); !lowered_.contains(id)) {
       lower_node(id);
@@ -199,7 +237,8 @@ int64_t Lowering::place_of(Id source) const {
   Id id = source;
   while (!owner_.is_stored(id) && (is_movement(graph_[id].op) || graph_[id].op == Op::Detach))
     id = graph_.sources(id)[0];
-  return owner_.is_stored(id) ? reader_ : id;
+  if (owner_.is_stored(id)) id = reader_;
+  return id == kNoId ? next_place_ : places_.at(id);
 }
 
 std::vector<int64_t> Lowering::shape_of(Id node) {
@@ -251,7 +290,8 @@ Lowering::Placed Lowering::lowered_on(const Mesh& mesh, Id node) {
   const Propagation propagation = known_.at(node);
   const std::vector<Id> sources(graph_.sources(node).begin(), graph_.sources(node).end());
   const Op op = graph_[node].op;
-  if (op == Op::Function) return lowered_.at(sources[0]);  // the others serve gradients
+  if (op == Op::Function && !is_range_check(graph_[node]))
+    return lowered_.at(sources[0]);  // the others serve gradients
   if (const Mesh* const from = mesh_of(sources.empty() ? node : sources[0]);
       op == Op::Copy && from != nullptr && from != &mesh)
     return copied(*from, mesh, sources[0], propagation.sources[0]);

@@ -73,6 +73,8 @@ class Lowering {
     int64_t depth = 0;      // movements that they depend on, one after another
   };
   const Mesh* mesh_of(Id node);
+  template <class Ends>
+  std::vector<Id> in_order(std::span<const Id> nodes, Ends ends);
   void propagate_node(Id node, bool fast_math);
   Operand operand(Id source);
   void lower_node(Id node);
@@ -102,7 +104,9 @@ class Lowering {
   std::unordered_map<Id, Propagation> known_;
   std::unordered_map<Id, Placed> lowered_;
   std::map<KeyOfReshard, Placed> resharded_;
-  std::vector<Id> roots_;  // that were lowered
+  std::vector<Id> roots_;                   // that were lowered
+  std::unordered_map<Id, int64_t> places_;  // in the order of lowering
+  int64_t next_place_ = 0;
   CollectiveList made_;
   Id reader_ = kNoId;  // the node that is being lowered
 };

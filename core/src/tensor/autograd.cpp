@@ -154,6 +154,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
     leaves[i]->grad = r.session().make(sum, leaves[i]->device);
     leaves[i]->grad->backward = call;
+    leaves[i]->grad->recorded = leaves[i]->recorded;
   }
   r.session().note_loss(state_);
   if (!retain_graph) r.session().release_tape(*state_);

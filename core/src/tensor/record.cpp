@@ -61,14 +61,19 @@ Id Recorder::use(const Tensor& tensor) {
 Tensor Recorder::done(Id node) {
   checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
+  uint64_t number = 0;
   if (session_.mesh(session_.devices()[node]) != nullptr) {
     const sharding::Spec& spec = session_.spec(node);  // the rules apply
-    engine::RecordedFunctions::of_this_thread().add(function_, dtype(node), shape(node), spec);
+    auto& functions = engine::RecordedFunctions::of_this_thread();
+    functions.add(function_, dtype(node), shape(node), spec);
+    number = functions.number();
   }
   const Op op = graph()[node].op;
   if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
     node = graph().unary(Op::Detach, node);
-  return tensor_of(session_.make(node, device_ != 0 ? device_ : hint_));
+  engine::StatePtr state = session_.make(node, device_ != 0 ? device_ : hint_);
+  state->recorded = number;
+  return tensor_of(std::move(state));
 }
 
 Tensor own_handle(const Tensor& tensor) {

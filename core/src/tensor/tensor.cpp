@@ -332,6 +332,7 @@ Tensor& Tensor::assign(const Tensor& value) {
     node = r.graph().add(Op::Contiguous, own, {node}, tensor::new_identity());
   }
   r.session().assign(*state_, node);
+  state_->recorded = value.state_->recorded;
   return *this;
 }
 

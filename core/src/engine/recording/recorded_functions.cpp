@@ -25,10 +25,17 @@ void RecordedFunctions::add(std::string_view function, DType dtype, std::span<co
   hash_ = hash64(std::as_bytes(std::span(words)));
 }
 
+void RecordedFunctions::read(uint64_t number) {
+  read_ = number;
+  const uint64_t words[] = {hash_, number};
+  hash_ = hash64(std::as_bytes(std::span(words)));
+}
+
 std::string RecordedFunctions::text() const {
   if (count_ == 0) return "none on a mesh";
-  return fmt::format("{} on meshes, the last one {}, hash {:08x}", count_, last_,
-                     static_cast<uint32_t>(hash_));
+  const std::string read = read_ == 0 ? "" : fmt::format(", result {} is read", read_);
+  return fmt::format("{} on meshes, hash {:08x}{}, the last one {:.30}", count_,
+                     static_cast<uint32_t>(hash_), read, last_);
 }
 
 }  // namespace plugrad::engine

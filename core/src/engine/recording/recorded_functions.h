@@ -1,5 +1,6 @@
-// Functions that a thread has recorded on meshes. All processes must record the same ones in the
-// same order. Collectives compare them, and so find processes that read different values.
+// Functions that a thread has recorded on meshes, and results of them that it has read. All processes
+// must record the same ones in the same order, and read the same results. Collectives compare them,
+// and so find processes that read different values.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,16 @@ class RecordedFunctions {
 
   void add(std::string_view function, DType dtype, std::span<const int64_t> shape,
            const sharding::Spec& spec);
-  /// Such as "12 on meshes, the last one sum, hash 90ab12cd": the hash is that of all.
+  /// Of the last function: 1 is that of the first.
+  uint64_t number() const { return count_; }
+  /// The result of that function is read, by collectives.
+  void read(uint64_t number);
+  /// Such as "12 on meshes, hash 90ab12cd, result 11 is read, the last one sum": the hash is that of
+  /// all. At most 100 bytes.
   std::string text() const;
 
  private:
-  uint64_t count_ = 0, hash_ = 0;
+  uint64_t count_ = 0, hash_ = 0, read_ = 0;
   std::string last_;
 };
 

@@ -268,7 +268,9 @@ Tensor Tensor::shard(const Mesh& mesh, const ShardSpec& given) const {
   r.session().spec(sharded);   // throws where no rule leads there
   if (on.has_all_processes())  // others make tensors of a mesh, on which they have no parts, by it
     engine::RecordedFunctions::of_this_thread().add("shard", r.dtype(node), r.shape(node), spec);
-  return tensor::tensor_of(r.session().make(sharded, on.device));
+  engine::StatePtr state = r.session().make(sharded, on.device);
+  state->recorded = engine::RecordedFunctions::of_this_thread().number();
+  return tensor::tensor_of(std::move(state));
 }
 
 Tensor Tensor::shard(const Mesh& mesh) const {
