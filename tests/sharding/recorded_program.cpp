@@ -1,6 +1,7 @@
 // A sharded program whose trace trace_test.py and the viewer's test read: two positions of one
 // process, or one position in each of several processes. With the argument `train` a step of an
-// optimiser whose state is cut, with `differ` each rank reads another result.
+// optimiser whose state is cut; with `move` a value that goes from rank 0 to rank 1, then to all;
+// with `differ` each rank reads another result.
 #include <cstdio>
 #include <string_view>
 
@@ -30,12 +31,21 @@ void read_others(const Mesh& mesh) {
   std::printf("read %g\n", sums[static_cast<size_t>(distributed::rank() % 2)].item<double>());
 }
 
+void move(const Mesh& all) {
+  const Mesh first({{"data", 1}}, {}, {0}), second({{"data", 1}}, {}, {1});
+  const Tensor x = Tensor::ones({8, 4}).contiguous().to("CPU").shard(first, {"data"});
+  const Tensor y = ((x * 2).to(second.device()) + 1).to(all.device()) * 3;
+  const float sum = y.sum().item<float>();
+  if (distributed::rank() == 0) std::printf("%g\n", static_cast<double>(sum));
+}
+
 int main(int argc, char** argv) {
   distributed::init();
   const int64_t ranks = distributed::size();
   const Mesh mesh = ranks > 1 ? Mesh({{"data", ranks}}) : Mesh({{"data", 2}}, {"CPU", "CPU"});
   if (argc > 1) {
-    (std::string_view(argv[1]) == "train" ? train : read_others)(mesh);
+    const std::string_view part = argv[1];
+    (part == "train" ? train : part == "move" ? move : read_others)(mesh);
     return 0;
   }
   std::vector<float> numbers(48);

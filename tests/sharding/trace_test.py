@@ -208,6 +208,21 @@ class TwoRanks(Case):
 
 
 @unittest.skipUnless(LAUNCHER, "no launcher of an MPI")
+class MovesOfTwoRanks(Case):
+    def test_the_profile_and_the_exports_name_sends_and_receives(self):
+        done = run(*LAUNCHER, PROGRAM, "move", PLUGRAD_TRACE=str(self.trace))
+        self.assertEqual(done.stdout, "288\n")
+        for path, pair in ((self.trace, "send"), (self.folder / "step.trace.rank1", "receive")):
+            document = json.loads(run(PLUGRAD, "profile", str(path), "--json").stdout)
+            kinds = {row["kind"] for row in document["collectives"]}
+            self.assertIn(pair, kinds)
+            for form in ("chrome", "perfetto", "speedscope"):
+                run(PLUGRAD, "view", str(path), "--export", form, "-o", str(self.folder / form))
+                text = (self.folder / form).read_bytes()
+                self.assertTrue(all(kind.encode() in text for kind in kinds), form)
+
+
+@unittest.skipUnless(LAUNCHER, "no launcher of an MPI")
 class TrainingOfTwoRanks(Case):
     def test_gradients_move_from_the_last_layer_on_and_new_values_arrive_in_place(self):
         run(*LAUNCHER, PROGRAM, "train", PLUGRAD_TRACE=str(self.trace))

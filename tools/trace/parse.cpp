@@ -298,7 +298,8 @@ class Parser {
     block.append("waited", to.waited,
                  [this](int64_t value) { return counted(value, sums_.durations, "durations"); });
     block.append("collective", to.kind, [](int64_t value) {
-      if (value < 0 || value > 3) throw BadLine{"a collective is out of range"};
+      if (value < 0 || value >= int64_t{kCollectiveKinds})
+        throw BadLine{"a collective is out of range"};
       return static_cast<CollectiveKind>(value);
     });
   }

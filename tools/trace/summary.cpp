@@ -1,6 +1,7 @@
 #include "trace/summary.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -284,7 +285,9 @@ const char* to_string(Direction direction) {
 }
 
 const char* to_string(CollectiveKind kind) {
-  constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
+  constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
+                                    "broadcast",  "send",           "receive"};
+  static_assert(std::size(kNames) == kCollectiveKinds);
   return kNames[static_cast<size_t>(kind)];
 }
 

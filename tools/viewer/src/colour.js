@@ -39,4 +39,12 @@ export function theme() {
 
 export const CATEGORIES = ['plan', 'codegen', 'compile', 'run', 'stage', 'search', 'pool', 'jit'];
 export const DIRECTIONS = ['host to device', 'device to host', 'on the device', 'fill'];
-export const COLLECTIVES = ['all-reduce', 'reduce-scatter', 'all-gather', 'all-to-all'];
+export const COLLECTIVES = [
+  'all-reduce',
+  'reduce-scatter',
+  'all-gather',
+  'all-to-all',
+  'broadcast',
+  'send',
+  'receive',
+];

@@ -85,7 +85,7 @@ export class EventNames {
       case 2:
         return this.waitColour;
       case 4:
-        return this.collectiveColours[events.collective.collective[row] & 3];
+        return this.collectiveColours[events.collective.collective[row]] ?? this.waitColour;
       default:
         return this.spanColours[events.span.category[row] & 7];
     }
