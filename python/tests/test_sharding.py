@@ -41,6 +41,19 @@ def test_a_mesh_has_axes_and_a_name(mesh, square):
         pg.Mesh({"data": 2}, ["CPU"] * 3)
 
 
+def test_a_mesh_under_a_launcher_says_that_init_was_not_called(monkeypatch):
+    makers = (lambda: pg.Mesh({"data": 64}), lambda: pg.Mesh({"data": 2}, ranks=[0, 1]))
+    for ranks, asks in ((None, False), ("1", False), ("2", True)):
+        if ranks:
+            monkeypatch.setenv("PMI_RANK", "0")
+            monkeypatch.setenv("PMI_SIZE", ranks)
+        for make in makers:
+            with pytest.raises(ValueError) as raised:
+                make()
+            hint = "mpiexec of MPICH (PMI_SIZE=2) started this process, which has not called distributed::init()"
+            assert (hint in str(raised.value)) == asks
+
+
 def test_a_spec_is_a_tuple_a_list_or_an_object(mesh):
     x = pg.Tensor(values(4, 6))
     spec = pg.ShardSpec(None, "data")

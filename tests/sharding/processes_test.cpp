@@ -383,6 +383,10 @@ TEST(Processes, FailToLoadTogether) {
 }
 
 TEST(Processes, AMeshDividesAmongThem) {
+  EXPECT_THAT(
+      error_of([] { Mesh({{"data", distributed::size() * 64}}); }),
+      testing::HasSubstr(fmt::format("the axes have {} positions, 64 in each of {} processes",
+                                     distributed::size() * 64, distributed::size())));
   EXPECT_THAT(error_of([] { Mesh({{"data", distributed::size() + 1}}, {"CPU"}); }),
               testing::HasSubstr("do not divide among"));
 }

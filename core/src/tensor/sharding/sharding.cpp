@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/launch/launcher.h"
 #include "base/settings.h"
 #include "distributed/backend.h"
 #include "engine/recording/recorded_functions.h"
@@ -53,6 +54,17 @@ void check_axes(const std::vector<Mesh::Axis>& axes) {
   }
 }
 
+/// Ends errors of a process that a launcher started with others and that counts as alone.
+std::string hint_of_launch() {
+  if (distributed::backend() != nullptr) return "";
+  const Launch launch = launch_of_process();
+  if (launch.launcher.empty() || launch.size == 1) return "";
+  return fmt::format(
+      "; {} started this process, which has not called distributed::init(): call it at the "
+      "program's start",
+      launch.launcher);
+}
+
 /// All ranks if none are given.
 void check_ranks(std::vector<int64_t>& ranks, int64_t all) {
   if (ranks.empty()) {
@@ -60,12 +72,14 @@ void check_ranks(std::vector<int64_t>& ranks, int64_t all) {
     std::iota(ranks.begin(), ranks.end(), int64_t{0});
   }
   for (size_t i = 0; i < ranks.size(); ++i)
-    require(ranks[i] >= 0 && ranks[i] < all && (i == 0 || ranks[i - 1] < ranks[i]),
-            "[Mesh] the ranks are {}; they ascend and are below {}, the number of processes",
-            fmt::join(ranks, ", "), all);
+    if (ranks[i] < 0 || ranks[i] >= all || (i > 0 && ranks[i - 1] >= ranks[i]))
+      fail(ErrorKind::User,
+           "[Mesh] the ranks are {}; they ascend and are below {}, the number of processes{}",
+           fmt::join(ranks, ", "), all, hint_of_launch());
 }
 
-std::vector<std::string> default_devices(int64_t count) {
+/// Of the `count` positions of this process.
+std::vector<std::string> default_devices(int64_t count, int64_t processes) {
   engine::Session& session = engine::Session::current();
   const std::string first = session.device_name(0);
   std::vector<std::string> devices = {first};
@@ -75,9 +89,13 @@ std::vector<std::string> default_devices(int64_t count) {
       session.device_number(name);
     } catch (const Error&) {
       fail(ErrorKind::User,
-           "[Mesh] the axes have {} positions, but {} has {} device{}. Name the device of each "
-           "position, which may repeat: Mesh(axes, {{\"{}\", \"{}\", …}})",
-           count, first, i, i == 1 ? "" : "s", first, first);
+           "[Mesh] the axes have {} positions{}, but {} has {} device{}. Name the device of each "
+           "position{}, which may repeat: Mesh(axes, devices){}{}",
+           count * processes,
+           processes == 1 ? "" : fmt::format(", {} in each of {} processes", count, processes),
+           first, i, i == 1 ? "" : "s", processes == 1 ? "" : " of this process",
+           processes == 1 ? "" : fmt::format("; or give the axes {} positions", i * processes),
+           hint_of_launch());
     }
     devices.push_back(name);
   }
@@ -192,7 +210,7 @@ Mesh::Mesh(std::vector<Axis> axes, std::vector<std::string> devices, std::vector
           "[Mesh] the axes have {} positions, which do not divide among {} processes", count,
           processes);
   const int64_t own = count / processes;
-  if (devices.empty() && is_here) devices = default_devices(own);
+  if (devices.empty() && is_here) devices = default_devices(own, processes);
   require(!is_here || static_cast<int64_t>(devices.size()) == own,
           "[Mesh] {} devices are given for {} positions{}, the product of the sizes of the axes{}",
           devices.size(), own, processes == 1 ? "" : " of each process",
