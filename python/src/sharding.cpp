@@ -14,12 +14,31 @@ namespace {
 
 using MeshAxes = std::vector<Mesh::Axis>;
 
-/// {"data": 2, "model": 4}, or a list of pairs.
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::User, message, ErrorReason::Type);
+}
+
+std::string shown(nb::handle object) {
+  return nb::cast<std::string>(nb::repr(object));
+}
+
+/// {"data": 2, "model": 4}, or a list of pairs. Errors: User (TypeError) for other objects.
 MeshAxes mesh_axes_of(nb::handle object) {
+  const auto refuse_object = [&] {
+    refuse(
+        "[Mesh] the axes are a dict of names and sizes, as {\"data\": 2}, or a list of pairs, "
+        "not " +
+        shown(object));
+  };
   MeshAxes axes;
   const nb::object items =
       nb::hasattr(object, "items") ? nb::object(object.attr("items")()) : nb::borrow(object);
-  for (const nb::handle item : items) axes.push_back(nb::cast<Mesh::Axis>(item));
+  if (PyUnicode_Check(items.ptr()) || !nb::isinstance<nb::iterable>(items)) refuse_object();
+  for (const nb::handle item : items) {
+    Mesh::Axis axis;
+    if (!nb::try_cast(item, axis)) refuse_object();
+    axes.push_back(std::move(axis));
+  }
   return axes;
 }
 
@@ -101,14 +120,12 @@ void bind_spec(nb::module_& module) {
       nb::sig("def __eq__(self, other: object, /) -> bool"));
   made.def("__hash__", [](const ShardSpec& self) { return nb::hash(nb::cast(self.to_string())); });
   made.def("__repr__", &ShardSpec::to_string);
-}
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorKind::User, message, ErrorReason::Type);
-}
-
-std::string shown(nb::handle object) {
-  return nb::cast<std::string>(nb::repr(object));
+  made.def("__getstate__",
+           [](const ShardSpec& self) { return nb::make_tuple(self.dims(), self.partial_sum()); });
+  made.def("__setstate__",
+           [](ShardSpec& self, const std::pair<std::vector<std::string>, std::string>& state) {
+             new (&self) ShardSpec(ShardSpec(state.first).with_partial_sum(state.second));
+           });
 }
 
 /// An item of a spec that is neither a str nor None.

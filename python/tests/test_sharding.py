@@ -41,6 +41,13 @@ def test_a_mesh_has_axes_and_a_name(mesh, square):
         pg.Mesh({"data": 2}, ["CPU"] * 3)
 
 
+def test_axes_of_other_types_are_refused_by_name():
+    for axes in ("data", 2, ["data"], {"data": "2"}, {1: 2}):
+        with pytest.raises(pg.UserError, match=r"\[Mesh\] the axes are a dict of names and sizes, as {\"data\": 2}") as raised:
+            pg.Mesh(axes, CPU2)
+        assert isinstance(raised.value, TypeError) and str(raised.value).endswith(f"not {axes!r}")
+
+
 def test_a_mesh_under_a_launcher_says_that_init_was_not_called(monkeypatch):
     makers = (lambda: pg.Mesh({"data": 64}), lambda: pg.Mesh({"data": 2}, ranks=[0, 1]))
     for ranks, asks in ((None, False), ("1", False), ("2", True)):
