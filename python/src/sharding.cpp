@@ -73,6 +73,11 @@ void bind_mesh(nb::module_& module) {
       "The number of positions, along one axis if one is named. Errors: UserError for an axis that "
       "the mesh does not have.");
   made.def_prop_ro("device", &Mesh::device, doc("Mesh::device"));
+  made.def_prop_ro("devices", &Mesh::devices, nb::sig("def devices(self, /) -> list[str]"),
+                   doc("Mesh::devices"));
+  made.def_prop_ro(
+      "ranks", [](const Mesh& self) { return nb::list(nb::cast(self.ranks())); },
+      nb::sig("def ranks(self, /) -> list[int]"), doc("Mesh::ranks"));
   made.def(
       "__eq__",
       [](const Mesh& self, nb::handle other) {
@@ -82,6 +87,19 @@ void bind_mesh(nb::module_& module) {
       nb::sig("def __eq__(self, other: object, /) -> bool"));
   made.def("__hash__", [](const Mesh& self) { return nb::hash(nb::cast(self.device())); });
   made.def("__repr__", &Mesh::device);
+  const auto same = [](nb::handle self) { return nb::borrow(self); };  // a mesh never changes
+  made.def("__copy__", same, nb::sig("def __copy__(self) -> Mesh"));
+  made.def(
+      "__deepcopy__", [same](nb::handle self, nb::handle) { return same(self); }, "memo"_a,
+      nb::sig("def __deepcopy__(self, memo: dict[Any, Any]) -> Mesh"));
+  made.def(
+      "__reduce__",
+      [](const Mesh& self) {
+        const nb::object devices = self.devices().empty() ? nb::none() : nb::cast(self.devices());
+        return nb::make_tuple(nb::type<Mesh>(),
+                              nb::make_tuple(dict_of_axes(self), devices, self.ranks()));
+      },
+      nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
 }
 
 nb::tuple tuple_of_dims(const ShardSpec& spec) {

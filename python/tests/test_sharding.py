@@ -1,4 +1,5 @@
 """Meshes, specs and sharded tensors; modules, optimisers and pipelines on them."""
+import copy
 import pickle
 import subprocess
 import sys
@@ -46,6 +47,17 @@ def test_axes_of_other_types_are_refused_by_name():
         with pytest.raises(pg.UserError, match=r"\[Mesh\] the axes are a dict of names and sizes, as {\"data\": 2}") as raised:
             pg.Mesh(axes, CPU2)
         assert isinstance(raised.value, TypeError) and str(raised.value).endswith(f"not {axes!r}")
+
+
+def test_a_mesh_is_copied_and_pickled(mesh, square):
+    assert mesh.devices == CPU2 and mesh.ranks == [0]
+    assert copy.copy(mesh) is mesh and copy.deepcopy([mesh])[0] is mesh
+    for one in (mesh, square):
+        loaded = pickle.loads(pickle.dumps(one))
+        assert loaded == one and loaded.axes == one.axes and loaded.devices == one.devices
+    assert list(pickle.loads(pickle.dumps(square)).axes) == ["data", "model"]
+    for spec in (pg.ShardSpec("data", None), pg.ShardSpec(None, partial_sum="data")):
+        assert copy.copy(spec) == copy.deepcopy(spec) == pickle.loads(pickle.dumps(spec)) == spec
 
 
 def test_a_mesh_under_a_launcher_says_that_init_was_not_called(monkeypatch):
@@ -167,6 +179,24 @@ def test_parts_become_one_tensor(mesh):
     assert np.array_equal(x.numpy(), np.concatenate([values(2, 3), values(3, 3)]))
     with pytest.raises(ValueError, match="position 0 of the mesh takes"):
         pg.from_shards(mesh, ("data",), shape=(5, 3), parts=parts[::-1])
+
+
+class Meshed:
+    """Knows its mesh, and cuts what it is called with."""
+
+    def __init__(self, mesh):
+        self.mesh, self.spec, self.linear = mesh, pg.ShardSpec("data"), nn.Linear(3, 4)
+
+    def __call__(self, x):
+        return self.linear(x.shard(self.mesh, self.spec))
+
+
+def test_a_module_that_holds_its_mesh_is_cloned_and_pickled(mesh):
+    net = nn.data_parallel(Meshed(mesh), mesh)
+    x = pg.Tensor(values(4, 3))
+    for made in (nn.clone(net), copy.copy(net), nn.Ema(net, 0.9).module, nn.shard(pickle.loads(pickle.dumps(net)), mesh)):
+        assert made.mesh == mesh and made.spec == net.spec
+        np.testing.assert_array_equal(made(x).numpy(), net(x).numpy())
 
 
 class Block:

@@ -43,6 +43,10 @@ class PLUGRAD_API Mesh {
   const std::vector<Axis>& axes() const { return axes_; }
   int64_t size() const;                       ///< the number of positions
   int64_t size(std::string_view axis) const;  ///< Errors: User for an axis that it has not
+  /// Of the positions of this process, in their order; none if it has no position.
+  std::vector<std::string> devices() const;
+  /// The processes that have positions, ascending.
+  std::vector<int64_t> ranks() const;
   /// "mesh data=2 model=2 (CPU, CPU, OPENCL, OPENCL)": names it as a device, e.g. in Tensor::to.
   std::string device() const;
   friend bool operator==(const Mesh& a, const Mesh& b) { return a.number_ == b.number_; }

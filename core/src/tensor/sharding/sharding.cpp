@@ -254,6 +254,22 @@ int64_t Mesh::size(std::string_view axis) const {
 }
 
 std::string Mesh::device() const {
+std::vector<std::string> Mesh::devices() const {
+  const sharding::Mesh& on = mesh_of(*this);
+  std::vector<std::string> devices;
+  for (const std::vector<uint32_t>& positions : positions_here(on))
+    devices.push_back(engine::Session::current().device_name(on.places[positions[0]].device));
+  return devices;
+}
+
+std::vector<int64_t> Mesh::ranks() const {
+  const sharding::Mesh& on = mesh_of(*this);
+  std::vector<int64_t> ranks;
+  for (uint32_t rank = 0; rank < on.processes; ++rank)
+    if (on.first_of(rank) < on.size()) ranks.push_back(rank);
+  return ranks;
+}
+
   return engine::Session::current().device_name(number_);
 }
 
