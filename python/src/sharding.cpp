@@ -238,7 +238,7 @@ void bind_sharding(nb::module_& module) {
         const Released released;
         return from_shards(mesh, spec.spec, shape, tensors);
       },
-      "mesh"_a, "spec"_a, "shape"_a, "parts"_a,
+      "mesh"_a, "spec"_a.none(), "shape"_a, "parts"_a,
       nb::sig("def from_shards(mesh: Mesh, spec: SpecLike | None, shape: ShapeLike, parts: "
               "Sequence[Tensor]) -> Tensor"),
       doc("from_shards"));

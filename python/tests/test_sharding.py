@@ -179,6 +179,10 @@ def test_parts_become_one_tensor(mesh):
     assert np.array_equal(x.numpy(), np.concatenate([values(2, 3), values(3, 3)]))
     with pytest.raises(ValueError, match="position 0 of the mesh takes"):
         pg.from_shards(mesh, ("data",), shape=(5, 3), parts=parts[::-1])
+    whole = pg.from_shards(mesh, None, (2, 3), parts[:1] * 2)
+    assert whole.shard_spec == pg.ShardSpec(None, None) and np.array_equal(whole.numpy(), values(2, 3))
+    with pytest.raises(ValueError, match=r"the shape is \(-1, 3\); sizes are 0 or more"):
+        pg.from_shards(mesh, ("data",), (-1, 3), parts)
 
 
 class Meshed:

@@ -392,6 +392,8 @@ Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
                    const std::vector<Tensor>& parts) {
   const sharding::Mesh& on = mesh_of(mesh);
   const sharding::Spec spec = spec_of("from_shards", on, given, shape);
+  require(std::ranges::all_of(shape, [](int64_t size) { return size >= 0; }),
+          "[from_shards] the shape is {}; sizes are 0 or more", to_string(shape));
   const auto positions = positions_here(on);
   require(!positions.empty(),
           "[from_shards] this process has no position of {}; shard() a tensor that all processes "
