@@ -394,14 +394,14 @@ class Pipeline:
         loss = net.loss(x, y, plugrad.sparse_categorical_crossentropy)
         loss.backward()
 
-    A stage is the number of its first layer and its place: the name of a device, or Mesh.device. A
+    A stage is the number of its first layer and its place: the name of a device, or a Mesh. A
     batch is cut into micro-batches along its first axis; all go forwards before the first goes
     backwards, and gradients are added over them. State is named as that of the Sequential. Errors:
     ValueError unless the layers are a Sequential and the stages begin at layer 0 and ascend within the layers. Huang et al. 2019
     (GPipe).
     """
 
-    def __init__(self, layers: Sequential, stages: Sequence[tuple[int, str]], micro_batches: int):
+    def __init__(self, layers: Sequential, stages: Sequence[tuple[int, str | Mesh]], micro_batches: int):
         if not isinstance(layers, Sequential):
             raise _UserError(f"[Pipeline] the layers are of the type {type(layers).__name__}; give an nn.Sequential, which has "
                              "the layers that stages name by number")
@@ -414,7 +414,8 @@ class Pipeline:
             raise _UserError(f"[Pipeline] {micro_batches} micro-batches; give 1 or more")
         self.layers = layers.layers
         self.micro_batches = micro_batches
-        self._stages = [(begin, end, place) for (begin, place), end in zip(stages, ends)]
+        self._stages = [(begin, end, place.device if isinstance(place, Mesh) else place)
+                        for (begin, place), end in zip(stages, ends)]
         for begin, end, place in self._stages:
             to(self.layers[begin:end], device=place)
 

@@ -120,6 +120,15 @@ std::optional<std::vector<int64_t>> integers_of_object(nb::handle object) {
   return list_of_object<int64_t>(object, integer_of_object);
 }
 
+void refuse_mesh(nb::handle object) {
+  if (nb::isinstance<Mesh>(object))
+    throw Error(ErrorKind::User,
+                "a Mesh is no name of a device; give mesh.device, which has all of a tensor at "
+                "every position, or cut a tensor by x.shard(mesh, spec), a module by "
+                "nn.shard(net, mesh, rules)",
+                ErrorReason::Type);
+}
+
 template <class T>
 std::optional<AxisArgument<T>> axis_argument_of_object(nb::handle object) {
   const bool may_be_none = !std::is_same_v<T, int64_t>;

@@ -63,6 +63,8 @@ struct DeviceLike {
 std::optional<DType> dtype_of_object(nb::handle object);
 /// The same where only a dtype can stand. Errors: User for an unknown name, with the known ones.
 std::optional<DType> dtype_argument(nb::handle object);
+/// Errors: User (TypeError) for a Mesh where the name of a device can stand.
+void refuse_mesh(nb::handle object);
 /// What x.to(…) and nn.to(…) take: a dtype, or the name of a device, or neither (None).
 struct DTypeOrDevice {
   std::optional<DType> dtype;
@@ -206,6 +208,7 @@ struct type_caster<std::vector<int64_t>>
 
 inline std::optional<plugrad::python::DeviceLike> device_of_object(handle object) {
   if (object.is_none()) return plugrad::python::DeviceLike{};
+  plugrad::python::refuse_mesh(object);
   if (!PyUnicode_Check(object.ptr())) return {};
   return plugrad::python::DeviceLike{cast<std::string>(object)};
 }

@@ -96,6 +96,7 @@ std::optional<DType> dtype_argument(nb::handle object) {
 
 std::optional<DTypeOrDevice> dtype_or_device(nb::handle object) {
   if (object.is_none()) return DTypeOrDevice();
+  refuse_mesh(object);
   if (const auto dtype = dtype_of_object(object)) return DTypeOrDevice{dtype, {}};
   if (PyUnicode_Check(object.ptr())) return DTypeOrDevice{{}, nb::cast<std::string>(object)};
   return {};

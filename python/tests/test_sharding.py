@@ -203,6 +203,14 @@ def test_a_module_that_holds_its_mesh_is_cloned_and_pickled(mesh):
         np.testing.assert_array_equal(made(x).numpy(), net(x).numpy())
 
 
+def test_a_mesh_where_a_device_is_named_is_refused_by_name(mesh):
+    x = pg.Tensor(values(4, 3))
+    for make in (lambda: x.to(mesh), lambda: x.to(device=mesh), lambda: nn.to(nn.Linear(3, 4), mesh),
+                 lambda: nn.to(nn.Linear(3, 4), device=mesh), lambda: pg.Tensor.zeros(2, device=mesh)):
+        with pytest.raises(pg.UserError, match=r"a Mesh is no name of a device; give mesh.device, .* x.shard\(mesh, spec\), .* nn.shard\(net, mesh"):
+            make()
+
+
 class Block:
     def __init__(self):
         self.attention = nn.MultiHeadAttention(8, 2)
@@ -300,10 +308,10 @@ def test_a_pipeline_trains_as_its_layers(mesh):
 
     plain = layers()
     expected = trained(plain, lambda x, y: pg.mse_loss(plain(x), y))
-    for last in ("CPU", mesh.device):
+    for last in ("CPU", mesh.device, mesh):
         net = nn.Pipeline(layers(), [(0, "CPU"), (2, last)], 3)
         assert list(nn.state_dict(net)) == ["0.weight", "0.bias", "2.weight", "2.bias"]
-        assert net(pg.Tensor(values(2, 5))).device == last
+        assert net(pg.Tensor(values(2, 5))).device == (mesh.device if last is mesh else last)
         assert trained(net, lambda x, y: net.loss(x, y, pg.mse_loss)) == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ValueError, match=r"stages begin at the layers \[1\]"):
         nn.Pipeline(layers(), [(1, "CPU")], 2)
