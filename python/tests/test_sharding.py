@@ -211,6 +211,16 @@ def test_a_mesh_where_a_device_is_named_is_refused_by_name(mesh):
             make()
 
 
+def test_advice_in_errors_is_right_in_python(mesh):
+    x = pg.Tensor(values(4, 3))
+    with pytest.raises(pg.UserError, match=r"; x.shard\(mesh\) puts all of x on every device"):
+        x.shard(mesh, ("data",)) + x
+    with pytest.raises(pg.UserError, match="at least one axis, with a name such as data and a size$"):
+        pg.Mesh({})
+    with pytest.raises(pg.UserError, match=r"by shard\(net, mesh\) or data_parallel\(net, mesh\)"):
+        optim.SGD(nn.parameters(nn.Linear(3, 4)), lr=0.1).shard_state("data")
+
+
 class Block:
     def __init__(self):
         self.attention = nn.MultiHeadAttention(8, 2)

@@ -214,7 +214,7 @@ TEST(ShardedOptimizers, NameWhatIsWrong) {
   EXPECT_THAT(error_of([&] { adam.shard_state("modell"); }), HasSubstr("no axis \"modell\""));
   net(counting({2, 5}).shard(on_cpu(false))).sum().backward();
   EXPECT_THAT(error_of([&] { plain.step(); }),
-              HasSubstr("create the optimiser after nn::shard, or move it as well"));
+              HasSubstr("create the optimiser after shard(net, mesh), or move it as well"));
 }
 
 }  // namespace

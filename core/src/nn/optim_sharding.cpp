@@ -85,8 +85,8 @@ void Optimizer::shard_state(std::string_view axes) {
   const bool is_any_sharded =
       std::ranges::any_of(parameters_, [](const Tensor& p) { return p.is_sharded(); });
   require(is_any_sharded,
-          "[shard_state] no parameter is on a mesh; call nn::shard(net, mesh) or "
-          "nn::data_parallel(net, mesh) before the optimiser is made");
+          "[shard_state] no parameter is on a mesh; shard the module by shard(net, mesh) or "
+          "data_parallel(net, mesh) before the optimiser is made");
   for (const Tensor& p : parameters_)  // throws for an unknown axis before anything moves
     if (p.is_sharded()) p.detach().reshape({p.numel()}).shard(p.mesh(), {axes});
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -106,7 +106,7 @@ Tensor Optimizer::as_state(size_t i, const Tensor& x) const {
   require(
       state.is_sharded() && state.mesh() == x.mesh(),
       "[optim] parameter {}, of shape {}, is on {}, its state on {}; create the optimiser after "
-      "nn::shard, or move it as well: nn::shard(optimizer, mesh)",
+      "shard(net, mesh), or move it as well: shard(optimizer, mesh)",
       i, to_string(x.shape()), x.device(), state.device());
   const ShardSpec spec = state.shard_spec();
   return x.shard_spec() == spec ? x : x.shard(x.mesh(), spec);

@@ -46,7 +46,7 @@ Id Recorder::use(const Tensor& tensor) {
   if (device != 0 && device_ != 0 && device != device_ &&
       (session_.mesh(device) != nullptr || session_.mesh(device_) != nullptr))
     fail(ErrorKind::User,
-         "[{}] tensors are on {} and on {}; x.shard(mesh, {{}}) puts all of x on every device of a "
+         "[{}] tensors are on {} and on {}; x.shard(mesh) puts all of x on every device of a "
          "mesh, x.unshard() brings it to one device",
          function_, session_.device_name(device_), session_.device_name(device));
   if (device != 0 && device_ != 0 && device != device_)

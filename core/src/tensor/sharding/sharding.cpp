@@ -41,7 +41,8 @@ const sharding::Mesh& mesh_of(const Mesh& mesh) {
 }
 
 void check_axes(const std::vector<Mesh::Axis>& axes) {
-  require(!axes.empty(), "[Mesh] a mesh has at least one axis: Mesh({{{{\"data\", 2}}}})");
+  require(!axes.empty(),
+          "[Mesh] a mesh has at least one axis, with a name such as data and a size");
   require(axes.size() <= kMostAxes, "[Mesh] {} axes are given, a mesh has at most {}", axes.size(),
           kMostAxes);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -253,7 +254,6 @@ int64_t Mesh::size(std::string_view axis) const {
   return at->second;
 }
 
-std::string Mesh::device() const {
 std::vector<std::string> Mesh::devices() const {
   const sharding::Mesh& on = mesh_of(*this);
   std::vector<std::string> devices;
@@ -270,6 +270,7 @@ std::vector<int64_t> Mesh::ranks() const {
   return ranks;
 }
 
+std::string Mesh::device() const {
   return engine::Session::current().device_name(number_);
 }
 
@@ -391,9 +392,9 @@ std::vector<Tensor> Tensor::shards() const {
 Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
                    const std::vector<Tensor>& parts) {
   const sharding::Mesh& on = mesh_of(mesh);
-  const sharding::Spec spec = spec_of("from_shards", on, given, shape);
   require(std::ranges::all_of(shape, [](int64_t size) { return size >= 0; }),
           "[from_shards] the shape is {}; sizes are 0 or more", to_string(shape));
+  const sharding::Spec spec = spec_of("from_shards", on, given, shape);
   const auto positions = positions_here(on);
   require(!positions.empty(),
           "[from_shards] this process has no position of {}; shard() a tensor that all processes "
