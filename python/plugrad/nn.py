@@ -317,10 +317,13 @@ def clone(module: _Module) -> _Module:
 
 
 def accuracy(net: Callable[[Tensor], Tensor], dataset: Dataset, batch_size: int = 500) -> float:
-    """The fraction of the data set whose label is the argmax of `net`, in evaluation mode."""
+    """The fraction of the data set whose label is the argmax of `net`, in evaluation mode.
+
+    The last batch may be smaller than `batch_size`.
+    """
     correct = 0
     with training(False):
-        for x, y in dataset.batches(batch_size, keep_partial=True):
+        for x, y in dataset.batches(min(batch_size, len(dataset)), keep_partial=True):
             correct += int((net(x).argmax(-1) == y).sum().item())
     return correct / len(dataset)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrad as pg
-from plugrad import data, optim
+from plugrad import data, nn, optim
 
 IMAGES = np.arange(7 * 2 * 3, dtype=np.uint8).reshape(7, 2, 3)
 LABELS = np.arange(7, dtype=np.uint8)
@@ -25,6 +25,14 @@ def test_batches_are_images_in_0_to_1_and_labels():
     assert batch.x.shape == (2, 1, 2, 3) and batch.x.dtype == pg.float32
     np.testing.assert_allclose(batch.x.numpy()[:, 0], IMAGES[[2, 5]] / np.float32(255), 1e-6)
     assert batch.y.dtype == pg.int32 and batch.y.tolist() == [2, 5]
+
+
+def test_the_accuracy_of_fewer_samples_than_a_batch():
+    def label(x):
+        return (x[:, 0, 0, 0] * 255 / 6).round().cast("int32").one_hot(7)
+
+    for sizes in ({}, {"batch_size": 3}, {"batch_size": 7}):
+        assert nn.accuracy(label, dataset(), **sizes) == 1
 
 
 def test_a_set_has_its_sizes_and_arrays():

@@ -106,4 +106,5 @@ TEST(Accuracy, IsThePartThatIsRight) {
     return where(label < 6, label, Tensor::zeros({1}, DType::I32)).one_hot(10);
   };
   EXPECT_DOUBLE_EQ(nn::accuracy(says_label_or_zero, ten(), 4), 0.6);
+  EXPECT_DOUBLE_EQ(nn::accuracy(says_label_or_zero, ten()), 0.6);  // fewer than a batch
 }

@@ -1,6 +1,7 @@
 /// Training mode of layers, and the accuracy of a classifier.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "plugrad/data.h"
@@ -24,11 +25,12 @@ class PLUGRAD_API TrainingScope {
 };
 
 /// The fraction of `set` whose label is the argmax of `net`, in [0, 1]. Runs in evaluation mode.
+/// The last batch may be smaller.
 template <class Net>
 double accuracy(Net& net, const data::Dataset& set, int64_t batch_size = 500) {
   TrainingScope evaluation(false);
   int64_t correct = 0;
-  for (auto [x, y] : set.batches(batch_size, {.keep_partial = true}))
+  for (auto [x, y] : set.batches(std::min(batch_size, set.size()), {.keep_partial = true}))
     correct += (net(x).argmax(-1) == y).sum().template item<int64_t>();
   return static_cast<double>(correct) / static_cast<double>(set.size());
 }
