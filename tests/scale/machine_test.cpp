@@ -88,6 +88,9 @@ TEST(MachineFile, WrongKeysAndFiguresAreNamed) {
   EXPECT_THAT(error_of(replaced("\"nodes\": 1",
                                 "\"nodes\": 1, \"all_at_work\": {\"compute\": 2, \"memory\": 1}")),
               HasSubstr("all_at_work.compute is more than 1"));
+  EXPECT_THAT(
+      error_of(replaced("\"nodes\": 1", "\"nodes\": 1, \"all_at_work\": {\"compute\": 0.2}")),
+      HasSubstr("all_at_work.memory is missing"));
 }
 
 TEST(MachineFile, AnUnknownNameSuggestsTheFolder) {

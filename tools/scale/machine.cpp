@@ -30,10 +30,11 @@ class Section {
   double number(const char* key, double scale = 1) { return positive(key, false) * scale; }
   double number_or_zero(const char* key, double scale) { return positive(key, true) * scale; }
   double share(const char* key) {
-    const double value = has(key) ? positive(key, false) : (note(key), 1);
+    const double value = positive(key, false);
     if (value > 1) refuse(name(key), "is more than 1");
     return value;
   }
+  double share_or_one(const char* key) { return has(key) ? share(key) : (note(key), 1); }
   uint32_t count(const char* key) {
     const double value = number(key);
     if (value != std::floor(value) || value > 1e6)
@@ -104,8 +105,8 @@ Link parse_link(Section section) {
 }
 
 Efficiency parse_efficiency(Section section) {
-  const Efficiency efficiency{section.share("matrix"), section.share("vector"),
-                              section.share("memory")};
+  const Efficiency efficiency{section.share_or_one("matrix"), section.share_or_one("vector"),
+                              section.share_or_one("memory")};
   section.finish();
   return efficiency;
 }
