@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "scale/program.h"
 #include "trace/trace.h"
 
@@ -67,7 +68,10 @@ class Reader {
       device_of_track_[line.at("id")] = line.at("device");
     else if (is("events") && line.at("kind") == "launch")
       add_launches(line.at("columns"));
+    has_end_ |= is("end");
   }
+
+  bool has_end() const { return has_end_; }
 
   std::vector<TracedPlan> take() {
     for (TracedPlan& plan : plans_)
@@ -101,7 +105,18 @@ class Reader {
   std::unordered_map<int64_t, Key> kernels_;
   std::unordered_map<int64_t, int64_t> tracks_, device_of_track_;
   std::unordered_map<int64_t, std::string> hardware_;
+  bool has_end_ = false;
 };
+
+/// Why the lines of a trace, of this number, have no recorded graph.
+std::string reason_for_none(const Reader& reader, trace::Ending ending, int64_t number) {
+  if (ending == trace::Ending::Damaged) return fmt::format(": it is damaged after line {}", number);
+  if (ending == trace::Ending::TooLarge)
+    return fmt::format(": it is too large after line {}", number);
+  if (ending == trace::Ending::CutOff) return fmt::format(": it is cut off after line {}", number);
+  if (!reader.has_end()) return ": it has no end, since its program still runs or was stopped";
+  return ": no plan was made while it was recorded, or an older version of plugrad recorded it";
+}
 
 }  // namespace
 
@@ -121,15 +136,15 @@ std::vector<TracedPlan> read_plans(const std::string& path) {
            error.what());
     }
   }
+  require(number > 0, "[trace] {} is not a trace, or was cut off before its first line", path);
   std::vector<TracedPlan> plans = reader.take();
   require(!plans.empty(),
           "[plan-scale] {} has no recorded graph{}; record one step of training, on one device: "
           "PLUGRAD_TRACE={} ./program",
-          path,
-          number == 0 ? ""
-                      : ": no plan was made while it was recorded, or an older version "
-                        "of plugrad recorded it",
-          path);
+          path, reason_for_none(reader, lines.ending(), number), path);
+  if (const std::string why = describe(lines.ending(), static_cast<uint64_t>(number), path);
+      !why.empty())
+    log_warning("{}", why);
   return plans;
 }
 

@@ -150,12 +150,30 @@ class Refusals(Case):
         arguments = "--mesh", "data=2", "--machine", self.machine
         old = trace_file.write(self.folder / "old", trace_file.example())
         self.fails(1, f"record one step of training, on one device: PLUGRAD_TRACE={old} ./program", old, *arguments)
+        self.fails(1, "no plan was made while it was recorded", old, *arguments)
         reads = trace_file.write(self.folder / "reads", with_step(trace_file.example(), replaces=[-1, -1, -1]))
         self.fails(1, "no plan of the trace assigns to tensors", reads, *arguments)
         broken = trace_file.write(self.folder / "broken", with_step(trace_file.example(), recorded="%0 = bufer f32"))
         self.fails(1, "[parse] line 1", broken, *arguments)
         self.fails(1, "No such file", self.folder / "none", *arguments)
         self.fails(1, "has no plan 3; it has 1", self.trace, *arguments, "--plan", "3")
+
+    def test_traces_that_are_cut_off(self):
+        arguments = "--mesh", "data=2", "--machine", self.machine
+        lines = with_step(trace_file.example())
+        plan = next(i for i, line in enumerate(lines) if line["t"] == "plan")
+        whole = trace_file.pack(lines, 1)
+        cut = self.folder / "cut"
+        cut.write_bytes(trace_file.pack(lines[:plan], 1) + trace_file.pack(lines[plan:], 1)[:40])
+        self.fails(1, f"has no recorded graph: it is cut off after line {plan}; record", cut, *arguments)
+        cut.write_bytes(trace_file.pack(lines[:plan], 1))
+        self.fails(1, "has no recorded graph: it has no end, since its program still runs or was stopped", cut, *arguments)
+        cut.write_bytes(whole[:8])
+        self.fails(1, "is not a trace, or was cut off before its first line", cut, *arguments)
+        cut.write_bytes(whole[:-20])
+        done = self.run_command(cut, *arguments)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"ends within a block after line {len(lines) - 1}; what is before it is used", done.stderr)
 
 
 if __name__ == "__main__":
