@@ -337,7 +337,8 @@ TEST_F(FakeDevice, AForkedChildGetsAClearError) {
   pid_t child = fork();
   if (child == 0) {
     std::string message = message_of([&] { parent.allocate(8); });
-    bool clear = message.find("GOOD:0 was opened before this process was forked") != message.npos;
+    bool clear =
+        message.find("[fork] GOOD:0 was opened before this process was forked") != message.npos;
     bool copies = message_of([&] { buffer->copy_in("x", 1); }).find("forked") != message.npos;
     buffer.reset();
     _exit(clear && copies ? 0 : 1);

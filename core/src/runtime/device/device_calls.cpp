@@ -29,9 +29,9 @@ void DeviceCalls::refuse(const char* call) const {
   if (born_after_forks_ != fork_count)
     plugrad::fail(
         ErrorKind::User,
-        "[{}] {} was opened before this process was forked, and a device does not survive "
+        "[fork] {} was opened before this process was forked, and a device does not survive "
         "that: use plugrad in the child only, or start the child with exec",
-        call, name_);
+        name_);
   if (gone_ == kShutDown)
     plugrad::fail(ErrorKind::User,
                   "[{}] {} was shut down, and what was on it is gone: read results before "
