@@ -42,6 +42,16 @@ MeshAxes mesh_axes_of(nb::handle object) {
   return axes;
 }
 
+/// None stands for the default ones. Errors: User (TypeError) for other objects.
+std::vector<std::string> mesh_devices_of(nb::handle object) {
+  std::vector<std::string> devices;
+  if (object.is_none()) return devices;
+  if (PyUnicode_Check(object.ptr()) || !nb::try_cast(object, devices))
+    refuse("[Mesh] devices is a list with the name of a device for each position, not " +
+           shown(object));
+  return devices;
+}
+
 nb::dict dict_of_axes(const Mesh& mesh) {
   nb::dict axes;
   for (const auto& [name, size] : mesh.axes()) axes[nb::str(name.c_str())] = size;
@@ -52,10 +62,10 @@ void bind_mesh(nb::module_& module) {
   nb::class_<Mesh> made(module, "Mesh", doc("Mesh"));
   made.def(
       "__init__",
-      [](Mesh* self, nb::handle axes, const std::optional<std::vector<std::string>>& devices,
+      [](Mesh* self, nb::handle axes, nb::handle devices,
          const std::optional<std::vector<int64_t>>& ranks) {
         const Place place;
-        new (self) Mesh(mesh_axes_of(axes), devices.value_or(std::vector<std::string>()),
+        new (self) Mesh(mesh_axes_of(axes), mesh_devices_of(devices),
                         ranks.value_or(std::vector<int64_t>()));
       },
       "axes"_a, "devices"_a = nb::none(), "ranks"_a = nb::none(),

@@ -47,6 +47,10 @@ def test_axes_of_other_types_are_refused_by_name():
         with pytest.raises(pg.UserError, match=r"\[Mesh\] the axes are a dict of names and sizes, as {\"data\": 2}") as raised:
             pg.Mesh(axes, CPU2)
         assert isinstance(raised.value, TypeError) and str(raised.value).endswith(f"not {axes!r}")
+    for devices in ("CPU", 2, [1, 2]):
+        with pytest.raises(TypeError, match="name of a device for each position, not") as raised:
+            pg.Mesh({"data": 2}, devices)
+        assert str(raised.value).endswith(repr(devices))
 
 
 def test_a_mesh_is_copied_and_pickled(mesh, square):

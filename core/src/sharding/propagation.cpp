@@ -239,7 +239,7 @@ Propagation function(const Subject& s) {
                            to_string(s.mesh, x.spec));
   fail(ErrorKind::Unsupported,
        "[shard] {} has no rule for sharded sources: {} on the mesh {}. Reshard them to be "
-       "replicated first: x.shard(mesh, {{}}); or move them to one device: x.unshard()",
+       "replicated first: x.shard(mesh); or move them to one device: x.unshard()",
        op_info(s.graph[s.node].op).name, sources, to_string(s.mesh));
 }
 
