@@ -240,7 +240,7 @@ class RanksThatDiffer(unittest.TestCase):
         done = subprocess.run([*LAUNCHER, PROGRAM, "differ"], capture_output=True, text=True, timeout=60)
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("read 96", done.stdout)
-        self.assertRegex(done.stdout + done.stderr, "result 3 is read.*result 5 is read|result 5 is read.*result 3 is read")
+        self.assertRegex(done.stdout + done.stderr, "result 3 read last.*result 5 read last|result 5 read last.*result 3 read last")
 
 
 if __name__ == "__main__":

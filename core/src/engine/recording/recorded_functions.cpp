@@ -5,6 +5,11 @@
 #include "base/hash.h"
 
 namespace plugrad::engine {
+namespace {
+
+constexpr size_t kMostText = 100;  // that a control message has room for
+
+}  // namespace
 
 RecordedFunctions& RecordedFunctions::of_this_thread() {
   thread_local RecordedFunctions all;
@@ -33,9 +38,10 @@ void RecordedFunctions::read(uint64_t number) {
 
 std::string RecordedFunctions::text() const {
   if (count_ == 0) return "none on a mesh";
-  const std::string read = read_ == 0 ? "" : fmt::format(", result {} is read", read_);
-  return fmt::format("{} on meshes, hash {:08x}{}, the last one {:.30}", count_,
-                     static_cast<uint32_t>(hash_), read, last_);
+  const std::string read = read_ == 0 ? "" : fmt::format(", result {} read last", read_);
+  return fmt::format("{} on meshes, hash {:08x}{}, the last one {}", count_,
+                     static_cast<uint32_t>(hash_), read, last_)
+      .substr(0, kMostText);
 }
 
 }  // namespace plugrad::engine

@@ -23,8 +23,8 @@ class RecordedFunctions {
   uint64_t number() const { return count_; }
   /// The result of that function is read, by collectives.
   void read(uint64_t number);
-  /// Such as "12 on meshes, hash 90ab12cd, result 11 is read, the last one sum": the hash is that of
-  /// all. At most 100 bytes.
+  /// Such as "12 on meshes, hash 90ab12cd, result 11 read last, the last one sum": the hash is that
+  /// of all.
   std::string text() const;
 
  private:
