@@ -240,6 +240,17 @@ TEST(Checkpoints, ASaveRemovesWhatFormerOnesLeft) {
   EXPECT_EQ(second[3], "part-one.safetensors");
 }
 
+TEST(Checkpoints, ASaveReplacesNoIndexOfSomethingElse) {
+  const ScratchFolder folder;
+  folder.write("index.json", "{\"pages\": 3}");
+  const std::string message =
+      error_of([&] { nn::save_sharded({{"x", counting({4})}}, folder.path); });
+  EXPECT_THAT(message, HasSubstr("index.json is not the index of a checkpoint"));
+  EXPECT_THAT(message, HasSubstr("save to another folder, or remove it"));
+  EXPECT_EQ(names_in(folder.path), std::vector<std::string>{"index.json"});
+  EXPECT_EQ(contents(folder.path / "index.json"), "{\"pages\": 3}");
+}
+
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, text.npos) << from << " is not in " << text;

@@ -78,12 +78,29 @@ FileDescriptor lock_folder(const std::string& folder) {
   return fd;
 }
 
+std::string index_path(const std::string& folder) {
+  return fmt::format("{}/{}", folder, io::kIndexName);
+}
+
+/// Errors: User if the folder has an index of something else, which the save would replace.
+void require_no_other_index(const std::string& folder) {
+  if (access(index_path(folder).c_str(), F_OK) != 0) return;
+  try {
+    io::read_checkpoint_index(folder);
+  } catch (const Error& error) {
+    fail(ErrorKind::User,
+         "[{}] {} is not the index of a checkpoint, and would be replaced: save to another folder, "
+         "or remove it ({})",
+         kFunction, index_path(folder), error.what());
+  }
+}
+
 /// Removes the parts that the index does not name, unless they are being written; all if there is no
 /// index, and none if it cannot be read.
 void remove_other_saves(const std::string& folder) {
   std::string save;
   try {
-    if (access(fmt::format("{}/{}", folder, io::kIndexName).c_str(), F_OK) == 0)
+    if (access(index_path(folder).c_str(), F_OK) == 0)
       save = io::read_checkpoint_index(folder).save;
     else if (errno != ENOENT)
       return;
@@ -126,6 +143,7 @@ class Save {
     if (rank_.number == 0) {
       create_folder(folder_);
       lock_ = lock_folder(folder_);
+      require_no_other_index(folder_);
       remove_other_saves(folder_);
       out.put_text(new_number());
     } else {
@@ -206,7 +224,7 @@ class Save {
               kFunction, path_of(rank), rank);
       made.files.push_back({io::part_name(rank, rank_.count, number_), size});
     }
-    const std::string path = fmt::format("{}/{}", folder_, io::kIndexName);
+    const std::string path = index_path(folder_);
     const std::string text = io::to_text(made);
     const std::span<const std::byte> bytes = as_bytes(text);
     const int error = replace_file(path, std::span(&bytes, 1));
