@@ -226,17 +226,18 @@ TEST(ShardedValues, ResizeAsOnOneDevice) {
 }
 
 // Ranks that cut a tensor in other ways, or cut other ones, are told so at the next collective.
-TEST(ShardedValues, ARecordedFunctionHasAShapeAndASpec) {
+TEST(ShardedValues, ARecordedFunctionHasAShapeASpecAndNumbers) {
   engine::RecordedFunctions& recorded = engine::RecordedFunctions::of_this_thread();
   const engine::RecordedFunctions before = recorded;
-  const auto text = [&](const Shape& shape, const ShardSpec& spec) {
+  const auto text = [&](const Shape& shape, const ShardSpec& spec, double number = 2) {
     recorded = before;
-    counting(shape).shard(two(), spec).sum();
+    (counting(shape).shard(two(), spec) * number).sum();
     return std::exchange(recorded, before).text();
   };
   EXPECT_EQ(text({8, 2}, {"data"}), text({8, 2}, {"data"}));
   EXPECT_NE(text({8, 2}, {"data"}), text({7, 2}, {"data"}));
   EXPECT_NE(text({8, 2}, {"data"}), text({8, 2}, {"", "data"}));
+  EXPECT_NE(text({8, 2}, {"data"}), text({8, 2}, {"data"}, 3));
 }
 
 TEST(ShardedValues, IndicesOutOfRangeAreFound) {

@@ -24,8 +24,8 @@ std::string differs_text(const Control& theirs, const Pending& mine, std::uint32
   if (!program.empty() && !mine.call.program.empty() && program != mine.call.program)
     return fmt::format(
         "{}, call {} of {}: rank {} has recorded other functions before it ({}) than this rank "
-        "({}); all ranks must record the same functions, of the same shapes and dtypes, in the "
-        "same order, and read the same values",
+        "({}); all ranks must record the same functions, of the same shapes, dtypes and numbers, "
+        "in the same order, and read the same values",
         to_text(describe(mine.call, mine.self)), mine.number, ranks_text(mine.call.group), source,
         program, mine.call.program);
   return fmt::format(

@@ -277,7 +277,7 @@ engine::StatePtr JitReplay::made(const JitResult& result) {
       session_.make(node_of(result), result.constant ? result.constant->device : 0);
   if (session_.mesh(session_.devices()[state->node]) == nullptr) return state;
   auto& functions = engine::RecordedFunctions::of_this_thread();
-  functions.add("jit", session_.graph()[state->node].dtype, session_.shape(state->node),
+  functions.add("jit", 0, session_.graph()[state->node].dtype, session_.shape(state->node),
                 session_.spec(state->node));
   state->recorded = functions.number();
   return state;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/binding.h"
+#include "base/hash.h"
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "engine/recording/recorded_functions.h"
@@ -54,8 +55,16 @@ Id Recorder::use(const Tensor& tensor) {
          session_.device_name(device_), session_.device_name(device),
          session_.device_name(device_));
   if (device != 0) device_ = device;
+  if (device == 0) note_number(state.node);
   if (hint_ == 0) hint_ = state.device;
   return state.node;
+}
+
+void Recorder::note_number(Id node) {
+  const std::optional<uint64_t> bits = session_.constant_value(node);
+  if (!bits) return;
+  const uint64_t words[] = {numbers_, *bits};
+  numbers_ = hash64(std::as_bytes(std::span(words)));
 }
 
 Tensor Recorder::done(Id node) {
@@ -65,7 +74,7 @@ Tensor Recorder::done(Id node) {
   if (session_.mesh(session_.devices()[node]) != nullptr) {
     const sharding::Spec& spec = session_.spec(node);  // the rules apply
     auto& functions = engine::RecordedFunctions::of_this_thread();
-    functions.add(function_, dtype(node), shape(node), spec);
+    functions.add(function_, numbers_, dtype(node), shape(node), spec);
     number = functions.number();
   }
   const Op op = graph()[node].op;

@@ -75,12 +75,14 @@ class Recorder {
   DType dtype_for_literals(std::span<const Id> nodes, DType common);
   bool is_modular() const;
   void require_decided(Id node);
+  void note_number(Id node);
 
   engine::Session& session_;
   engine::Session::Lock lock_;
   std::string_view function_;
   uint32_t device_ = 0, hint_ = 0;
-  const Id first_;  // the node that was next when it began
+  uint64_t numbers_ = 0;  // hash of the operands that are one constant
+  const Id first_;        // the node that was next when it began
 };
 
 /// `axis` counted from the front. Errors: User, with the function, outside [-rank, rank).

@@ -16,12 +16,13 @@ RecordedFunctions& RecordedFunctions::of_this_thread() {
   return all;
 }
 
-void RecordedFunctions::add(std::string_view function, DType dtype, std::span<const int64_t> shape,
-                            const sharding::Spec& spec) {
+void RecordedFunctions::add(std::string_view function, uint64_t numbers, DType dtype,
+                            std::span<const int64_t> shape, const sharding::Spec& spec) {
   ++count_;
   last_ = function;
   const uint64_t words[] = {hash_,
                             hash64(std::as_bytes(std::span(function))),
+                            numbers,
                             static_cast<uint64_t>(dtype),
                             hash64(std::as_bytes(shape)),
                             hash64(std::as_bytes(std::span(spec.dims))),

@@ -17,7 +17,8 @@ class RecordedFunctions {
  public:
   static RecordedFunctions& of_this_thread();
 
-  void add(std::string_view function, DType dtype, std::span<const int64_t> shape,
+  /// `numbers` is a hash of the operands that are numbers.
+  void add(std::string_view function, uint64_t numbers, DType dtype, std::span<const int64_t> shape,
            const sharding::Spec& spec);
   /// Of the last function: 1 is that of the first.
   uint64_t number() const { return count_; }

@@ -302,7 +302,7 @@ Tensor Tensor::shard(const Mesh& mesh, const ShardSpec& given) const {
   const Id sharded = r.graph().add(Op::Shard, r.dtype(node), {node}, arg);
   r.session().spec(sharded);   // throws where no rule leads there
   if (on.has_all_processes())  // others make tensors of a mesh, on which they have no parts, by it
-    engine::RecordedFunctions::of_this_thread().add("shard", r.dtype(node), r.shape(node), spec);
+    engine::RecordedFunctions::of_this_thread().add("shard", 0, r.dtype(node), r.shape(node), spec);
   engine::StatePtr state = r.session().make(sharded, on.device);
   state->recorded = engine::RecordedFunctions::of_this_thread().number();
   return tensor::tensor_of(std::move(state));
