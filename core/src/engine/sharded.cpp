@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "base/trace/trace.h"
+#include "distributed/backend.h"
 #include "engine/recording/call_observer.h"
 #include "engine/recording/recorded_functions.h"
 #include "engine/session_state.h"
@@ -175,6 +176,9 @@ void Session::note_reads() {
 
 std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
   if (!lowering_) return compute_local(roots, default_device);
+  // Values of former steps, such as gathered parameters, make room before new ones come.
+  if (state_->maybe_garbage && distributed::backend() != nullptr && locks_held_ == 0)
+    forget_unreached();
   const LocalRoots local = local_roots(roots, default_device);
   note_reads();
   std::map<uint32_t, std::vector<ValuePtr>> computed;
