@@ -148,8 +148,10 @@ void bind_spec(nb::module_& module) {
       nb::sig("def __eq__(self, other: object, /) -> bool"));
   made.def("__hash__", [](const ShardSpec& self) { return nb::hash(nb::cast(self.to_string())); });
   made.def("__repr__", &ShardSpec::to_string);
-  made.def("__getstate__",
-           [](const ShardSpec& self) { return nb::make_tuple(self.dims(), self.partial_sum()); });
+  made.def(
+      "__getstate__",
+      [](const ShardSpec& self) { return nb::make_tuple(self.dims(), self.partial_sum()); },
+      nb::sig("def __getstate__(self) -> tuple[list[str], str]"));
   made.def("__setstate__",
            [](ShardSpec& self, const std::pair<std::vector<std::string>, std::string>& state) {
              new (&self) ShardSpec(ShardSpec(state.first).with_partial_sum(state.second));
