@@ -8,8 +8,6 @@
 namespace plugrad::tools::scale {
 namespace {
 
-using sharding::CollectiveKind;
-
 Machine machine(Algorithm algorithm) {
   Machine made;
   made.nodes = 4;

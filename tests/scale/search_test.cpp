@@ -36,7 +36,7 @@ struct Case {
   Estimator estimator;
 };
 
-const Traffic* traffic_of(const Estimate& estimate, sharding::CollectiveKind kind) {
+const Traffic* traffic_of(const Estimate& estimate, CollectiveKind kind) {
   for (const Traffic& traffic : estimate.traffic)
     if (traffic.kind == kind) return &traffic;
   return nullptr;
@@ -56,7 +56,7 @@ TEST(Estimate, DataParallelReducesTheLossAndTheGradient) {
   Case two(linear_program(8, 4, 6));
   const Estimate made = two.estimate(1, 0, {0, 0});
   ASSERT_EQ(made.traffic.size(), 1u);
-  EXPECT_EQ(made.traffic[0].kind, sharding::CollectiveKind::AllReduce);
+  EXPECT_EQ(made.traffic[0].kind, CollectiveKind::AllReduce);
   EXPECT_EQ(made.traffic[0].count, 1u);  // in a bucket
   EXPECT_EQ(made.traffic[0].bytes, 4 + 96);
   EXPECT_DOUBLE_EQ(made.communication_seconds, 2 * (1e-6 + 0.5 * 100e-9));
@@ -67,8 +67,8 @@ TEST(Estimate, DataParallelReducesTheLossAndTheGradient) {
 TEST(Estimate, CutStateScattersTheGradientAndGathersTheParameter) {
   Case two(linear_program(8, 4, 6));
   const Estimate made = two.estimate(1, 1, {0, 0});
-  const Traffic* const scattered = traffic_of(made, sharding::CollectiveKind::ReduceScatter);
-  const Traffic* const gathered = traffic_of(made, sharding::CollectiveKind::AllGather);
+  const Traffic* const scattered = traffic_of(made, CollectiveKind::ReduceScatter);
+  const Traffic* const gathered = traffic_of(made, CollectiveKind::AllGather);
   ASSERT_TRUE(scattered != nullptr && gathered != nullptr);
   EXPECT_EQ(scattered->bytes, 96);
   EXPECT_DOUBLE_EQ(scattered->seconds, 1e-6 + 0.5 * 96e-9);

@@ -23,7 +23,7 @@ struct Memory {
 
 /// The collectives of one kind and one number of members.
 struct Traffic {
-  sharding::CollectiveKind kind = sharding::CollectiveKind::AllReduce;
+  CollectiveKind kind = CollectiveKind::AllReduce;
   uint64_t members = 0, count = 0;
   double bytes = 0, seconds = 0;
 };

@@ -6,8 +6,6 @@
 namespace plugrad::tools::scale {
 namespace {
 
-using sharding::CollectiveKind;
-
 /// The members of a collective, and how many of them are on one node.
 struct Members {
   double all, on_a_node, nodes;

@@ -15,7 +15,7 @@ namespace plugrad::tools::scale {
 /// the sums and gather them: Thakur et al., Optimization of Collective Communication Operations in
 /// MPICH, 2005. A ring over several nodes, as NCCL's, enters and leaves each node once for each of
 /// its members. The devices of a node share its network.
-double collective_seconds(const Machine& machine, sharding::CollectiveKind kind, double bytes,
+double collective_seconds(const Machine& machine, CollectiveKind kind, double bytes,
                           std::span<const int64_t> ranks, uint64_t mesh_size);
 
 }  // namespace plugrad::tools::scale

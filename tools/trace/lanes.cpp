@@ -89,7 +89,7 @@ std::string slice_name(const Trace& trace, const Slice& slice) {
                  ? "wait for a collective"
                  : "wait for " + device_name(trace, trace.waits.device[slice.index]);
     case SliceKind::Collective:
-      return to_string(trace.collectives.kind[slice.index]);
+      return std::string(name_of(trace.collectives.kind[slice.index]));
     case SliceKind::Span:
       break;
   }

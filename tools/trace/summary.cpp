@@ -1,7 +1,6 @@
 #include "trace/summary.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -282,13 +281,6 @@ const char* to_string(Bound bound) {
 const char* to_string(Direction direction) {
   constexpr const char* kNames[] = {"host to device", "device to host", "on the device", "fill"};
   return kNames[static_cast<size_t>(direction)];
-}
-
-const char* to_string(CollectiveKind kind) {
-  constexpr const char* kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
-                                    "broadcast",  "send",           "receive"};
-  static_assert(std::size(kNames) == kCollectiveKinds);
-  return kNames[static_cast<size_t>(kind)];
 }
 
 Summary summarise(const Trace& trace) {

@@ -69,8 +69,6 @@ struct CollectiveSummary {
   int64_t count = 0, values = 0, bytes = 0;  ///< bytes that this process gave
   int64_t total_ns = 0, waited_ns = 0;       ///< sums over them; they may overlap
 };
-/// "all-reduce", …
-const char* to_string(CollectiveKind kind);
 
 struct DeviceSummary {
   int64_t busy_ns = 0, idle_ns = 0;  ///< at least one launch or copy runs, and none

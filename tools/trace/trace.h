@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collective_kind.h"
 #include "trace/lines.h"
 
 namespace plugrad::tools::trace {
@@ -75,16 +76,6 @@ struct Copies : Events {
 struct Waits : Events {
   std::vector<int32_t> device;  ///< kNone: for a collective
 };
-enum class CollectiveKind : uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  AllToAll,
-  Broadcast,
-  Send,
-  Receive
-};
-inline constexpr size_t kCollectiveKinds = size_t{static_cast<int>(CollectiveKind::Receive)} + 1;
 struct Collectives : Events {
   std::vector<CollectiveKind> kind;
   std::vector<int64_t> bytes, values, waited;

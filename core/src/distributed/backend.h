@@ -9,21 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/collective_kind.h"
 #include "plugrad/dtype.h"
 
 namespace plugrad::distributed {
 
-enum class Kind : std::uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  AllToAll,
-  Broadcast,
-  Send,
-  Receive,
-};
-/// "all-reduce", …
-std::string_view name_of(Kind kind);
+using Kind = CollectiveKind;
 
 /// Of booleans, Add and Max are "or", Mul and Min are "and". Integers wrap around. Of floats, Max
 /// and Min of a NaN are NaN; those of less than 32 bits are computed in f32 and rounded once for

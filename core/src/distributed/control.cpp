@@ -38,12 +38,6 @@ std::string counts_text(const Call& call) {
 
 }  // namespace
 
-std::string_view name_of(Kind kind) {
-  constexpr std::string_view kNames[] = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all",
-                                         "broadcast",  "send",           "receive"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::string_view name_of(Reduction reduction) {
   constexpr std::string_view kNames[] = {"add", "mul", "max", "min"};
   return kNames[static_cast<std::size_t>(reduction)];

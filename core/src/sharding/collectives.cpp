@@ -33,26 +33,6 @@ constexpr int64_t kLeastSliced = 1 << 14;  // elements
 
 }  // namespace
 
-const char* name_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-      return "all-reduce";
-    case CollectiveKind::ReduceScatter:
-      return "reduce-scatter";
-    case CollectiveKind::AllGather:
-      return "all-gather";
-    case CollectiveKind::AllToAll:
-      return "all-to-all";
-    case CollectiveKind::Broadcast:
-      return "broadcast";
-    case CollectiveKind::Send:
-      return "send";
-    case CollectiveKind::Receive:
-      return "receive";
-  }
-  return "?";
-}
-
 std::vector<int64_t> CollectiveArg::list() const {
   std::vector<int64_t> list;
   const auto put = [&](std::span<const int64_t> values) {

@@ -16,20 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "base/collective_kind.h"
 #include "sharding/local_builder.h"
 
 namespace plugrad::sharding {
-
-enum class CollectiveKind : uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  AllToAll,
-  Broadcast,
-  Send,
-  Receive
-};
-const char* name_of(CollectiveKind kind);
 
 /// One movement of a reshard, as a user sees it.
 struct Movement {

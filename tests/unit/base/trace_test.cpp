@@ -94,9 +94,10 @@ TEST(Trace, ACollectiveIsOnATrackOfItsOwn) {
       [] {
         const uint64_t now = monotonic_ns();
         const uint32_t track = trace::collectives_track();
-        trace::record(trace::Collective{track, 2, 4096, 3, now, 500, 200, 7, 11});
         trace::record(
-            trace::Collective{trace::collectives_track(), 0, 8, 1, now + 90, 60, 0, 7, 12});
+            trace::Collective{track, CollectiveKind::AllGather, 4096, 3, now, 500, 200, 7, 11});
+        trace::record(trace::Collective{trace::collectives_track(), CollectiveKind::AllReduce, 8, 1,
+                                        now + 90, 60, 0, 7, 12});
         trace::record(trace::Wait{trace::thread_track(), 0, now + 300, 200});
       });
   auto lines = trace_lines(path);

@@ -10,7 +10,6 @@ namespace {
 
 using schedule::Step;
 using sharding::CollectiveArg;
-using sharding::CollectiveKind;
 
 struct Collectives : Tensors {
   int64_t next = 0;

@@ -21,7 +21,7 @@ Json spec_json(const ScaleReport& report, const scale::Tried& tried) {
   const Estimate& e = tried.estimate;
   Json traffic = Json::array(), groups = Json::array();
   for (const scale::Traffic& t : e.traffic)
-    traffic.push_back({{"kind", sharding::name_of(t.kind)},
+    traffic.push_back({{"kind", name_of(t.kind)},
                        {"members", t.members},
                        {"count", t.count},
                        {"bytes", t.bytes},

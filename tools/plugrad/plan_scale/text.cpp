@@ -90,9 +90,8 @@ std::string parts_of(const ScaleReport& report) {
       e.kernels, e.matrix_seconds * kMilli, e.other_seconds * kMilli, e.host_seconds * kMilli,
       e.flops / e.step_seconds() * 1e-12);
   for (const scale::Traffic& t : e.traffic)
-    text +=
-        fmt::format("  {:>5} {} of {} devices: {}, {:.3f} ms\n", t.count, sharding::name_of(t.kind),
-                    t.members, size_text(t.bytes), t.seconds * kMilli);
+    text += fmt::format("  {:>5} {} of {} devices: {}, {:.3f} ms\n", t.count, name_of(t.kind),
+                        t.members, size_text(t.bytes), t.seconds * kMilli);
   const scale::Memory& m = e.memory;
   return text + fmt::format(
                     "memory of a device: parameters {}, state {}, batch {}, other {}, results {}, "

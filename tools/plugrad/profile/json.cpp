@@ -97,7 +97,7 @@ Json copy_json(const Trace& trace, const CopySummary& row) {
 }
 
 Json collective_json(const CollectiveSummary& row) {
-  return {{"kind", to_string(row.kind)},
+  return {{"kind", name_of(row.kind)},
           {"count", row.count},
           {"values", row.values},
           {"bytes", row.bytes},

@@ -173,7 +173,7 @@ std::string collectives_text(const Summary& summary) {
   for (const CollectiveSummary& row : summary.collectives)
     fmt::format_to(
         std::back_inserter(text), "{:<18}{:>9}{:>9}{:>12.3f}{:>12.3f}{:>9}{:>12.3f}\n",
-        to_string(row.kind), row.count, row.values, mebibytes(row.bytes),
+        name_of(row.kind), row.count, row.values, mebibytes(row.bytes),
         milliseconds(static_cast<double>(row.total_ns)),
         row.total_ns
             ? known(static_cast<double>(row.bytes) / static_cast<double>(row.total_ns), "{:.2f}")

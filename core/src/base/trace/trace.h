@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/collective_kind.h"
 #include "plugrad/export.h"
 
 namespace plugrad {
@@ -49,7 +50,7 @@ enum class Category : std::uint8_t { Plan, Codegen, Compile, Run, Stage, Search,
 /// A collective between processes, from its start until this process's part is complete.
 struct Collective {
   std::uint32_t track = 0;
-  std::uint8_t kind = 0;    ///< sharding::CollectiveKind
+  CollectiveKind kind = CollectiveKind::AllReduce;
   std::uint64_t bytes = 0;  ///< that this process gives
   std::uint32_t values = 1;
   std::uint64_t start_ns = 0, duration_ns = 0;

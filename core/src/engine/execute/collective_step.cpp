@@ -18,28 +18,7 @@ namespace {
 
 using schedule::Step;
 using sharding::CollectiveArg;
-using sharding::CollectiveKind;
 using Counts = std::vector<int64_t>;
-
-distributed::Kind kind_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-      return distributed::Kind::AllReduce;
-    case CollectiveKind::ReduceScatter:
-      return distributed::Kind::ReduceScatter;
-    case CollectiveKind::AllGather:
-      return distributed::Kind::AllGather;
-    case CollectiveKind::AllToAll:
-      return distributed::Kind::AllToAll;
-    case CollectiveKind::Broadcast:
-      return distributed::Kind::Broadcast;
-    case CollectiveKind::Send:
-      return distributed::Kind::Send;
-    case CollectiveKind::Receive:
-      break;
-  }
-  return distributed::Kind::Receive;
-}
 
 distributed::Reduction reduction_of(Op op) {
   if (op == Op::Mul) return distributed::Reduction::Mul;
@@ -61,7 +40,7 @@ void add_to(Counts& sum, const Counts& counts) {
 distributed::Call call_of(std::span<const CollectiveArg> args, DType dtype) {
   distributed::Call call;
   const CollectiveArg& first = args[0];
-  call.kind = kind_of(first.kind);
+  call.kind = first.kind;
   call.reduction = reduction_of(first.reduction);
   call.dtype = dtype;
   for (const CollectiveArg& arg : args) {
@@ -147,7 +126,7 @@ void CollectivesInFlight::start(const Step& step) {
     sizes.push_back(plan_.buffers[step.buffers[i + 1]].elem_count);
   }
   distributed::Call made = call_of(call.args, dtype);
-  call.name = fmt::format("{} {} bytes", distributed::name_of(made.kind), call.bytes);
+  call.name = fmt::format("{} {} bytes", name_of(made.kind), call.bytes);
   if (call.args.size() > 1) call.name += fmt::format(" of {} values", call.args.size());
   if (call.args.size() == 1) {
     call.from.emplace(*buffers_[step.buffers[1]]);
@@ -170,7 +149,7 @@ void CollectivesInFlight::start(const Step& step) {
 void CollectivesInFlight::trace_call(const Started& call, uint64_t done_ns, uint64_t wait_begin_ns,
                                      uint64_t wait_end_ns) const {
   trace::record(trace::Collective{.track = trace::collectives_track(),
-                                  .kind = static_cast<uint8_t>(call.args[0].kind),
+                                  .kind = call.args[0].kind,
                                   .bytes = call.bytes,
                                   .values = static_cast<uint32_t>(call.args.size()),
                                   .start_ns = call.begin_ns,

@@ -76,7 +76,7 @@ std::vector<std::vector<uint32_t>> operations_of_steps(const ReadyPlan& ready) {
 
 std::string arg_text(const Graph& graph, Id id) {
   if (graph[id].op == Op::Collective)
-    return name_of(sharding::CollectiveArg::of(graph.arg_list(id)).kind);
+    return std::string(name_of(sharding::CollectiveArg::of(graph.arg_list(id)).kind));
   return printed_arg(graph, id).substr(0, 200);
 }
 

@@ -11,7 +11,6 @@ namespace plugrad::schedule {
 namespace {
 
 using sharding::CollectiveArg;
-using sharding::CollectiveKind;
 
 // Over 10 Gb/s a message of this size takes about 8 times as long as the processes need to meet.
 constexpr int64_t kLargeBytes = 1 << 20;
