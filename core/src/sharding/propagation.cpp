@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "fmt/ranges.h"
 #include "ir/facts.h"
-#include "ir/user.h"
 
 namespace plugrad::sharding {
 namespace {
@@ -224,11 +223,11 @@ Propagation replicate(const Subject& s) {
   return p;
 }
 
-/// The value is source 0. The others serve gradients, or are the report on all indices.
+/// The value is source 0. The others serve gradients, or are the report on all indices, which ends
+/// in a Where: every position has all of it.
 Propagation function(const Subject& s) {
   Propagation p{{}, s.sources[0].spec};
   for (const Operand& x : s.sources) p.sources.push_back(x.spec);
-  if (is_range_check(s.graph[s.node])) p.sources[1] = Spec::replicated(s.sources[1].shape.size());
   return p;
 }
 
