@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "driver/suspects.h"
 #include "plugin.h"
 
 namespace plugrad::vulkan {
