@@ -128,26 +128,22 @@ std::vector<Bits> unary_operands(Format f) {
   return with_both_signs(f, edges(f, exponents));
 }
 
-// Operands of the work-items: first all pairs of edges, then those of unary ops.
+// Operands of the work-items: first all pairs of edges, then those of unary ops, then zeros.
 struct Operands {
-  std::vector<Bits> x, y;
-  size_t pairs = 0;
-};
-Operands operands_of(Format f) {
-  Operands all;
-  const std::vector<Bits> ends =
-      with_both_signs(f, edges(f, {1 - f.bias(), -1, 0, 1, f.fraction_bits, f.bias()}));
-  for (const Bits x : ends) {
-    all.x.insert(all.x.end(), ends.size(), x);
-    all.y.insert(all.y.end(), ends.begin(), ends.end());
+  explicit Operands(Format f)
+      : ends(with_both_signs(f, edges(f, {1 - f.bias(), -1, 0, 1, f.fraction_bits, f.bias()}))),
+        single(unary_operands(f)),
+        pairs(ends.size() * ends.size()),
+        count((pairs + single.size() + kGroup - 1) / kGroup * kGroup) {}
+  Bits x(size_t i) const {
+    if (i < pairs) return ends[i / ends.size()];
+    return i - pairs < single.size() ? single[i - pairs] : 0;
   }
-  all.pairs = all.x.size();
-  const std::vector<Bits> single = unary_operands(f);
-  all.x.insert(all.x.end(), single.begin(), single.end());
-  all.x.resize((all.x.size() + kGroup - 1) / kGroup * kGroup);
-  all.y.resize(all.x.size());
-  return all;
-}
+  Bits y(size_t i) const { return i < pairs ? ends[i % ends.size()] : 0; }
+
+  std::vector<Bits> ends, single;
+  size_t pairs, count;
+};
 
 std::vector<Suspect> claimed_suspects(const pgr_device_caps& caps, uint32_t dtype) {
   std::vector<Suspect> found;
@@ -190,6 +186,26 @@ std::string make_source(const Type& type, const std::vector<Suspect>& suspects, 
   return source + "}\n";
 }
 
+// Words of constant sizes: copies of any size would take half of the host's time.
+template <typename Word>
+Bits load_word(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+Bits load_bits(const char* at, size_t bytes) {
+  if (bytes == 2) return load_word<uint16_t>(at);
+  return bytes == 4 ? load_word<uint32_t>(at) : load_word<uint64_t>(at);
+}
+void store_bits(char* at, size_t bytes, Bits bits) {
+  if (bytes == 2)
+    std::memcpy(at, &bits, 2);
+  else if (bytes == 4)
+    std::memcpy(at, &bits, 4);
+  else
+    std::memcpy(at, &bits, 8);
+}
+
 // The host caches the module, as it caches those of kernels: compiling costs more than running it.
 std::string compile_cached(pgr_device& device, const std::string& source) {
   const pgr_host_api& host = *device.plugin->host;
@@ -215,7 +231,7 @@ class Probe {
       : device_(device),
         type_(type),
         suspects_(claimed_suspects(device.caps, type.dtype)),
-        operands_(operands_of(type.format)) {}
+        operands_(type.format) {}
   ~Probe() {
     if (pipeline_) device_.api.vkDestroyPipeline(device_.api.handle, pipeline_, nullptr);
     sdk::guard(nullptr, [&] { retire(device_, range_); });
@@ -229,8 +245,8 @@ class Probe {
                          (2 + suspects_.size()) * count() * bytes(), kBufferAlign);
     std::memset(range_.mapped(), 0xa5, range_.size);
     for (size_t i = 0; i < count(); ++i) {
-      std::memcpy(element(0, i), &operands_.x[i], bytes());
-      std::memcpy(element(1, i), &operands_.y[i], bytes());
+      store_bits(element(0, i), bytes(), operands_.x(i));
+      store_bits(element(1, i), bytes(), operands_.y(i));
     }
     const std::string binary = compile_cached(device_, make_source(type_, suspects_, count()));
     pipeline_ = make_pipeline(device_, require_module(&device_, binary.data(), binary.size()));
@@ -257,18 +273,14 @@ class Probe {
   }
 
  private:
-  size_t count() const { return operands_.x.size(); }
+  size_t count() const { return operands_.count; }
   size_t bytes() const { return static_cast<size_t>(type_.format.bits()) / 8; }
   char* element(size_t array, size_t i) const {
     return range_.mapped() + (array * count() + i) * bytes();
   }
-  Bits result(size_t row, size_t i) const {
-    Bits bits = 0;
-    std::memcpy(&bits, element(row + 2, i), bytes());
-    return bits;
-  }
+  Bits result(size_t row, size_t i) const { return load_bits(element(row + 2, i), bytes()); }
   Bits expected(const Suspect& one, size_t i) const {
-    return one.expected(type_.format, operands_.x[i], operands_.y[i]);
+    return one.expected(type_.format, operands_.x(i), operands_.y(i));
   }
 
   bool may_flush(Bits x) const {
@@ -281,8 +293,8 @@ class Probe {
     const FloatFormat& f = type_.format;
     const Bits wanted = expected(one, i);
     if (got == wanted || (f.is_nan(got) && f.is_nan(wanted))) return true;
-    if (may_flush(operands_.x[i]) || may_flush(wanted)) return true;
-    if (one.operands == 2 && may_flush(operands_.y[i])) return true;
+    if (may_flush(operands_.x(i)) || may_flush(wanted)) return true;
+    if (one.operands == 2 && may_flush(operands_.y(i))) return true;
     const bool is_quotient = one.op == PGR_OP_FDIV || one.op == PGR_OP_RECIP;
     const Bits off = got > wanted ? got - wanted : wanted - got;
     return is_quotient && !f.is_nan(got) && !f.is_nan(wanted) && off <= device_.caps.division;
@@ -295,8 +307,8 @@ class Probe {
                   ": %s of %s gives 0x%llx for 0x%llx%s%.0llx, expected is 0x%llx; %zu of %zu "
                   "results are wrong, and the claim is withdrawn",
                   one.expression, type_.name, static_cast<unsigned long long>(got),
-                  static_cast<unsigned long long>(operands_.x[i]), is_binary ? ", 0x" : "",
-                  is_binary ? static_cast<unsigned long long>(operands_.y[i]) : 0,
+                  static_cast<unsigned long long>(operands_.x(i)), is_binary ? ", 0x" : "",
+                  is_binary ? static_cast<unsigned long long>(operands_.y(i)) : 0,
                   static_cast<unsigned long long>(expected(one, i)), wrong, tested);
     const std::string message = device_.facts.name + text;
     const pgr_string told = sdk::to_pgr(message);
