@@ -154,35 +154,37 @@ std::vector<Suspect> claimed_suspects(const pgr_device_caps& caps, uint32_t dtyp
   return found;
 }
 
+constexpr const char* kShader = R"(
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#extension GL_EXT_shader_16bit_storage : require
+#pragma kernel(suspects, 1, 0, 0, 0)
+#define ELEMENT(array) Word(slots[0] + (uint64_t(array) * COUNT + i) * BYTES).v
+layout(local_size_x = GROUP) in;
+layout(buffer_reference, std430, buffer_reference_align = BYTES) buffer Word { WORD v; };
+layout(push_constant) uniform Params { uint64_t slots[16]; };
+void main() {
+  const uint64_t i = uint64_t(gl_GlobalInvocationID.x);
+  const T x = FROM_WORD(ELEMENT(0)), y = FROM_WORD(ELEMENT(1));
+)";
+
 // Work-item i reads element i of two arrays, and writes element i of one array for each suspect.
 // The operands are loaded, so that compilers cannot fold them.
 std::string make_source(const Type& type, const std::vector<Suspect>& suspects, size_t count) {
-  const std::string bytes = std::to_string(type.format.bits() / 8);
-  const auto element = [&](size_t array) {
-    return "Word(slots[0] + (i + " + std::to_string(array * count) + "ul) * " + bytes + "ul).v";
+  std::string source = "#version 460\n";
+  const auto define = [&](const std::string& name, const std::string& value) {
+    source += "#define " + name + " " + value + "\n";
   };
-  std::string source =
-      "#version 460\n"
-      "#extension GL_EXT_buffer_reference : require\n"
-      "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
-      "#extension GL_EXT_shader_16bit_storage : require\n"
-      "#pragma kernel(suspects, 1, 0, 0, 0)\n"
-      "#define T " +
-      std::string(type.name) +
-      "\n"
-      "layout(local_size_x = " +
-      std::to_string(kGroup) +
-      ") in;\n"
-      "layout(buffer_reference, std430, buffer_reference_align = " +
-      bytes + ") buffer Word { " + type.word +
-      " v; };\n"
-      "layout(push_constant) uniform Params { uint64_t slots[16]; };\n"
-      "void main() {\n"
-      "  const uint64_t i = uint64_t(gl_GlobalInvocationID.x);\n"
-      "  const T x = " +
-      type.from_word + "(" + element(0) + "), y = " + type.from_word + "(" + element(1) + ");\n";
+  define("T", type.name);
+  define("WORD", type.word);
+  define("FROM_WORD", type.from_word);
+  define("BYTES", std::to_string(type.format.bits() / 8));
+  define("COUNT", std::to_string(count));
+  define("GROUP", std::to_string(kGroup));
+  source += kShader;
   for (size_t i = 0; i < suspects.size(); ++i)
-    source += "  " + element(i + 2) + " = " + type.to_word + "(" + suspects[i].expression + ");\n";
+    source += "  ELEMENT(" + std::to_string(i + 2) + ") = " + type.to_word + "(" +
+              suspects[i].expression + ");\n";
   return source + "}\n";
 }
 
@@ -198,12 +200,9 @@ Bits load_bits(const char* at, size_t bytes) {
   return bytes == 4 ? load_word<uint32_t>(at) : load_word<uint64_t>(at);
 }
 void store_bits(char* at, size_t bytes, Bits bits) {
-  if (bytes == 2)
-    std::memcpy(at, &bits, 2);
-  else if (bytes == 4)
-    std::memcpy(at, &bits, 4);
-  else
-    std::memcpy(at, &bits, 8);
+  if (bytes == 2) std::memcpy(at, &bits, 2);
+  if (bytes == 4) std::memcpy(at, &bits, 4);
+  if (bytes == 8) std::memcpy(at, &bits, 8);
 }
 
 // The host caches the module, as it caches those of kernels: compiling costs more than running it.
