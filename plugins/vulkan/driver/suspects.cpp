@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 
 #include "exact_floats.h"
 #include "plugin.h"
@@ -232,13 +233,14 @@ class Probe {
         suspects_(claimed_suspects(device.caps, type.dtype)),
         operands_(type.format) {}
   ~Probe() {
+    sdk::guard(nullptr, [&] { device_.streams.front()->finish(); });
     if (pipeline_) device_.api.vkDestroyPipeline(device_.api.handle, pipeline_, nullptr);
     sdk::guard(nullptr, [&] { retire(device_, range_); });
   }
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  void run() {
+  void start() {
     if (suspects_.empty()) return;
     range_ = take_memory(device_, device_.facts.host_memory,
                          (2 + suspects_.size()) * count() * bytes(), kBufferAlign);
@@ -252,11 +254,13 @@ class Probe {
     const uint64_t slots[kSlots] = {range_.address()};
     Stream& stream = *device_.streams.front();
     stream.dispatch({pipeline_, slots, {static_cast<uint32_t>(count() / kGroup), 1, 1}});
-    stream.finish();
+    stream.flush();
+    started_ = stream.last();
   }
 
-  // Adds the claims with a wrong result.
+  // Waits for the device, and adds the claims with a wrong result.
   void judge(std::vector<BrokenClaim>& broken) const {
+    device_.streams.front()->wait(started_);
     for (size_t row = 0; row < suspects_.size(); ++row) {
       const Suspect& one = suspects_[row];
       const size_t tested = one.operands == 1 ? count() : operands_.pairs;
@@ -321,15 +325,15 @@ class Probe {
   Operands operands_;
   MemoryRange range_;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
+  uint64_t started_ = 0;  // number of the work on the stream
 };
 
+// The host judges a dtype while the driver compiles and runs the next ones.
 std::vector<BrokenClaim> probe(pgr_device& device) {
+  std::deque<Probe> probes;
+  for (const Type& type : kTypes) probes.emplace_back(device, type).start();
   std::vector<BrokenClaim> broken;
-  for (const Type& type : kTypes) {
-    Probe one(device, type);
-    one.run();
-    one.judge(broken);
-  }
+  for (const Probe& one : probes) one.judge(broken);
   return broken;
 }
 
