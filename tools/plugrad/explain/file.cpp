@@ -1,4 +1,4 @@
-#include "explain_file.h"
+#include "explain/file.h"
 
 #include <algorithm>
 #include <cerrno>

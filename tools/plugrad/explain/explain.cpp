@@ -11,10 +11,10 @@
 #include "command.h"
 #include "engine/kernels/kernel_cache.h"
 #include "engine/session.h"
-#include "explain_examples.h"
-#include "explain_file.h"
-#include "explain_trace.h"
-#include "explain_why.h"
+#include "explain/examples.h"
+#include "explain/file.h"
+#include "explain/trace.h"
+#include "explain/why.h"
 #include "plugrad/sharding.h"
 #include "runtime/registry.h"
 #include "schedule/schedule.h"
@@ -24,10 +24,6 @@ namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr char kUsage[] =
-    "plugrad explain (EXAMPLE | FILE.ir | TRACE | --list | --stages) [--why] [--kernel NAME] "
-    "[--device D] [--json]";
-
 // The program to explain, prepared so that only `kernels` is traced.
 struct Explanation {
   std::string name;
@@ -74,12 +70,6 @@ void list_examples(bool json) {
     else
       fmt::print("{:<14}{}\n", example.name, example.meaning);
   if (json) print_json(names);
-}
-
-Arguments example_names() {
-  Arguments names;
-  for (const Example& example : explain_examples()) names.emplace_back(example.name);
-  return names;
 }
 
 Explanation make_explanation(const std::string& word) {
@@ -175,21 +165,6 @@ void list_stages(bool json) {
 
 }  // namespace
 
-Syntax explain_syntax() {
-  namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage,
-                .words = "example",
-                .choices = {{"example", example_names()}},
-                .paths = {"example"}};
-  const auto text = [] { return po::value<std::string>()->default_value(""); };
-  syntax.options.add_options()("list", "name the built-in examples")(
-      "stages", "the stages of both compilers, what each leaves and what it is for")(
-      "why", "the schedule of each kernel beside others, with the time that is predicted of each")(
-      "kernel", text(), "only kernels whose name contains this")("json", "one JSON document")(
-      "device", text(), "device to compile for");
-  return syntax;
-}
-
 int run_explain(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, explain_syntax());
   if (parsed.help) return kSuccess;
@@ -197,7 +172,7 @@ int run_explain(const Arguments& arguments) {
   if (parsed.has("stages")) return list_stages(parsed.has("json")), kSuccess;
   auto words = parsed.get<Arguments>("example");
   if (words.size() != 1)
-    throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
+    throw UsageError(fmt::format("name one example or file\nusage: {}", explain_syntax().usage));
   if (is_trace(words[0])) return explain_trace(words[0], parsed), kSuccess;
   choose_device(parsed.get<std::string>("device"));
 

@@ -1,4 +1,4 @@
-#include "explain_examples.h"
+#include "explain/examples.h"
 
 #include "mnist_networks.h"
 #include "plugrad/device.h"
@@ -129,6 +129,12 @@ constexpr Example kExamples[] = {
 
 std::span<const Example> explain_examples() {
   return kExamples;
+}
+
+std::vector<std::string> example_names() {
+  std::vector<std::string> names;
+  for (const Example& example : kExamples) names.emplace_back(example.name);
+  return names;
 }
 
 const Example* find_example(std::string_view name) {

@@ -1,4 +1,4 @@
-#include "explain_trace.h"
+#include "explain/trace.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

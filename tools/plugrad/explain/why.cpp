@@ -1,4 +1,4 @@
-#include "explain_why.h"
+#include "explain/why.h"
 
 #include <fmt/format.h>
 

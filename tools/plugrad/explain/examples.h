@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Example {
 };
 
 std::span<const Example> explain_examples();
+std::vector<std::string> example_names();
 const Example* find_example(std::string_view name);
 
 }  // namespace plugrad::tools
