@@ -129,11 +129,16 @@ class Call {
 
 using Operator = std::vector<Value> (*)(Call& call);
 
+inline constexpr bool kVariableSizes = true;
+
 struct OperatorRow {
   std::string_view name;
   Operator function;
-  bool is_random = false;  // gives other values at each call
+  /// The function gives the right result for every size of axes of variable sizes (plugrad/jit.h), or
+  /// throws. One that reads Tensor::size() or shape(), which have the maximum sizes, does not.
+  bool takes_variable_sizes = false;
   std::string_view domain = "";
+  bool is_random = false;  // gives other values at each call
 };
 
 /// By domain, "" for that of ONNX itself, and name.

@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/strings_as_ids.h"
-#include "onnx/import/variable_sizes.h"
 #include "plugrad/source_scope.h"
 #include "tensor/variable_sizes.h"
 
@@ -166,7 +165,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return call_function(*function, node, std::move(inputs));
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
-  const bool is_of_variable_sizes = sizes_ && has_variable_sizes(node, inputs);
+  const bool is_of_variable_sizes = sizes_ && has_variable_sizes(node, *row, inputs);
   const size_t moved = moved_results(node);
   const StringIds ids(moved > 0 || compares_elements(node) ? inputs : std::vector<Value>());
   if (ids.is_needed())
@@ -202,14 +201,15 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
 }
 
 // Whether an input has a variable size. Errors: NeedsExactSizes if the operator does not take it.
-bool GraphRun::has_variable_sizes(const NodeMessage& node, const std::vector<Value>& inputs) const {
+bool GraphRun::has_variable_sizes(const NodeMessage& node, const OperatorRow& row,
+                                  const std::vector<Value>& inputs) const {
   const bool found = std::ranges::any_of(inputs, [](const Value& input) {
     const auto* const elements = input.elements();
     return elements
                ? !elements->empty()
                : input.is_tensor() && !input.known() && tensor::has_variable_size(input.tensor());
   });
-  if (found && !takes_variable_sizes(node.op))
+  if (found && !row.takes_variable_sizes)
     throw NeedsExactSizes{fmt::format("{} takes no variable sizes", label_of(node))};
   return found;
 }

@@ -38,7 +38,8 @@ class GraphRun {
   std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
   std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
                                    std::vector<Value> inputs);
-  bool has_variable_sizes(const NodeMessage& node, const std::vector<Value>& inputs) const;
+  bool has_variable_sizes(const NodeMessage& node, const OperatorRow& row,
+                          const std::vector<Value>& inputs) const;
   Value settled(Value value, bool is_of_variable_sizes, const Call& call) const;
   Value recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
                    const Scope& scope, const Opsets& opsets);

@@ -129,8 +129,8 @@ Values bit_cast(Call& call) {
 
 constexpr OperatorRow kRows[] = {
     {"BitCast", bit_cast},
-    {"Cast", cast},
-    {"CastLike", cast_like},
+    {"Cast", cast, kVariableSizes},
+    {"CastLike", cast_like, kVariableSizes},
 };
 
 }  // namespace

@@ -145,10 +145,13 @@ Values one_hot(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
-    {"EyeLike", eye_like},  {"OneHot", one_hot},
-    {"Range", range},       {"Shape", shape},
-    {"Size", size},
+    {"Constant", constant},
+    {"ConstantOfShape", constant_of_shape, kVariableSizes},
+    {"EyeLike", eye_like},
+    {"OneHot", one_hot, kVariableSizes},
+    {"Range", range, kVariableSizes},
+    {"Shape", shape, kVariableSizes},
+    {"Size", size, kVariableSizes},
 };
 
 }  // namespace

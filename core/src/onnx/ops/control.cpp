@@ -346,7 +346,8 @@ Values scan(Call& call) {
   return results;
 }
 
-constexpr OperatorRow kRows[] = {{"If", if_}, {"Loop", loop}, {"Scan", scan}};
+constexpr OperatorRow kRows[] = {
+    {"If", if_, kVariableSizes}, {"Loop", loop}, {"Scan", scan, kVariableSizes}};
 
 }  // namespace
 

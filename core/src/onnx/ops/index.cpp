@@ -143,12 +143,12 @@ Values non_zero(Call& call) {
 
 constexpr OperatorRow kRows[] = {
     {"Compress", compress},
-    {"Gather", gather},
-    {"GatherElements", gather_elements},
-    {"GatherND", gather_nd},
+    {"Gather", gather, kVariableSizes},
+    {"GatherElements", gather_elements, kVariableSizes},
+    {"GatherND", gather_nd, kVariableSizes},
     {"NonZero", non_zero},
-    {"Scatter", scatter_elements},
-    {"ScatterElements", scatter_elements},
+    {"Scatter", scatter_elements, kVariableSizes},
+    {"ScatterElements", scatter_elements, kVariableSizes},
     {"ScatterND", scatter_nd},
 };
 

@@ -326,24 +326,15 @@ Values center_crop_pad(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"CenterCropPad", center_crop_pad},
-    {"Col2Im", col2im},
-    {"Concat", concat},
-    {"DepthToSpace", depth_to_space},
-    {"Expand", expand},
-    {"Flatten", flatten},
-    {"Identity", identity},
-    {"Pad", pad},
-    {"Reshape", reshape},
-    {"ReverseSequence", reverse_sequence},
-    {"Slice", slice},
-    {"SpaceToDepth", space_to_depth},
-    {"Split", split},
-    {"Squeeze", squeeze},
-    {"Tile", tile},
-    {"Transpose", transpose},
-    {"Trilu", trilu},
-    {"Unsqueeze", unsqueeze},
+    {"CenterCropPad", center_crop_pad},     {"Col2Im", col2im},
+    {"Concat", concat, kVariableSizes},     {"DepthToSpace", depth_to_space, kVariableSizes},
+    {"Expand", expand, kVariableSizes},     {"Flatten", flatten, kVariableSizes},
+    {"Identity", identity, kVariableSizes}, {"Pad", pad, kVariableSizes},
+    {"Reshape", reshape, kVariableSizes},   {"ReverseSequence", reverse_sequence},
+    {"Slice", slice, kVariableSizes},       {"SpaceToDepth", space_to_depth, kVariableSizes},
+    {"Split", split, kVariableSizes},       {"Squeeze", squeeze, kVariableSizes},
+    {"Tile", tile, kVariableSizes},         {"Transpose", transpose, kVariableSizes},
+    {"Trilu", trilu, kVariableSizes},       {"Unsqueeze", unsqueeze, kVariableSizes},
 };
 
 }  // namespace

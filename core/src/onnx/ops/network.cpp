@@ -261,21 +261,21 @@ Values dropout(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"BatchNormalization", batch_normalization},
-    {"Conv", conv_},
-    {"ConvTranspose", conv_transpose_},
+    {"BatchNormalization", batch_normalization, kVariableSizes},
+    {"Conv", conv_, kVariableSizes},
+    {"ConvTranspose", conv_transpose_, kVariableSizes},
     {"Det", det},
-    {"Dropout", dropout, true},
-    {"Einsum", einsum_},
-    {"Gemm", gemm},
-    {"GroupNormalization", group_normalization},
-    {"InstanceNormalization", instance_normalization},
-    {"LRN", lrn},
-    {"LayerNormalization", layer_normalization},
-    {"LpNormalization", lp_normalization},
-    {"MatMul", mat_mul},
-    {"MeanVarianceNormalization", mean_variance_normalization},
-    {"RMSNormalization", rms_normalization},
+    {"Dropout", dropout, kVariableSizes, "", true},
+    {"Einsum", einsum_, kVariableSizes},
+    {"Gemm", gemm, kVariableSizes},
+    {"GroupNormalization", group_normalization, kVariableSizes},
+    {"InstanceNormalization", instance_normalization, kVariableSizes},
+    {"LRN", lrn, kVariableSizes},
+    {"LayerNormalization", layer_normalization, kVariableSizes},
+    {"LpNormalization", lp_normalization, kVariableSizes},
+    {"MatMul", mat_mul, kVariableSizes},
+    {"MeanVarianceNormalization", mean_variance_normalization, kVariableSizes},
+    {"RMSNormalization", rms_normalization, kVariableSizes},
 };
 
 }  // namespace

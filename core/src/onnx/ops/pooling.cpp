@@ -131,12 +131,12 @@ Values global_lp_pool(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"AveragePool", average_pool},
-    {"GlobalAveragePool", global_average_pool},
-    {"GlobalLpPool", global_lp_pool},
-    {"GlobalMaxPool", global_max_pool},
-    {"LpPool", lp_pool},
-    {"MaxPool", max_pool},
+    {"AveragePool", average_pool, kVariableSizes},
+    {"GlobalAveragePool", global_average_pool, kVariableSizes},
+    {"GlobalLpPool", global_lp_pool, kVariableSizes},
+    {"GlobalMaxPool", global_max_pool, kVariableSizes},
+    {"LpPool", lp_pool, kVariableSizes},
+    {"MaxPool", max_pool, kVariableSizes},
 };
 
 }  // namespace

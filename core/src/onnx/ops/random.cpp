@@ -83,9 +83,12 @@ Values multinomial(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"Bernoulli", bernoulli, true},          {"Multinomial", multinomial, true},
-    {"RandomNormal", random_normal, true},   {"RandomNormalLike", random_normal_like, true},
-    {"RandomUniform", random_uniform, true}, {"RandomUniformLike", random_uniform_like, true},
+    {"Bernoulli", bernoulli, false, "", true},
+    {"Multinomial", multinomial, false, "", true},
+    {"RandomNormal", random_normal, false, "", true},
+    {"RandomNormalLike", random_normal_like, false, "", true},
+    {"RandomUniform", random_uniform, false, "", true},
+    {"RandomUniformLike", random_uniform_like, false, "", true},
 };
 
 }  // namespace

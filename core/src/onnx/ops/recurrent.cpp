@@ -330,9 +330,9 @@ Values dynamic_quantize_lstm(Call& call) {
 
 constexpr OperatorRow kRows[] = {
     {"DynamicQuantizeLSTM", dynamic_quantize_lstm, false, "com.microsoft"},
-    {"GRU", gru},
-    {"LSTM", lstm},
-    {"RNN", rnn},
+    {"GRU", gru, kVariableSizes},
+    {"LSTM", lstm, kVariableSizes},
+    {"RNN", rnn, kVariableSizes},
 };
 
 }  // namespace

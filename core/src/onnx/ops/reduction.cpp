@@ -124,14 +124,14 @@ Values top_k(Call& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {"ArgMax", arg_max},       {"ArgMin", arg_min},
-    {"CumProd", cum_prod},     {"CumSum", cum_sum},
-    {"ReduceL1", l1},          {"ReduceL2", l2},
-    {"ReduceLogSum", log_sum}, {"ReduceLogSumExp", log_sum_exp},
-    {"ReduceMax", max},        {"ReduceMean", mean},
-    {"ReduceMin", min},        {"ReduceProd", prod},
-    {"ReduceSum", sum},        {"ReduceSumSquare", sum_square},
-    {"TopK", top_k},
+    {"ArgMax", arg_max, kVariableSizes},       {"ArgMin", arg_min, kVariableSizes},
+    {"CumProd", cum_prod, kVariableSizes},     {"CumSum", cum_sum, kVariableSizes},
+    {"ReduceL1", l1, kVariableSizes},          {"ReduceL2", l2, kVariableSizes},
+    {"ReduceLogSum", log_sum, kVariableSizes}, {"ReduceLogSumExp", log_sum_exp, kVariableSizes},
+    {"ReduceMax", max, kVariableSizes},        {"ReduceMean", mean, kVariableSizes},
+    {"ReduceMin", min, kVariableSizes},        {"ReduceProd", prod, kVariableSizes},
+    {"ReduceSum", sum, kVariableSizes},        {"ReduceSumSquare", sum_square, kVariableSizes},
+    {"TopK", top_k, kVariableSizes},
 };
 
 }  // namespace

@@ -205,7 +205,8 @@ Values upsample(Call& call) {
   return resize_with(call, call.opset() < 9 ? 0 : 1, 0);
 }
 
-constexpr OperatorRow kRows[] = {{"Resize", resize}, {"Upsample", upsample}};
+constexpr OperatorRow kRows[] = {{"Resize", resize, kVariableSizes},
+                                 {"Upsample", upsample, kVariableSizes}};
 
 }  // namespace
 

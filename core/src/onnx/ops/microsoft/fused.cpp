@@ -153,11 +153,11 @@ Values mat_mul_n_bits(Call& call) {
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
 constexpr OperatorRow kRows[] = {
-    {"BiasGelu", bias_gelu, false, kMicrosoft},
+    {"BiasGelu", bias_gelu, kVariableSizes, kMicrosoft},
     {"EmbedLayerNormalization", embed_layer_normalization, false, kMicrosoft},
-    {"FastGelu", fast_gelu, false, kMicrosoft},
+    {"FastGelu", fast_gelu, kVariableSizes, kMicrosoft},
     {"FusedMatMul", fused_mat_mul, false, kMicrosoft},
-    {"Gelu", gelu, false, kMicrosoft},
+    {"Gelu", gelu, kVariableSizes, kMicrosoft},
     {"MatMulNBits", mat_mul_n_bits, false, kMicrosoft},
     {"QuickGelu", quick_gelu, false, kMicrosoft},
     {"SimplifiedLayerNormalization", simplified_layer_normalization},
