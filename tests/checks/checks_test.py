@@ -89,6 +89,11 @@ class Surface(unittest.TestCase):
         self.assertEqual(self.breaches(cases, "join: it has a case"), ["join"])
         self.assertEqual(self.breaches(cases, "gone: there is none"), [surface.EXEMPT + ":"])
 
+    def test_internal_symbols_are_in_no_public_header(self):
+        text = "PLUGRAD_INTERNAL Tensor join(std::vector<Tensor> parts);"
+        self.assertEqual(len(list(surface.internal_breaches("x.h", text))), 1)
+        self.assertEqual(list(surface.internal_breaches("x.h", self.HEADER)), [])
+
 
 class Sizes(unittest.TestCase):
     def lengths(self, text):

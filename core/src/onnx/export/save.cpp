@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "engine/session_state.h"
+#include "engine/recording/rehearsal.h"
 #include "ir/facts.h"
 #include "jit/calls.h"
 #include "onnx/export/translation.h"
@@ -47,22 +47,18 @@ std::vector<std::string> names_of(const std::vector<std::string>& given, std::st
 class RecordedCall {
  public:
   RecordedCall(const TensorFunction& function, const std::vector<Tensor>& inputs)
-      : session_(Session::current()) {
-    const engine::RandomState random = note_tensors();
+      : session_(Session::current()), rehearsal_(session_) {
     for (const Tensor& input : inputs) inputs_.push_back(placeholder(input));
-    try {
+    {
       const jit_detail::InlineScope scope;
       const nn::TrainingScope evaluation(false);
       const NoGradScope no_gradients;
       outputs_ = function(inputs_);
-    } catch (...) {
-      undo(random);
-      throw;
     }
-    const bool draws = session_.random().counter != random.counter;
-    const std::size_t assigned = undo(random);
+    const std::size_t assigned = rehearsal_.undo();
     std::string text;
-    if (draws) text += "\n  random numbers, which would be the same in every run";
+    if (rehearsal_.drew_random())
+      text += "\n  random numbers, which would be the same in every run";
     if (assigned > 0)
       text += fmt::format("\n  assignments to {} tensors that exist outside of it", assigned);
     if (!text.empty())
@@ -74,21 +70,9 @@ class RecordedCall {
   const std::vector<Tensor>& inputs() const { return inputs_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
   /// The nodes of tensors that existed before the call.
-  const std::vector<StatePtr>& existing() const { return existing_; }
+  std::span<const StatePtr> existing() const { return rehearsal_.existing(); }
 
  private:
-  engine::RandomState note_tensors() {
-    const Session::Lock lock(session_);
-    session_.state().each_state([&](engine::TensorState& state) {
-      if (const StatePtr alive = state.weak_from_this().lock()) states_.push_back(alive);
-    });
-    for (const StatePtr& state : states_) {
-      existing_.push_back(session_.make(state->node, state->device));
-      was_pending_.push_back(state->pending);
-    }
-    return session_.random();
-  }
-
   Tensor placeholder(const Tensor& like) {
     require(like.defined(), "[onnx] an input is undefined; assign it a value");
     const Session::Lock lock(session_);
@@ -99,24 +83,8 @@ class RecordedCall {
         session_.make(session_.placeholder(like.shape(), strong(like.dtype()), device), device));
   }
 
-  // Restores tensors and the generator; returns the number of tensors that were assigned.
-  std::size_t undo(const engine::RandomState& random) {
-    const Session::Lock lock(session_);
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      engine::TensorState& state = *states_[i];
-      if (state.node == existing_[i]->node || !state.pending) continue;
-      ++count;
-      if (!was_pending_[i]) session_.state().forget_assignments(&state);
-      session_.denote(state, existing_[i]->node);
-    }
-    session_.random() = random;
-    return count;
-  }
-
   Session& session_;
-  std::vector<StatePtr> states_, existing_;
-  std::vector<bool> was_pending_;
+  engine::Rehearsal rehearsal_;
   std::vector<Tensor> inputs_, outputs_;
 };
 
