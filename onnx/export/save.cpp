@@ -8,6 +8,7 @@
 #include "ir/facts.h"
 #include "jit/calls.h"
 #include "onnx/export/translation.h"
+#include "onnx/release.h"
 #include "plugrad/nn/training.h"
 #include "plugrad/no_grad.h"
 #include "plugrad/onnx.h"
@@ -152,6 +153,7 @@ std::vector<Id> without_aliases(Session& session, const std::vector<Id>& roots,
 
 void save(const TensorFunction& function, const std::vector<Tensor>& inputs,
           const std::string& path, const SaveOptions& options) {
+  require_release();
   const int error = check_replaceable(path);
   require(error == 0, "[onnx] \"{}\" cannot be written: {}", path, file_error_text(error));
   const auto input_names = names_of(options.input_names, "input", inputs.size());

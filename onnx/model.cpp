@@ -13,6 +13,7 @@
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "onnx/import/open_sizes.h"
+#include "onnx/release.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
 #include "plugrad/onnx.h"
@@ -299,6 +300,7 @@ struct Model::State {
 };
 
 Model Model::load(const std::string& path, std::string_view device, const SizeBounds& bounds) {
+  require_release();
   const auto copy =
       std::make_shared<CopiedFile>(path, "onnx");  // it may be written again meanwhile
   return Model(std::make_shared<State>(copy->bytes(), copy, path, device, bounds));
@@ -306,6 +308,7 @@ Model Model::load(const std::string& path, std::string_view device, const SizeBo
 
 Model Model::from_bytes(std::span<const std::byte> file, std::string_view device,
                         const SizeBounds& bounds) {
+  require_release();
   const auto copy = std::make_shared<std::vector<std::byte>>(file.begin(), file.end());
   return Model(std::make_shared<State>(*copy, copy, "", device, bounds));
 }
