@@ -1,7 +1,7 @@
 # What makes find_package(plugrad) work: in an installed tree, and in the build tree, which looks the same.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/plugrad)
-foreach(name plugin_api sdk interpreter core)
+foreach(name plugin_api sdk interpreter core onnx plugrad)
   if(TARGET plugrad_${name})
     set_target_properties(plugrad_${name} PROPERTIES EXPORT_NAME ${name})
     install(TARGETS plugrad_${name} EXPORT plugradTargets

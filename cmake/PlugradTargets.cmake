@@ -105,9 +105,7 @@ function(plugrad_add_room name)
   target_link_libraries(plugrad_${name} PUBLIC plugrad::plugin_api ${arg_LINK})
   target_compile_definitions(plugrad_${name} PRIVATE PLUGRAD_BUILDING_CORE)
   plugrad_precompile(plugrad_${name})
-  if(NOT name STREQUAL "onnx")
-    plugrad_unite(plugrad_${name})
-  endif()
+  plugrad_unite(plugrad_${name})
 endfunction()
 
 # plugrad_add_component(NAME SOURCES … [LINK …]): lib/libplugrad_<NAME>.so with one exported symbol, opened at run

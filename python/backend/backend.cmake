@@ -16,7 +16,7 @@ elseif(NOT plugrad_FOUND)
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${backend_source}/../.. -B ${tree} -G ${CMAKE_GENERATOR}
     -DCMAKE_BUILD_TYPE=Release -DPLUGRAD_BUILD_TESTS=OFF -DPLUGRAD_BUILD_BENCH=OFF COMMAND_ERROR_IS_FATAL ANY)
   add_custom_target(plugrad_backend ALL COMMAND ${CMAKE_COMMAND} --build ${tree}
-    BYPRODUCTS ${tree}/lib/libplugrad_core.so
+    BYPRODUCTS ${tree}/lib/libplugrad_core.so ${tree}/lib/libplugrad_onnx.so
     COMMENT "Building the main project in ${tree}" USES_TERMINAL VERBATIM)
 endif()
 if(tree)

@@ -22,8 +22,8 @@ def prefix() -> str:
             raise
         raise ImportError(f"plugrad {__version__} needs the package plugrad-backend, which is not "
                           f"installed: pip install {needed}") from None
-    if getattr(backend, "__version__", None) is None or not os.path.exists(
-            os.path.join(backend.prefix, "lib", "libplugrad_core.so")):
+    if getattr(backend, "__version__", None) is None or not all(os.path.exists(
+            os.path.join(backend.prefix, "lib", f"libplugrad_{name}.so")) for name in ("core", "onnx")):
         raise ImportError("the package plugrad-backend has lost files: "
                           f"pip install --force-reinstall {needed}")
     if backend.__version__ != __version__:

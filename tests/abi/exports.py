@@ -26,7 +26,7 @@ def breaches_of(path, entry):
 def main():
     libraries = pathlib.Path(sys.argv[1])
     plugins = sorted((libraries / "plugrad/plugins").glob("libplugrad_plugin_*.so"))
-    components = [p for p in sorted(libraries.glob("libplugrad_*.so")) if "core" not in p.name]
+    components = [p for p in sorted(libraries.glob("libplugrad_*.so")) if p.name not in ("libplugrad_core.so", "libplugrad_onnx.so")]
     breaches = [b for p in plugins for b in breaches_of(p, "pgr_plugin_entry_v1")]
     breaches += [b for p in components for b in breaches_of(p, "pgr_component_entry_v1")]
     for plugin in plugins:

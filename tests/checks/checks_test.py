@@ -21,6 +21,9 @@ class Layers(unittest.TestCase):
         self.assertIn("must not enter", layers.core_breach("schedule", "codegen/codegen.h"))
         self.assertIn("must not enter", layers.core_breach("codegen", "runtime/buffer.h"))
         self.assertIn("must not enter", layers.core_breach("runtime", "ir/graph.h"))
+        self.assertIn("must not enter", layers.core_breach("nn", "onnx/import/call.h"))
+        self.assertIn("must not enter", layers.core_breach("nn", "plugrad/onnx.h"))
+        self.assertIsNone(layers.core_breach("onnx", "engine/session.h"))
 
     def test_core_includes_no_sdk_and_no_device_library(self):
         for header in ("plugrad/sdk/guard.h", "llvm/IR/Module.h", "clang/AST/Decl.h", "CL/cl.h", "cuda.h"):
@@ -88,6 +91,11 @@ class Surface(unittest.TestCase):
         cases = "x.exp(); (-x); Layer(3)(x); join({x});"
         self.assertEqual(self.breaches(cases, "join: it has a case"), ["join"])
         self.assertEqual(self.breaches(cases, "gone: there is none"), [surface.EXEMPT + ":"])
+
+    def test_internal_symbols_are_in_no_public_header(self):
+        text = "PLUGRAD_INTERNAL Tensor join(std::vector<Tensor> parts);"
+        self.assertEqual(len(list(surface.internal_breaches("x.h", text))), 1)
+        self.assertEqual(list(surface.internal_breaches("x.h", self.HEADER)), [])
 
 
 class Sizes(unittest.TestCase):

@@ -33,6 +33,39 @@ def places_named(prefix, text):
     return [str(p) for p in readable if text in p.read_text(encoding="utf-8")]
 
 
+MODELS_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(models LANGUAGES CXX)
+find_package(plugrad REQUIRED COMPONENTS core onnx)
+add_executable(models main.cpp)
+target_link_libraries(models PRIVATE plugrad::onnx)
+"""
+MODELS_PROGRAM = """
+#include <plugrad/onnx.h>
+#include <iostream>
+using namespace plugrad;
+int main() {
+  const Tensor x = Tensor::from<float>({1, 2, 3});
+  onnx::save([](const std::vector<Tensor>& given) { return std::vector{given[0] * 2}; }, {x}, "twice.onnx");
+  std::cout << onnx::Model::load("twice.onnx")({x})[0].sum().item<float>() << std::endl;
+}
+"""
+
+
+def check_models(prefix, folder, environment, *settings):
+    """A program that links plugrad::onnx; core has no RE2."""
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(MODELS_PROJECT)
+    (folder / "main.cpp").write_text(MODELS_PROGRAM)
+    run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", *settings, env=environment)
+    run("cmake", "--build", folder / "build", env=environment)
+    printed = run(folder / "build/models", env=environment, cwd=folder)
+    expect("a model is saved, loaded and run", printed == "12\n", printed)
+    for name, has_re2 in (("core", False), ("onnx", True)):
+        needed = run("ldd", prefix / f"lib/libplugrad_{name}.so")
+        expect(f"libplugrad_{name}.so needs RE2: {has_re2}", ("libre2" in needed) == has_re2, needed)
+
+
 def main(build_tree, compiler, sanitizers=""):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -46,11 +79,13 @@ def main(build_tree, compiler, sanitizers=""):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PLUGRAD_PLUGIN", "DEV"))}
         environment["PLUGRAD_CACHE_DIR"] = str(folder / "cache")
         flags = f"-fsanitize={sanitizers}" if sanitizers else ""
-        run("cmake", "-S", SOURCE / "docs/examples/project", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
-            f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={flags}", env=environment)
+        settings = f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={flags}"
+        run("cmake", "-S", SOURCE / "docs/examples/project", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", *settings,
+            env=environment)
         run("cmake", "--build", folder / "build", env=environment)
         printed = run(folder / "build" / "uses_plugrad", env=environment)
         expect("the program's output", printed == "CPU 1 9\n" or printed == "CPU:0 1 9\n", printed)
+        check_models(prefix, folder / "models", environment, *settings)
 
         for file in ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/0BSD.txt"):
             carried = prefix / "share/doc/plugrad" / file

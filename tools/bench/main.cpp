@@ -25,16 +25,11 @@ int run_steps(const Arguments& arguments) {
   return kSuccess;
 }
 
-int run(const Arguments& arguments) {
-  const std::string first = arguments.empty() ? "" : arguments[0];
-  if (first == "bench-peer") return run_peer({arguments.begin() + 1, arguments.end()});
-  if (first == "bench-steps") return run_steps({arguments.begin() + 1, arguments.end()});
-  return measure_rows(arguments);
-}
-
 }  // namespace
 }  // namespace plugrad::tools
 
 int main(int argc, char** argv) {
-  return plugrad::tools::run_program(argc, argv, plugrad::tools::run);
+  using namespace plugrad::tools;
+  return run_companion(
+      argc, argv, {{"bench", measure_rows}, {"bench-peer", run_peer}, {"bench-steps", run_steps}});
 }

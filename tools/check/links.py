@@ -2,7 +2,7 @@
 """Checks the libraries that a build's products link, directly or indirectly: usage: links.py
 BUILD_DIR.
 
-Core, tools, tests and benchmarks link no LLVM, no Clang, no MPI and no device library; a plugin and
+Core, which also links no RE2, tools, tests and benchmarks link no LLVM, no Clang, no MPI and no device library; a plugin and
 an adapter for MPI export exactly one symbol."""
 import pathlib
 import re
@@ -43,12 +43,15 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: links.py BUILD_DIR")
     build = pathlib.Path(sys.argv[1]).resolve()
-    core = build / "lib/libplugrad_core.so"
-    if not core.exists():
-        sys.exit(f"links: {core} is not built")
-    programs = [core] + [p for folder in ("bin", "tests", "bench") for p in sorted((build / folder).glob("*"))
+    libraries = [build / f"lib/libplugrad_{name}.so" for name in ("core", "onnx")]
+    for library in libraries:
+        if not library.exists():
+            sys.exit(f"links: {library} is not built")
+    programs = libraries + [p for folder in ("bin", "tests", "bench") for p in sorted((build / folder).glob("*"))
                          if p.is_file() and is_elf(p) and p.name not in PEERS]
     breaches = [b for p in programs for b in link_breaches(p)]
+    if "libre2" in linked(libraries[0]):
+        breaches.append("libplugrad_core.so links libre2, which libplugrad_onnx.so alone needs")
     plugins = sorted([*(build / "lib/plugrad/plugins").glob("*.so"), *(build / "lib").glob("libplugrad_mpi_*.so")])
     for plugin in plugins:
         names = exported(plugin)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that every public function on tensors has a replay test in tests/jit/surface or a stated
-exemption.
+exemption, and that no public header names PLUGRAD_INTERNAL (core/src/base/internal.h).
 
 Functions are read from core/include/plugrad: free functions and public members whose result or
 arguments mention Tensor, operators, modules (classes whose operator() takes a Tensor) and
@@ -150,15 +150,21 @@ def breaches_of(functions, cases, reasons):
     return breaches
 
 
+def internal_breaches(path, text):
+    if re.search(r"\bPLUGRAD_INTERNAL\b", text):
+        yield f"{path}: PLUGRAD_INTERNAL marks symbols of headers that users do not have"
+
+
 def main():
-    functions = set()
+    functions, internal = set(), []
     for path in tree.tracked_files():
         if path.is_relative_to(HEADERS) and path.suffix == ".h":
             functions |= public_functions(tree.read(path))
+            internal += internal_breaches(path, tree.read(path))
     cases = "\n".join(sizes.blank(tree.read(p)) for p in tree.sources("tests")
                       if p.is_relative_to(CASES) and p.name != "surface_test.cpp")
     reasons = exemptions(tree.read(EXEMPT))
-    tree.finish("surface", breaches_of(functions, cases, reasons),
+    tree.finish("surface", internal + breaches_of(functions, cases, reasons),
                 f"{len(functions)} public functions, {len(reasons)} without a case")
 
 

@@ -100,10 +100,10 @@ def breaches(files, read=tree.read):
 
 
 def rooms():
-    """Files that may be compiled as one: the rooms of core but onnx, which plugrad_add_room leaves out."""
+    """Files that may be compiled as one: the rooms of core."""
     groups = collections.defaultdict(list)
     for path in tree.sources("core"):
-        if path.suffix in (".cpp", ".h") and path.parts[1] == "src" and path.parts[2] != "onnx":
+        if path.suffix in (".cpp", ".h") and path.parts[1] == "src":
             groups[pathlib.Path(*path.parts[:3])].append(path)
     return groups
 

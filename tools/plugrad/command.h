@@ -1,4 +1,4 @@
-// A subcommand of `plugrad`: one file each, listed in main.cpp.
+// A subcommand of `plugrad`: one file each, listed in main.cpp, or in the main.cpp of a companion.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -33,15 +33,15 @@ struct Syntax {
 
 struct Command {
   const char* name;
-  const char* summary;  // null: run by this program itself, not listed
-  int (*run)(const Arguments& arguments);
-  Syntax (*syntax)();  // null if there is no summary
+  const char* summary;
+  Syntax (*syntax)();
+  int (*run)(const Arguments& arguments);  ///< null: the companion runs it
+  const char* companion = nullptr;         ///< a program beside this one
 };
 
 /// In the order of the overview.
 std::span<const Command> commands();
 
-int run_bench(const Arguments& arguments);
 Syntax bench_syntax();
 int run_bisect(const Arguments& arguments);
 Syntax bisect_syntax();
@@ -51,7 +51,6 @@ int run_calibrate(const Arguments& arguments);
 Syntax calibrate_syntax();
 int run_completion(const Arguments& arguments);
 Syntax completion_syntax();
-int run_conformance(const Arguments& arguments);
 Syntax conformance_syntax();
 int run_data(const Arguments& arguments);
 Syntax data_syntax();
@@ -72,6 +71,8 @@ Syntax profile_syntax();
 int run_replay(const Arguments& arguments);
 Syntax replay_syntax();
 int run_run(const Arguments& arguments);
+/// `plugrad run … --profile`, which is a profile of `plugrad run …`.
+int run_run_with_profile(const Arguments& arguments);
 Syntax run_syntax();
 int run_train(const Arguments& arguments);
 Syntax train_syntax();
@@ -81,6 +82,9 @@ int run_view(const Arguments& arguments);
 Syntax view_syntax();
 /// Runs one kernel in a fresh process; `plugrad bench` measures its time.
 int run_first_kernel(const Arguments& arguments);
+/// Becomes the command's companion, with the command's name before the arguments. Errors: User, if
+/// it is missing.
+int start_companion(const Command& command, const Arguments& arguments);
 
 /// Options and positional words of one subcommand, parsed with Boost.Program_options.
 struct Parsed {

@@ -1,7 +1,11 @@
 // The `plugrad` command: dispatches to subcommands.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "command.h"
+#include "command_line/names.h"
 #include "command_line/run_program.h"
 #include "command_line/version.h"
 #include "plugrad/tensor.h"
@@ -10,38 +14,46 @@ namespace plugrad::tools {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"bench", "measure speed, next to other libraries on this machine", run_bench, bench_syntax},
-    {"bisect", "find the rule, stage or schedule step at fault", run_bisect, bisect_syntax},
-    {"cache", "show or clear the cache of compiled kernels", run_cache, cache_syntax},
-    {"calibrate", "measure what this processor can do, for the choice of schedules", run_calibrate,
-     calibrate_syntax},
-    {"completion", "print what makes a shell complete this command", run_completion,
-     completion_syntax},
-    {"conformance", "judge a plugin by the conformance suite", run_conformance, conformance_syntax},
-    {"data", "find or fetch a data set", run_data, data_syntax},
-    {"devices", "list plugins and devices, and why a plugin is not used", run_devices,
-     devices_syntax},
-    {"explain", "show every stage from a tensor program to machine code", run_explain,
-     explain_syntax},
-    {"first-kernel", nullptr, run_first_kernel, nullptr},
-    {"inspect", "show what an ONNX model holds", run_inspect, inspect_syntax},
-    {"man", "print the manual page", run_man, man_syntax},
-    {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
-    {"plan-scale", "estimate a traced step of training on many devices", run_plan_scale,
-     plan_scale_syntax},
-    {"profile", "run a program, or read its trace, and show where its time went", run_profile,
-     profile_syntax},
-    {"replay", "repeat the recording of a program on any device", run_replay, replay_syntax},
-    {"run", "run a model from an ONNX file", run_run, run_syntax},
-    {"train", "train a network", run_train, train_syntax},
-    {"tune", "show, export or import what searches (BEAM) found", run_tune, tune_syntax},
-    {"view", "show a trace in a browser, or convert it for other viewers", run_view, view_syntax},
+    {"bench", "measure speed, next to other libraries on this machine", bench_syntax, nullptr,
+     "plugrad-bench"},
+    {"bisect", "find the rule, stage or schedule step at fault", bisect_syntax, nullptr,
+     "plugrad-explain"},
+    {"cache", "show or clear the cache of compiled kernels", cache_syntax, run_cache},
+    {"calibrate", "measure what this processor can do, for the choice of schedules",
+     calibrate_syntax, run_calibrate},
+    {"completion", "print what makes a shell complete this command", completion_syntax,
+     run_completion},
+    {"conformance", "judge a plugin by the conformance suite", conformance_syntax, nullptr,
+     "plugrad-conformance"},
+    {"data", "find or fetch a data set", data_syntax, run_data},
+    {"devices", "list plugins and devices, and why a plugin is not used", devices_syntax,
+     run_devices},
+    {"explain", "show every stage from a tensor program to machine code", explain_syntax, nullptr,
+     "plugrad-explain"},
+    {"inspect", "show what an ONNX model holds", inspect_syntax, nullptr, "plugrad-models"},
+    {"man", "print the manual page", man_syntax, run_man},
+    {"new-plugin", "make a project for a device of your own", new_plugin_syntax, run_new_plugin},
+    {"plan-scale", "estimate a traced step of training on many devices", plan_scale_syntax, nullptr,
+     "plugrad-explain"},
+    {"profile", "run a program, or read its trace, and show where its time went", profile_syntax,
+     nullptr, "plugrad-explain"},
+    {"replay", "repeat the recording of a program on any device", replay_syntax, nullptr,
+     "plugrad-explain"},
+    {"run", "run a model from an ONNX file", run_syntax, nullptr, "plugrad-models"},
+    {"train", "train a network", train_syntax, run_train},
+    {"tune", "show, export or import what searches (BEAM) found", tune_syntax, run_tune},
+    {"view", "show a trace in a browser, or convert it for other viewers", view_syntax, nullptr,
+     "plugrad-explain"},
 };
+static_assert(std::ranges::equal(
+    kCommands, kCommandNames, {},
+    [](const Command& command) { return std::string_view(command.name); },
+    [](const char* name) { return std::string_view(name); }));
 
 std::string overview() {
   std::string text = "usage: plugrad COMMAND [OPTION…]\n\n";
   for (const Command& command : kCommands)
-    if (command.summary) text += fmt::format("  {:<13}{}\n", command.name, command.summary);
+    text += fmt::format("  {:<13}{}\n", command.name, command.summary);
   return text +
          "\nplugrad help COMMAND tells more, plugrad --version [--json] which build this is. "
          "DEV=NAME chooses the device of any command.\n";
@@ -51,18 +63,22 @@ const Command& find_command(const std::string& name) {
   Arguments known = {"help"};
   for (const Command& command : kCommands) {
     if (name == command.name) return command;
-    if (command.summary) known.emplace_back(command.name);
+    known.emplace_back(command.name);
   }
   throw UsageError(
       fmt::format("there is no command {}{}\n{}", name, did_you_mean(name, known), overview()));
 }
 
+int run_command(Command command, const Arguments& arguments) {
+  if (command.syntax == run_syntax && std::ranges::count(arguments, "--profile") > 0)
+    command.companion = "plugrad-explain";  // it runs `plugrad run` without the option
+  return command.run ? command.run(arguments) : start_companion(command, arguments);
+}
+
 int help(const Arguments& names) {
   if (names.empty()) return fmt::print("{}", overview()), kSuccess;
   if (names.size() > 1) throw UsageError("help explains one command\nusage: plugrad help COMMAND");
-  const Command& command = find_command(names[0]);
-  if (!command.summary) throw UsageError(fmt::format("{} is not for users", names[0]));
-  return command.run({"--help"});
+  return run_command(find_command(names[0]), {"--help"});
 }
 
 int run(const Arguments& arguments) {
@@ -71,7 +87,8 @@ int run(const Arguments& arguments) {
   const Arguments rest = {arguments.begin() + 1, arguments.end()};
   if (name == "--help" || name == "-h" || name == "help") return help(rest);
   if (name == "--version" || name == "-V") return print_version(rest);
-  return find_command(name).run(rest);
+  if (name == "first-kernel") return run_first_kernel(rest);
+  return run_command(find_command(name), rest);
 }
 
 }  // namespace

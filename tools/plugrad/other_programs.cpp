@@ -1,7 +1,9 @@
-// plugrad bench and plugrad conformance: programs of their own beside this one, because most of
-// their code is needed by nothing else.
+// Companions: programs beside this one that run some of its commands, because most of their code is
+// needed by nothing else.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,28 +14,26 @@
 namespace plugrad::tools {
 namespace {
 
-// Becomes the program of that name with the same arguments, streams and process id.
-int become(const char* name, const Syntax& syntax, const Arguments& arguments, const char* remedy) {
-  if (parse(arguments, syntax).help) return kSuccess;
-  const std::string path = program_beside(name);
-  std::vector<char*> words = {const_cast<char*>(path.c_str())};
-  for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execv(path.c_str(), words.data());
-  throw Error(ErrorKind::User,
-              path + " cannot be started: " + std::strerror(errno) + "; " + remedy);
+std::string target_of(std::string companion) {
+  std::ranges::replace(companion, '-', '_');
+  return companion + "_tool";
 }
 
 }  // namespace
 
-int run_bench(const Arguments& arguments) {
-  return become("plugrad-bench", bench_syntax(), arguments,
-                "configure with PLUGRAD_BUILD_BENCH=ON and build it");
-}
-
-int run_conformance(const Arguments& arguments) {
-  return become("plugrad-conformance", conformance_syntax(), arguments,
-                "build the target plugrad_conformance_tool");
+int start_companion(const Command& command, const Arguments& arguments) {
+  if (arguments == Arguments{"--help"} || arguments == Arguments{"-h"})
+    return parse(arguments, command.syntax()), kSuccess;
+  const std::string path = program_beside(command.companion);
+  std::vector<char*> words = {const_cast<char*>(path.c_str()), const_cast<char*>(command.name)};
+  for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execv(path.c_str(), words.data());
+  throw Error(ErrorKind::User,
+              fmt::format("plugrad {} needs the program {}, which cannot be started: {}; build the "
+                          "target {}{}, or install it beside plugrad",
+                          command.name, path, std::strerror(errno), target_of(command.companion),
+                          command.syntax == bench_syntax ? " with PLUGRAD_BUILD_BENCH=ON" : ""));
 }
 
 }  // namespace plugrad::tools

@@ -1,4 +1,4 @@
-/// Marks the symbols that libplugrad_core.so exports.
+/// Marks the symbols that libplugrad_core.so and libplugrad_onnx.so export.
 #pragma once
 
 #define PLUGRAD_API __attribute__((visibility("default")))

@@ -1,4 +1,4 @@
-/// Models from ONNX files: https://onnx.ai. See docs/onnx.md.
+/// Models from ONNX files: https://onnx.ai. See docs/onnx.md. Link libplugrad_onnx.so.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "autodiff/windows.h"
+#include "base/internal.h"
 
 namespace plugrad::autodiff {
 
@@ -35,7 +36,7 @@ Operands convolution_operands(Context& context, const Convolution& convolution);
 Id build_convolution(Context& context, const Convolution& convolution);
 
 /// The convolution from which build_convolution made this node, if any.
-std::optional<Convolution> match_convolution(Context& context, Id node);
+PLUGRAD_INTERNAL std::optional<Convolution> match_convolution(Context& context, Id node);
 
 /// A transposed convolution: y (n, groups * co, oh, ow), weight as in Convolution -> (n, groups *
 /// ci, image…).

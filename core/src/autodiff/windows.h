@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/gradient.h"
+#include "base/internal.h"
 
 namespace plugrad::autodiff {
 
@@ -35,14 +36,15 @@ struct WindowsOfImage {
   Windows windows;
 };
 /// The image from which window_view made this node, if any.
-std::optional<WindowsOfImage> match_windows(Context& context, Id view, const List& kernel);
+PLUGRAD_INTERNAL std::optional<WindowsOfImage> match_windows(Context& context, Id view,
+                                                             const List& kernel);
 
 // Movement nodes, except those without effect.
-List shape_of(Context& context, Id id);
+PLUGRAD_INTERNAL List shape_of(Context& context, Id id);
 Id move(Context& context, Op op, Id x, const List& list);
 /// The first `sizes` elements of the axes.
 Id crop_to(Context& context, Id x, const List& sizes);
 /// `lead` and `rest` in one list.
-List joined(List lead, const List& rest);
+PLUGRAD_INTERNAL List joined(List lead, const List& rest);
 
 }  // namespace plugrad::autodiff

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/internal.h"
 #include "plugrad/binding.h"
 
 namespace plugrad {
@@ -50,6 +51,6 @@ inline std::uint32_t current_place() {
   return current ? current() : 0;
 }
 /// Empty if the place is not known.
-std::string describe_place(std::uint32_t place);
+PLUGRAD_INTERNAL std::string describe_place(std::uint32_t place);
 
 }  // namespace plugrad

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/internal.h"
 #include "plugrad/error.h"
 
 namespace plugrad {
@@ -34,9 +35,9 @@ struct LocatedFormat {
       : text(s), where(w) {}
 };
 
-[[noreturn]] void throw_error(ErrorKind kind, const std::string& message,
-                              ErrorReason reason = ErrorReason::Value);
-[[noreturn]] void throw_internal(Where where, const std::string& message);
+[[noreturn]] PLUGRAD_INTERNAL void throw_error(ErrorKind kind, const std::string& message,
+                                               ErrorReason reason = ErrorReason::Value);
+[[noreturn]] PLUGRAD_INTERNAL void throw_internal(Where where, const std::string& message);
 
 /// Throws an Error of `kind` unconditionally.
 template <class... Args>

@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 #include "base/escaping/sanitise_text.h"
-#include "base/last_error.h"
+#include "base/internal.h"
+#include "base/launch/last_error.h"
 
 namespace plugrad {
 
@@ -92,9 +93,16 @@ void throw_error(ErrorKind kind, const std::string& message, ErrorReason reason)
 void throw_internal(Where where, const std::string& message) {
   // Drop the build machine's folders, which mean nothing to the reader.
   std::string file = where.file;
-  if (auto slash = file.find("core/"); slash != std::string::npos) file = file.substr(slash);
+  for (const char* folder : {"core/", "onnx/"})
+    if (auto slash = file.rfind(folder); slash != std::string::npos) file = file.substr(slash);
   throw Error(ErrorKind::Internal,
               fmt::format("{} ({}:{}); this is a bug in plugrad", message, file, where.line));
+}
+
+void require_core_release(std::string_view library, std::string_view release) {
+  require(release == PLUGRAD_RELEASE,
+          "[load] {} is of plugrad {}, and libplugrad_core.so of {}: both must be of one release",
+          library, release, PLUGRAD_RELEASE);
 }
 
 }  // namespace plugrad

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/internal.h"
+
 namespace plugrad {
 
 /// Owns a file descriptor.
@@ -51,7 +53,7 @@ std::optional<std::vector<std::string>> names_in_folder(const std::string& path)
 /// The error of replace_file and MappedFile for a path that is not a regular file.
 inline constexpr int kNotRegular = -1;
 /// The text of an errno or of kNotRegular, whose text ENOTSUP has too.
-std::string file_error_text(int error);
+PLUGRAD_INTERNAL std::string file_error_text(int error);
 
 struct ReplaceOptions {
   bool follow_links = true;  // a symbolic link stays; its target is replaced
@@ -61,12 +63,13 @@ struct ReplaceOptions {
 /// Writes the concatenated `parts` to a new file beside `path` and renames it: readers see either
 /// the old file or the whole new one. Keeps the permissions of a replaced file. Returns 0, or an
 /// errno or kNotRegular after removing the new file. Removes temporary files of dead writers.
-int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts,
-                 ReplaceOptions options = {});
+PLUGRAD_INTERNAL int replace_file(const std::string& path,
+                                  std::span<const std::span<const std::byte>> parts,
+                                  ReplaceOptions options = {});
 
 /// The error with which replace_file would fail before writing; 0 if it would write. Leaves no file
 /// behind. Call it before long work whose result is to be written.
-int check_replaceable(const std::string& path);
+PLUGRAD_INTERNAL int check_replaceable(const std::string& path);
 
 /// Whether `path` is a temporary file of replace_file with a live writer; removes one whose writer
 /// is dead.
@@ -90,7 +93,7 @@ class NoFileSizeSignal {
 std::string folder_of(const std::string& path);
 
 /// A file mapped for reading; pages are loaded on access. An empty file has an empty span.
-class MappedFile {
+class PLUGRAD_INTERNAL MappedFile {
  public:
   /// Errors: User, "[operation] cannot open path: reason".
   MappedFile(const std::string& path, const std::string& operation);
@@ -107,7 +110,7 @@ class MappedFile {
 };
 
 /// A file's bytes at the time of construction, in memory that few page faults fill.
-class CopiedFile {
+class PLUGRAD_INTERNAL CopiedFile {
  public:
   /// Errors: User, "[operation] cannot read path: reason".
   CopiedFile(const std::string& path, const std::string& operation);

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/last_error.h"
+#include "base/launch/last_error.h"
 #include "distributed/communicator.h"
 
 namespace plugrad::distributed {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/binding.h"
+#include "base/internal.h"
 #include "engine/computed_nodes.h"
 #include "engine/execute/loop_body.h"
 #include "engine/functions.h"
@@ -86,13 +87,13 @@ struct RandomState {
 class Session {
  public:
   /// The process's session; made on first use, never destroyed.
-  static Session& current();
+  PLUGRAD_INTERNAL static Session& current();
 
   /// Exclusive use of the session by this thread; locks may nest. Ids stay valid while one is held.
   class Lock {
    public:
-    explicit Lock(Session& session = Session::current());
-    ~Lock();
+    PLUGRAD_INTERNAL explicit Lock(Session& session = Session::current());
+    PLUGRAD_INTERNAL ~Lock();
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
@@ -125,11 +126,11 @@ class Session {
   /// The nodes from `first` on are of the operation, except those noted before.
   void note_operation(Id first, uint32_t operation);
   uint32_t operation(Id node) const;
-  void note_place(Id first, uint32_t place);
-  uint32_t place(Id node) const;
+  PLUGRAD_INTERNAL void note_place(Id first, uint32_t place);
+  PLUGRAD_INTERNAL uint32_t place(Id node) const;
 
   // States.
-  StatePtr make(Id node, uint32_t device = 0);
+  PLUGRAD_INTERNAL StatePtr make(Id node, uint32_t device = 0);
   /// The state denotes `node` from now on and is pending until it is realised.
   void assign(TensorState& state, Id node);
   /// Replaces the state's node by one of the same value, e.g. a stored one.
@@ -151,7 +152,7 @@ class Session {
   std::string device_name(uint32_t number);  ///< 0: the default device's
   /// The registry's current default; loads its plugin on first use. Errors: User, with the load
   /// records.
-  uint32_t default_device();
+  PLUGRAD_INTERNAL uint32_t default_device();
   /// Sets the calling thread's default, 0 for none; returns the one before.
   static uint32_t set_default_of_thread(uint32_t device);
   void set_default_device(std::string_view selection);  ///< empty: the registry's rule
@@ -183,7 +184,7 @@ class Session {
                   std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   /// A Buffer node without a value, for recording the body of a loop.
-  Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
+  PLUGRAD_INTERNAL Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
   /// The values of tensors with pending assignments.
   std::vector<Id> pending_nodes();
 
@@ -216,7 +217,7 @@ class Session {
   void note_loss(const StatePtr& loss);
 
   /// Copies the value out, realising it first. Errors: User when `out` has another size.
-  void read(TensorState& state, std::span<std::byte> out);
+  PLUGRAD_INTERNAL void read(TensorState& state, std::span<std::byte> out);
   /// The value if the host has it, converted to the dtype's storage form: a constant, or host
   /// values that no kernel has read yet. Runs nothing.
   std::optional<std::vector<std::byte>> peek(const TensorState& state);

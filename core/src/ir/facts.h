@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/internal.h"
 #include "ir/graph.h"
 
 namespace plugrad {
@@ -13,7 +14,7 @@ namespace plugrad {
 class Shapes {
  public:
   explicit Shapes(Graph& graph) : graph_(graph) {}
-  ListId id(Id node);
+  PLUGRAD_INTERNAL ListId id(Id node);
   std::span<const int64_t> operator[](Id node) { return graph_.list(id(node)); }
 
  private:
@@ -26,7 +27,7 @@ class Shapes {
 class Devices {
  public:
   explicit Devices(const Graph& graph) : graph_(graph) {}
-  uint32_t operator[](Id node);
+  PLUGRAD_INTERNAL uint32_t operator[](Id node);
 
  private:
   const Graph& graph_;
@@ -79,7 +80,7 @@ void each_reshape_group(std::span<const int64_t> to, std::span<const int64_t> fr
 
 /// Nodes reachable from `roots`, ascending, so sources come first. Time and memory depend on what
 /// is reached, not on the graph's size: the stack and the epoch marks are reused between calls.
-class Reachable {
+class PLUGRAD_INTERNAL Reachable {
  public:
   const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots);
   /// The same, without the sources of nodes for which stop(id) is true.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/internal.h"
 #include "ir/op.h"
 #include "ir/span_arena.h"
 #include "plugrad/dtype.h"
@@ -39,17 +40,17 @@ class Graph {
 
   /// The node with these fields, created on first request. Sources of a commutative op are sorted:
   /// constants last, others by ascending id. Does not check shapes or dtypes, unlike the verifier.
-  Id add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg = 0);
+  PLUGRAD_INTERNAL Id add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg = 0);
   Id add(Op op, DType dtype, std::initializer_list<Id> sources, uint64_t arg = 0) {
     return add(op, dtype, std::span<const Id>(sources.begin(), sources.size()), arg);
   }
 
   /// Interned list of numbers, e.g. shapes and axes. Equal lists have equal ids.
-  ListId list(std::span<const int64_t> values);
+  PLUGRAD_INTERNAL ListId list(std::span<const int64_t> values);
   ListId list(std::initializer_list<int64_t> values) {
     return list(std::span<const int64_t>(values.begin(), values.size()));
   }
-  std::span<const int64_t> list(ListId id) const;
+  PLUGRAD_INTERNAL std::span<const int64_t> list(ListId id) const;
 
   const Node& operator[](Id id) const { return blocks_[id >> kBlockBits][id & kBlockMask]; }
   std::span<const Id> sources(Id id) const { return sources(operator[](id)); }
@@ -119,6 +120,6 @@ inline bool is_const(const Graph& g, Id id) {
 inline int64_t const_int(const Graph& g, Id id) {
   return static_cast<int64_t>(g[id].arg);
 }
-double const_float(const Graph& g, Id id);  ///< any dtype, as a double
+PLUGRAD_INTERNAL double const_float(const Graph& g, Id id);  ///< any dtype, as a double
 
 }  // namespace plugrad

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/internal.h"
 #include "ir/ops.def"
 
 namespace plugrad {
@@ -52,7 +53,7 @@ struct OpInfo {
   std::string_view meaning;
 };
 
-const OpInfo& op_info(Op op);
+PLUGRAD_INTERNAL const OpInfo& op_info(Op op);
 
 inline bool is_alu(Op op) {
   return op_info(op).kind == OpKind::Alu;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/internal.h"
 #include "plugrad/dtype.h"
 
 namespace plugrad {
@@ -13,13 +14,13 @@ int64_t round_int(int64_t value, DType dtype);
 
 /// `value` rounded to nearest even in the float dtype; overflow gives infinity (NaN for f8e4m3,
 /// which has no infinity).
-double round_float(double value, DType dtype);
+PLUGRAD_INTERNAL double round_float(double value, DType dtype);
 
 /// `value` truncated towards zero; outside the dtype's range it saturates and NaN gives 0.
 int64_t float_to_int(double value, DType dtype);
 
 /// Storage bits of a 16-bit or 8-bit float, and back.
-uint16_t encode_small_float(double value, DType dtype);
+PLUGRAD_INTERNAL uint16_t encode_small_float(double value, DType dtype);
 double decode_small_float(uint16_t bits, DType dtype);
 
 }  // namespace plugrad

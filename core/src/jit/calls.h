@@ -8,13 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/internal.h"
 #include "jit/trace.h"
 
 namespace plugrad::jit_detail {
 
 /// While one lives, jitted functions that this thread calls run as they are: parts of what it
 /// records.
-class InlineScope {
+class PLUGRAD_INTERNAL InlineScope {
  public:
   InlineScope();
   ~InlineScope();
@@ -24,7 +25,7 @@ class InlineScope {
 
 /// Thread-safe; calls run one after another.
 /// Whether calls of jitted functions are a part of what this thread records now.
-bool is_part_of_recording();
+PLUGRAD_INTERNAL bool is_part_of_recording();
 
 class JitCalls {
  public:

@@ -1,6 +1,7 @@
 // Functions shared by the rules on reductions.
 #pragma once
 
+#include "base/internal.h"
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {
@@ -10,7 +11,7 @@ inline Op reduce_op(const Graph& g, Id reduce) {
 }
 
 /// The identity of a reduction: 0, 1, -infinity or the lowest integer.
-Id identity_of(Graph& g, Op op, DType dtype);
+PLUGRAD_INTERNAL Id identity_of(Graph& g, Op op, DType dtype);
 
 /// The sum of `value` over `range` in closed form; none if there is none.
 std::optional<Id> sum_over(Graph& g, Id value, Id range, Algebra& algebra);

@@ -5,12 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/internal.h"
 #include "plugrad/tensor.h"
 
 namespace plugrad::tensor {
 
 /// The bits of a constant (ir/graph.h) that equals the element in memory.
-uint64_t bits_in_memory(const std::byte* memory, DType dtype);
+PLUGRAD_INTERNAL uint64_t bits_in_memory(const std::byte* memory, DType dtype);
 
 struct HostValues {
   Shape shape;
@@ -21,6 +22,6 @@ struct HostValues {
 /// The tensor's elements, equal to those that a kernel would compute in the dtype itself; nothing
 /// if an input is in a device's memory, or a step has more than 65,536 elements or is none of the
 /// movements, elementwise functions and reductions.
-std::optional<HostValues> host_values(const Tensor& tensor);
+PLUGRAD_INTERNAL std::optional<HostValues> host_values(const Tensor& tensor);
 
 }  // namespace plugrad::tensor

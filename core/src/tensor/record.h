@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/internal.h"
 #include "engine/session.h"
 #include "plugrad/tensor.h"
 
@@ -24,8 +25,8 @@ enum class Takes : uint8_t {
 class Recorder {
  public:
   /// `function` is the prefix of error messages; it must outlive the recorder.
-  explicit Recorder(std::string_view function);
-  ~Recorder();  // tells a trace which nodes the function made
+  PLUGRAD_INTERNAL explicit Recorder(std::string_view function);
+  PLUGRAD_INTERNAL ~Recorder();  // tells a trace which nodes the function made
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -35,9 +36,9 @@ class Recorder {
 
   /// The node of a tensor. Errors: User when it is undefined, or its device differs from that of an
   /// earlier operand.
-  Id use(const Tensor& tensor);
+  PLUGRAD_INTERNAL Id use(const Tensor& tensor);
   /// A new tensor on the device of the operands.
-  Tensor done(Id node);
+  PLUGRAD_INTERNAL Tensor done(Id node);
   /// Sets the device of a result that is made of constants only.
   void place(uint32_t device) { hint_ = device; }
 
@@ -54,7 +55,7 @@ class Recorder {
   Id cast(Id node, DType dtype);
   /// Like cast, for an operand that may be a literal. Errors: User when an integer dtype does not
   /// hold the literal.
-  Id take(Id node, DType dtype);
+  PLUGRAD_INTERNAL Id take(Id node, DType dtype);
   Id reshape(Id node, const Shape& shape);
   Id expand(Id node, const Shape& shape);
   Id permute(Id node, const std::vector<int64_t>& order);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/internal.h"
 #include "ir/graph.h"
 #include "plugrad/tensor.h"
 
@@ -18,7 +19,7 @@ struct SizeValue {
 };
 
 /// Knows the variable sizes of the axes of some tensors.
-class SizeArithmetic {
+class PLUGRAD_INTERNAL SizeArithmetic {
  public:
   SizeArithmetic();
   ~SizeArithmetic();

@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/internal.h"
 #include "plugrad/shape.h"
 
 namespace plugrad::tensor {
 
 /// The number of elements. Errors: User for a negative size and for more than 2^60 elements.
-int64_t checked_count(std::string_view function, const Shape& shape);
+PLUGRAD_INTERNAL int64_t checked_count(std::string_view function, const Shape& shape);
 
 /// Errors: User if the elements need more memory than the host has.
-void require_host_memory(std::string_view function, const Shape& shape, uint64_t element_bytes);
+PLUGRAD_INTERNAL void require_host_memory(std::string_view function, const Shape& shape,
+                                          uint64_t element_bytes);
 
 }  // namespace plugrad::tensor

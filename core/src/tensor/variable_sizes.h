@@ -4,12 +4,13 @@
 #include <optional>
 #include <string_view>
 
+#include "base/internal.h"
 #include "plugrad/tensor.h"
 
 namespace plugrad::tensor {
 
-bool has_variable_size(const Tensor& x);
-bool has_variable_size(const Tensor& x, int64_t axis);
+PLUGRAD_INTERNAL bool has_variable_size(const Tensor& x);
+PLUGRAD_INTERNAL bool has_variable_size(const Tensor& x, int64_t axis);
 /// Errors: User, with the reason, if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis,
                    std::string_view reason);
@@ -23,16 +24,17 @@ struct AxisSize {
   int64_t least = 0;
   bool varies = false;
 };
-AxisSize axis_size(const Tensor& x, int64_t axis);
+PLUGRAD_INTERNAL AxisSize axis_size(const Tensor& x, int64_t axis);
 AxisSize plus(const AxisSize& size, int64_t count);
 AxisSize plus(const AxisSize& a, const AxisSize& b);
 /// x at its largest size, with `fill` beyond the variable size of the axis (without one, of all
 /// axes).
-Tensor whole(const Tensor& x, const Tensor& fill, std::optional<int64_t> axis = {});
+PLUGRAD_INTERNAL Tensor whole(const Tensor& x, const Tensor& fill,
+                              std::optional<int64_t> axis = {});
 /// Gives the axis of x, which has fixed sizes, this size if it varies.
-Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size);
+PLUGRAD_INTERNAL Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size);
 /// Gives x, which has fixed sizes, the variable sizes of `model`. Both have one shape.
-Tensor limited_as(const Tensor& x, const Tensor& model);
+PLUGRAD_INTERNAL Tensor limited_as(const Tensor& x, const Tensor& model);
 /// Errors: User if `part` may have elements along the axis that x lacks; its shape is no larger.
 void require_inside(std::string_view function, const Tensor& part, const Tensor& x, int64_t axis);
 

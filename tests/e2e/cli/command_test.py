@@ -50,6 +50,20 @@ class Help(unittest.TestCase):
         self.assertEqual(run("help", "fly").returncode, 2)
 
 
+class Companions(unittest.TestCase):
+    def test_a_missing_one_is_named_with_its_target(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(BINARY, folder)
+            for command, target in (("explain", "plugrad_explain_tool"), ("run", "plugrad_models_tool"),
+                                    ("run --profile", "plugrad_explain_tool"), ("bench", "plugrad_bench_tool"),
+                                    ("conformance", "plugrad_conformance_tool")):
+                done = subprocess.run([alone, *command.split(), "x"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                self.assertIn(f"No such file or directory; build the target {target}", done.stderr)
+            helped = subprocess.run([alone, "help", "explain"], capture_output=True, text=True)
+            self.assertEqual((helped.returncode, helped.stdout), (0, run("help", "explain").stdout))
+
+
 class DidYouMean(unittest.TestCase):
     def test_the_nearest_name_is_told(self):
         for arguments, meant in ((["trian", "mnist"], "train"), (["help", "devcies"], "devices"),

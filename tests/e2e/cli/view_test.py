@@ -25,17 +25,18 @@ TEMPLATE = """<!doctype html><meta name="trace-0-title" content=""><meta name="t
 
 
 class Case(unittest.TestCase):
-    """A copy of the command beside a small page with the viewer's places for traces, and a folder."""
+    """A copy of the command and its companion beside a small page with the viewer's places for traces, and a folder."""
 
     @classmethod
     def setUpClass(cls):
         cls.prefix = tempfile.TemporaryDirectory()
         cls.command = os.path.join(cls.prefix.name, "bin/plugrad")
         os.makedirs(os.path.join(cls.prefix.name, "bin"))
-        try:
-            os.link(BINARY, cls.command)
-        except OSError:
-            shutil.copy(BINARY, cls.command)
+        for suffix in ("", "-explain"):
+            try:
+                os.link(BINARY + suffix, cls.command + suffix)
+            except OSError:
+                shutil.copy(BINARY + suffix, cls.command + suffix)
         cls.template = pathlib.Path(cls.prefix.name, "share/plugrad/viewer.html")
         cls.template.parent.mkdir(parents=True)
         cls.template.write_text(TEMPLATE)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "base/internal.h"
 #include "base/log.h"
 
 using namespace plugrad;
@@ -34,6 +35,17 @@ TEST(Printable, ErrorsAndLogLinesHaveNoBytesThatATerminalObeys) {
   log_line(LogLevel::Warning, name);
   set_log_sink(nullptr, nullptr);
   EXPECT_EQ(seen, "plugrad: warning: " + shown + "\n");
+}
+
+TEST(Release, ALibraryOfAnotherReleaseIsRefused) {
+  EXPECT_NO_THROW(require_core_release("libplugrad_onnx.so", PLUGRAD_RELEASE));
+  try {
+    require_core_release("libplugrad_onnx.so", "0.9.0");
+    FAIL() << "did not throw";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::User);
+    EXPECT_THAT(e.what(), testing::HasSubstr("libplugrad_onnx.so is of plugrad 0.9.0"));
+  }
 }
 
 TEST(Check, ConditionsThatHoldThrowNothing) {

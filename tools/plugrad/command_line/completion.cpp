@@ -23,7 +23,7 @@ Values values_of(const Syntax& syntax, const std::string& name) {
 
 Arguments names_of_commands() {
   Arguments names = {"help"};
-  for (const Command& command : listed_commands()) names.emplace_back(command.name);
+  for (const Command& command : commands()) names.emplace_back(command.name);
   return names;
 }
 
@@ -39,7 +39,7 @@ std::string bash_reply(const Values& values) {
 
 std::string bash_cases() {
   std::string of_values, of_commands;
-  for (const Command& command : listed_commands()) {
+  for (const Command& command : commands()) {
     const Syntax syntax = command.syntax();
     Arguments options;
     for (const OptionText& option : option_texts(syntax)) {
@@ -118,7 +118,7 @@ std::string zsh_case(const Command& command) {
 
 std::string zsh_script() {
   std::string names = "    'help:tell more of a command'\n", cases;
-  for (const Command& command : listed_commands()) {
+  for (const Command& command : commands()) {
     names += fmt::format("    '{}:{}'\n", command.name, zsh_text(command.summary));
     cases += zsh_case(command);
   }
@@ -167,7 +167,7 @@ std::string fish_script() {
       "complete -c plugrad -n '__fish_seen_subcommand_from help' -a '{}'\n"
       "complete -c plugrad -n __fish_use_subcommand -a help -d 'tell more of a command'\n",
       fmt::join(names_of_commands(), " "));
-  for (const Command& command : listed_commands()) {
+  for (const Command& command : commands()) {
     text += fmt::format("complete -c plugrad -n __fish_use_subcommand -a {} -d {}\n", command.name,
                         fish_text(command.summary));
     text += fish_lines(command);

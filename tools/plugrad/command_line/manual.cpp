@@ -73,7 +73,7 @@ std::string manual() {
       ".B plugrad help\n[\\fICOMMAND\\fR]\n.br\n.B plugrad \\-\\-version\n[\\fB\\-\\-json\\fR]\n"
       ".SH COMMANDS\n",
       version());
-  for (const Command& command : listed_commands()) text += command_section(command);
+  for (const Command& command : commands()) text += command_section(command);
   return text + kEnd;
 }
 

@@ -12,7 +12,7 @@
 
 namespace plugrad::tools {
 
-int run_program(int argc, char** argv, int (*run)(const Arguments& arguments)) {
+int run_program(int argc, char** argv, const std::function<int(const Arguments&)>& run) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit then is an error of write()
   try {
     return run({argv + 1, argv + argc});
@@ -29,6 +29,15 @@ int run_program(int argc, char** argv, int (*run)(const Arguments& arguments)) {
     fmt::print(stderr, "plugrad: error: {}\n", sanitise_text(error.what()));
     return kFailure;
   }
+}
+
+int run_companion(int argc, char** argv, std::initializer_list<Action> actions) {
+  return run_program(argc, argv, [&](const Arguments& arguments) {
+    for (const Action& action : actions)
+      if (!arguments.empty() && arguments[0] == action.name)
+        return action.run({arguments.begin() + 1, arguments.end()});
+    throw UsageError(fmt::format("{} is started by plugrad {}", argv[0], actions.begin()->name));
+  });
 }
 
 }  // namespace plugrad::tools

@@ -22,13 +22,6 @@ std::vector<OptionText> option_texts(const Syntax& syntax) {
   return texts;
 }
 
-std::vector<Command> listed_commands() {
-  std::vector<Command> listed;
-  for (const Command& command : commands())
-    if (command.summary) listed.push_back(command);
-  return listed;
-}
-
 std::string escaped(const std::string& text, const std::map<char, std::string>& replacements) {
   std::string out;
   for (const char c : text) {

@@ -17,9 +17,6 @@ struct OptionText {
 /// The options of --help, in its order.
 std::vector<OptionText> option_texts(const Syntax& syntax);
 
-/// The commands listed in the overview.
-std::vector<Command> listed_commands();
-
 /// `text` with each of these characters replaced.
 std::string escaped(const std::string& text, const std::map<char, std::string>& replacements);
 

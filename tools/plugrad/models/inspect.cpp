@@ -19,10 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using onnx::ModelMessage;
 
-constexpr char kUsage[] =
-    "plugrad inspect FILE.onnx [--size NAME=N|INPUT.AXIS=N]… [--input NAME=FILE.npy|NUMBER]… "
-    "[--device D] [--json]";
-
 // Nodes by operator, those of subgraphs and functions included.
 void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, int64_t>& counts) {
   for (const onnx::NodeMessage& node : nodes) {
@@ -146,26 +142,12 @@ std::string list_of(const std::vector<onnx::ValueInfo>& values) {
 
 }  // namespace
 
-Syntax inspect_syntax() {
-  Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
-  syntax.options.add_options()("size", boost::program_options::value<Arguments>()->composing(),
-                               "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without "
-                               "it 1 for the first axis of "
-                               "an input and 64 for the others")(
-      "input", boost::program_options::value<Arguments>()->composing(),
-      "NAME=FILE.npy or NAME=NUMBER, the elements of an input, on which shapes may depend; without "
-      "it zeros")("device", boost::program_options::value<std::string>(),
-                  "where it would run, such as CPU; default: as DEV says")("json",
-                                                                           "one JSON document");
-  return syntax;
-}
-
 int run_inspect(const Arguments& arguments) {
   const Syntax syntax = inspect_syntax();
   const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
-  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
+  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", syntax.usage));
   const MappedFile file(files[0], "inspect");
   const ModelMessage model =
       onnx::with_name(files[0], [&] { return onnx::read_model(file.bytes()); });

@@ -1,6 +1,4 @@
 // plugrad run: runs a model from an ONNX file.
-#include "profile/run.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,11 +24,6 @@ namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr char kUsage[] =
-    "plugrad run FILE.onnx [--input NAME=FILE.npy|NUMBER]… [--size NAME=N]… "
-    "[--bounds NAME=LOW..HIGH]… [--output NAME=FILE.npy]… [--device D] [--repeat N] [--check] "
-    "[--profile] [--json]";
 
 double milliseconds_of(const onnx::Model& model, const std::vector<Tensor>& inputs,
                        std::vector<Tensor>& outputs) {
@@ -115,43 +108,18 @@ void print_run(const Json& document, const std::vector<Tensor>& outputs, int64_t
 
 }  // namespace
 
-Syntax run_syntax() {
-  Syntax syntax{.usage = kUsage, .words = "file", .paths = {"file"}};
-  syntax.options.add_options()("input", boost::program_options::value<Arguments>()->composing(),
-                               "NAME=FILE.npy or NAME=NUMBER, the values of an input; without it "
-                               "random ones, integers 0 or 1")(
-      "size", boost::program_options::value<Arguments>()->composing(),
-      "NAME=N or INPUT.AXIS=N, a size that the model leaves open; without it 1 for the first axis "
-      "of "
-      "an input and 64 for the others")(
-      "bounds", boost::program_options::value<Arguments>()->composing(),
-      "NAME=LOW..HIGH or INPUT.AXIS=LOW..HIGH, the values of such a size that one recording "
-      "serves")("output", boost::program_options::value<Arguments>()->composing(),
-                "NAME=FILE.npy, where to write an output")(
-      "device", boost::program_options::value<std::string>(), "such as CPU; default: as DEV says")(
-      "repeat", boost::program_options::value<int64_t>(), "calls after the first, which are timed")(
-      "profile", "then print where the time went, as `plugrad profile run` does")(
-      "check", "compare the outputs with those of ONNX Runtime, in the onnxruntime of python3")(
-      "json", "one JSON document");
-  return syntax;
-}
-
 int run_run(const Arguments& arguments) {
   const Syntax syntax = run_syntax();
   const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
-  if (parsed.has("profile")) {
-    Arguments line = {"run"};
-    std::ranges::remove_copy(arguments, std::back_inserter(line), "--profile");
-    return parsed.has("json") ? run_json_with_profile(line) : run_profile(line);
-  }
   const auto files = parsed.has("file") ? parsed.get<Arguments>("file") : Arguments();
-  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", kUsage));
+  if (files.size() != 1) throw UsageError(fmt::format("say which model\nusage: {}", syntax.usage));
   const auto pairs = [&](const char* option) {
     return parsed.has(option) ? parse_key_values(parsed.get<Arguments>(option), option) : Names();
   };
   const int64_t repeat = parsed.has("repeat") ? parsed.get<int64_t>("repeat") : 0;
-  if (repeat < 0) throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", kUsage));
+  if (repeat < 0)
+    throw UsageError(fmt::format("--repeat must be 0 or more\nusage: {}", syntax.usage));
   if (parsed.has("device")) choose_device(parsed.get<std::string>("device"));
   const onnx::Model model = model_with(files[0], pairs("bounds"));
   const Names texts = pairs("input"), wanted = pairs("output"), sizes = pairs("size");

@@ -15,13 +15,7 @@
 namespace plugrad::tools {
 namespace {
 
-namespace po = boost::program_options;
 using sharding::AxisSet;
-
-constexpr const char* kUsage =
-    "plugrad plan-scale TRACE --mesh AXIS=SIZE[,…] --machine NAME|FILE [OPTION…]\n"
-    "       plugrad plan-scale --machines [--json]\n"
-    "       mpirun -n N plugrad plan-scale --measure FILE";
 
 int64_t number_of(const std::string& text, const char* option) {
   int64_t number = -1;
@@ -144,27 +138,6 @@ int plan(const Parsed& parsed, const std::string& trace) {
 }
 
 }  // namespace
-
-Syntax plan_scale_syntax() {
-  Syntax syntax{.usage = kUsage, .words = "trace", .paths = {"trace", "measure"}};
-  const auto text = [] { return po::value<std::string>(); };
-  const auto texts = [] { return po::value<Arguments>()->default_value({}, ""); };
-  syntax.options.add_options()("mesh", text(), "the mesh, such as data=8,model=4")(
-      "machine", text(), "a machine that is shipped, or a file (docs/scale.md)")(
-      "machines", "list the machines that are shipped")(
-      "measure", text(), "measure this machine under mpirun and write its file")(
-      "plan", text(), "number of the plan in the trace; else the one that assigns to most tensors")(
-      "batch", text(), "first dimension of the batch; else the size that most inputs share")(
-      "role", texts(), "INPUT=parameter, batch or other, in place of what is found")(
-      "batch-axes", text(),
-      "axes that cut the batch, such as data; - for none; else all are tried")(
-      "state-axes", text(), "axes that cut the optimiser's state; else none and all are tried")(
-      "cut", texts(), "GROUP=SPEC: how a group of parameters lies, such as 3=model,-")(
-      "given", "try these specs alone; what is not given is not cut")(
-      "tries", text()->default_value("400"), "most specs that are tried")(
-      "top", text()->default_value("8"), "rows of the table")("json", "one JSON document");
-  return syntax;
-}
 
 int run_plan_scale(const Arguments& arguments) {
   const Syntax syntax = plan_scale_syntax();

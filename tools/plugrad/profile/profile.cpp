@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/child_process.h"
 #include "base/log.h"
 #include "command.h"
 #include "command_line/text.h"
@@ -22,25 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kUsage[] =
-    "plugrad profile [--json] [--top N] [--compare BEFORE] TRACE\n"
-    "       plugrad profile [--json] [--top N] [--compare BEFORE] [-o TRACE] (train | bench | …) "
-    "[ARGUMENT…]\n"
-    "       plugrad profile [--json] [--top N] [--compare BEFORE] [-o TRACE] -- PROGRAM "
-    "[ARGUMENT…]";
-
-constexpr int kKernelsShown = 20;
-
 // Arguments of this command, and those of the program to run, its name first.
 struct Line {
   Arguments own, program;
 };
-
-Arguments names_of_commands() {
-  Arguments names;
-  for (const Command& command : listed_commands()) names.emplace_back(command.name);
-  return names;
-}
 
 bool is_program(const std::string& word) {
   std::error_code ignored;
@@ -70,10 +56,10 @@ Line split(const Arguments& arguments, const Syntax& syntax) {
   } else if (*at == "--") {
     line = {{arguments.begin(), at}, {at + 1, arguments.end()}};
     if (line.program.empty())
-      throw UsageError(fmt::format("-- is followed by no program\nusage: {}", kUsage));
-  } else if (std::ranges::count(names_of_commands(), *at) > 0) {
+      throw UsageError(fmt::format("-- is followed by no program\nusage: {}", syntax.usage));
+  } else if (std::ranges::count(syntax.choices.at("trace"), *at) > 0) {
     line = {{arguments.begin(), at}, {at, arguments.end()}};
-    line.program.insert(line.program.begin(), fs::read_symlink("/proc/self/exe").string());
+    line.program.insert(line.program.begin(), program_beside("plugrad"));
   } else if (is_program(*at)) {
     line = {{arguments.begin(), at}, {at, arguments.end()}};
     if (line.program[0].find('/') == std::string::npos) line.program[0].insert(0, "./");
@@ -89,23 +75,23 @@ struct Request {
   bool json = false;
 };
 
-Request read_request(const Parsed& parsed, const Line& line) {
+Request read_request(const Parsed& parsed, const Line& line, const Syntax& syntax) {
   const auto words = parsed.get<Arguments>("trace");
   if (!words.empty() && !fs::exists(words[0]))
     throw UsageError(
         fmt::format("there is no file {}{}; a program of PATH is named after --\nusage: {}",
-                    words[0], did_you_mean(words[0], names_of_commands()), kUsage));
+                    words[0], did_you_mean(words[0], syntax.choices.at("trace")), syntax.usage));
   if (line.program.empty() && words.size() != 1)
-    throw UsageError(fmt::format("name one trace, or a program to run\nusage: {}", kUsage));
+    throw UsageError(fmt::format("name one trace, or a program to run\nusage: {}", syntax.usage));
   const auto top = parsed.get<int>("top");
-  if (top < 1) throw UsageError(fmt::format("--top must be 1 or more\nusage: {}", kUsage));
+  if (top < 1) throw UsageError(fmt::format("--top must be 1 or more\nusage: {}", syntax.usage));
   Request request{.trace = words.empty() ? "" : words[0],
                   .before = parsed.has("compare") ? parsed.get<std::string>("compare") : "",
                   .keep = parsed.has("output") ? parsed.get<std::string>("output") : "",
                   .top = static_cast<size_t>(top),
                   .json = parsed.has("json")};
   if (line.program.empty() && !request.keep.empty())
-    throw UsageError(fmt::format("-o is for a program that runs\nusage: {}", kUsage));
+    throw UsageError(fmt::format("-o is for a program that runs\nusage: {}", syntax.usage));
   return request;
 }
 
@@ -135,45 +121,31 @@ void report(const Request& request, const std::string& name, const trace::Trace&
   if (request.json) print_json(document);
 }
 
-}  // namespace
-
-Syntax profile_syntax() {
-  namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage,
-                .words = "trace",
-                .choices = {{"trace", names_of_commands()}},
-                .paths = {"trace", "compare", "output"}};
-  syntax.options.add_options()("top", po::value<int>()->default_value(kKernelsShown),
-                               "kernels to show, those with the most time first")  //
-      ("compare", po::value<std::string>(),
-       "trace to compare with: each kernel before and after")                             //
-      ("output,o", po::value<std::string>(), "file to keep the trace of the program in")  //
-      ("json", "one JSON document; the program's output goes to stderr");
-  return syntax;
-}
-
-int run_json_with_profile(const Arguments& words) {
+// Prints the document of `plugrad WORDS` with the profile, as `plugrad profile --json` has it, under
+// "profile".
+int run_json_with_profile(const Arguments& words, size_t top) {
   const TemporaryFolder folder("profile");
   const std::string output = folder.file("output.json");
   Arguments program = words;
-  program.insert(program.begin(), fs::read_symlink("/proc/self/exe").string());
+  program.insert(program.begin(), program_beside("plugrad"));
   const RecordedRun recorded = run_and_record(program, {.stdout_file = output});
   std::ifstream file(output);
   nlohmann::ordered_json document = nlohmann::ordered_json::parse(file, nullptr, false);
   if (document.is_discarded()) return recorded.exit_code;  // the program said why
   if (recorded.trace)
-    document["profile"] =
-        profile_json(*recorded.trace, trace::summarise(*recorded.trace), kKernelsShown);
+    document["profile"] = profile_json(*recorded.trace, trace::summarise(*recorded.trace), top);
   print_json(document);
   return recorded.exit_code;
 }
+
+}  // namespace
 
 int run_profile(const Arguments& arguments) {
   const Syntax syntax = profile_syntax();
   const Line line = split(arguments, syntax);
   const Parsed parsed = parse(line.own, syntax);
   if (parsed.help) return kSuccess;
-  const Request request = read_request(parsed, line);
+  const Request request = read_request(parsed, line, syntax);
   std::optional<trace::Trace> before;
   if (!request.before.empty()) before = read_with_warning(request.before);
   if (line.program.empty()) {
@@ -188,6 +160,16 @@ int run_profile(const Arguments& arguments) {
   words[0] = fs::path(words[0]).filename().string();
   report(request, fmt::format("{}", fmt::join(words, " ")), *recorded.trace, before);
   return recorded.exit_code;
+}
+
+int run_run_with_profile(const Arguments& arguments) {
+  const Parsed parsed = parse(arguments, run_syntax());
+  if (parsed.help) return kSuccess;
+  Arguments line = {"run"};
+  std::ranges::remove_copy(arguments, std::back_inserter(line), "--profile");
+  if (!parsed.has("json")) return run_profile(line);
+  const auto top = parse({}, profile_syntax()).get<int>("top");
+  return run_json_with_profile(line, static_cast<size_t>(top));
 }
 
 }  // namespace plugrad::tools

@@ -25,8 +25,4 @@ struct RunOptions {
 /// well without a trace.
 RecordedRun run_and_record(const Arguments& words, const RunOptions& options);
 
-/// Runs this program with these words and --json, and prints its document with the profile, as
-/// `plugrad profile --json` has it, under "profile".
-int run_json_with_profile(const Arguments& words);
-
 }  // namespace plugrad::tools

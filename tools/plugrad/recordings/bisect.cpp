@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "command.h"
 #include "engine/disabled_names.h"
-#include "explain_file.h"
+#include "explain/file.h"
 #include "recordings/bisect_kernel.h"
 #include "recordings/recording_player.h"
 #include "runtime/registry.h"
@@ -20,8 +20,6 @@
 
 namespace plugrad::tools {
 namespace {
-
-namespace po = boost::program_options;
 
 nlohmann::ordered_json document(const KernelVerdict& verdict) {
   auto menders = nlohmann::ordered_json::array();
@@ -184,18 +182,6 @@ int bisect_program(const Arguments& program, bool as_json) {
 }
 
 }  // namespace
-
-Syntax bisect_syntax() {
-  Syntax syntax{.usage =
-                    "plugrad bisect FILE [--device D] [--json]\n"
-                    "       plugrad bisect [--json] -- PROGRAM [ARGUMENT...]",
-                .words = "file",
-                .paths = {"file"}};
-  syntax.options.add_options()("device", po::value<std::string>()->default_value(""),
-                               "device to check it on, such as CPU; default: as DEV says")(
-      "json", "one JSON document");
-  return syntax;
-}
 
 int run_bisect(const Arguments& arguments) {
   const Syntax syntax = bisect_syntax();

@@ -11,8 +11,6 @@
 namespace plugrad::tools {
 namespace {
 
-namespace po = boost::program_options;
-
 std::string plugin_of(const std::string& device) {
   return device.substr(0, device.find(':'));
 }
@@ -61,18 +59,6 @@ void print_text(runtime::Device& device, const RecordingPlayer& player) {
 }
 
 }  // namespace
-
-Syntax replay_syntax() {
-  Syntax syntax{.usage = "plugrad replay FILE [--device D] [--compare OTHER] [--partial] [--json]",
-                .words = "file",
-                .paths = {"file"}};
-  syntax.options.add_options()("device", po::value<std::string>()->default_value(""),
-                               "device to repeat it on, such as CPU; default: as DEV says")(
-      "compare", po::value<std::string>()->default_value(""),
-      "compare every launch with this device, such as REFERENCE")(
-      "partial", "repeat what a file that was cut off has")("json", "one JSON document");
-  return syntax;
-}
 
 int run_replay(const Arguments& arguments) {
   const Syntax syntax = replay_syntax();

@@ -21,10 +21,6 @@
 namespace plugrad::tools {
 namespace {
 
-constexpr char kUsage[] =
-    "plugrad view TRACE [OTHER] [-o PAGE.html] [--port P] [--no-open]\n"
-    "       plugrad view TRACE --export (chrome|perfetto|speedscope) -o FILE";
-
 void write(const std::string& path, const std::string& text) {
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
   if (const int error = replace_file(path, parts))
@@ -125,28 +121,13 @@ void check_usage(const Parsed& parsed, const Arguments& paths, const Syntax& syn
     wrong = "--export needs -o FILE";
   else if (writes && parsed.has("port"))
     wrong = "-o and --port do not go together: a page that is written is not served";
-  if (!wrong.empty()) throw UsageError(fmt::format("{}\nusage: {}", wrong, kUsage));
+  if (!wrong.empty()) throw UsageError(fmt::format("{}\nusage: {}", wrong, syntax.usage));
   if (exports)
     require_choice("format", parsed.get<std::string>("export"), syntax.choices.at("export"),
-                   kUsage);
+                   syntax.usage);
 }
 
 }  // namespace
-
-Syntax view_syntax() {
-  namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage,
-                .words = "trace",
-                .choices = {{"export", {"chrome", "perfetto", "speedscope"}}},
-                .paths = {"trace", "output"}};
-  syntax.options.add_options()("output,o", po::value<std::string>(),
-                               "file to write; without it, the page is served on 127.0.0.1")  //
-      ("port", po::value<uint16_t>(), "port to serve at; default: any free one")              //
-      ("no-open", "open no browser, only print the address")                                  //
-      ("export", po::value<std::string>(),
-       "convert for another viewer: chrome (JSON), perfetto or speedscope");
-  return syntax;
-}
 
 int run_view(const Arguments& arguments) {
   const Syntax syntax = view_syntax();

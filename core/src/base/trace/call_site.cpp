@@ -8,12 +8,14 @@
 #include <link.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/trace/json_line.h"
@@ -70,21 +72,21 @@ struct Range {
   bool has(std::uintptr_t address) const { return begin <= address && address < end; }
 };
 
-// The addresses of this library; empty where it is part of the program itself.
-Range own_addresses() {
-  static const Range own = [] {
-    Range found;
+// The addresses of this library and of those that stand on it; none where it is part of the program
+// itself.
+const std::vector<Range>& own_addresses() {
+  static const std::vector<Range> own = [] {
+    std::vector<Range> found;
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* out) {
-          const auto inside = reinterpret_cast<std::uintptr_t>(&own_addresses);
-          const bool is_program = info->dlpi_name == nullptr || *info->dlpi_name == '\0';
-          for (int i = 0; i < info->dlpi_phnum && !is_program; ++i) {
+          const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
+          if (!path.ends_with("/libplugrad_core.so") && !path.ends_with("/libplugrad_onnx.so"))
+            return 0;
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
             const auto& segment = info->dlpi_phdr[i];
             const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-            if (segment.p_type != PT_LOAD || inside < begin || inside >= begin + segment.p_memsz)
-              continue;
-            *static_cast<Range*>(out) = {begin, begin + segment.p_memsz};
-            return 1;
+            if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+              static_cast<std::vector<Range>*>(out)->push_back({begin, begin + segment.p_memsz});
           }
           return 0;
         },
@@ -103,8 +105,10 @@ Callers callers() {
         const std::uintptr_t pc = ::_Unwind_GetIPInfo(context, &is_exact);
         const std::uintptr_t call = pc - (is_exact ? 0 : 1);
         if (pc == 0) return _URC_END_OF_STACK;
-        if (!own_addresses().has(call)) to.pc[to.count++] = call;
-        const std::size_t most = own_addresses().end == 0 ? kMostFrames : kMostCallers;
+        const std::vector<Range>& own = own_addresses();
+        if (std::ranges::none_of(own, [&](const Range& range) { return range.has(call); }))
+          to.pc[to.count++] = call;
+        const std::size_t most = own.empty() ? kMostFrames : kMostCallers;
         return to.count == most ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &found);
@@ -153,9 +157,11 @@ std::vector<Frame> frames_at(std::uintptr_t pc) {
 // Inline functions of the public headers, and core itself where it is linked into the program. Else
 // a program may have a directory of core's name.
 bool is_of_library(const Frame& frame) {
-  const bool is_linked_in = own_addresses().end == 0;
-  return frame.file.find("include/plugrad/") != std::string::npos ||
-         (is_linked_in && frame.file.find("/core/src/") != std::string::npos) ||
+  const bool is_linked_in = own_addresses().empty();
+  const auto is_in = [&](const char* folder) {
+    return frame.file.find(folder) != std::string::npos;
+  };
+  return is_in("include/plugrad/") || (is_linked_in && (is_in("/core/src/") || is_in("/onnx/"))) ||
          frame.function.starts_with("std::");
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/internal.h"
 #include "ir/graph.h"
 
 namespace plugrad::engine {
@@ -22,7 +23,7 @@ inline constexpr uint64_t kPlaceholder = uint64_t{1} << 62;
 inline constexpr int64_t kLoopAlignment = 256;
 
 /// Elements between the slices of consecutive iterations; a slice has `elem_count` elements.
-int64_t loop_stride(int64_t elem_count, DType dtype);
+PLUGRAD_INTERNAL int64_t loop_stride(int64_t elem_count, DType dtype);
 
 /// One iteration of a loop. Its inputs are numbered in the order: states, stepped inputs, captured
 /// values, sums. Sources of the node: the length if it is counted, initial states, stepped inputs,

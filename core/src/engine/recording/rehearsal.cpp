@@ -1,0 +1,39 @@
+#include "engine/recording/rehearsal.h"
+
+#include "engine/session_state.h"
+
+namespace plugrad::engine {
+
+Rehearsal::Rehearsal(Session& session) : session_(session) {
+  const Session::Lock lock(session_);
+  session_.state().each_state([&](TensorState& state) {
+    if (const StatePtr alive = state.weak_from_this().lock()) states_.push_back(alive);
+  });
+  for (const StatePtr& state : states_) {
+    existing_.push_back(session_.make(state->node, state->device));
+    was_pending_.push_back(state->pending);
+  }
+  random_ = session_.random();
+}
+
+Rehearsal::~Rehearsal() {
+  if (!is_undone_) undo();
+}
+
+std::size_t Rehearsal::undo() {
+  const Session::Lock lock(session_);
+  is_undone_ = true;
+  drew_random_ = session_.random().counter != random_.counter;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    TensorState& state = *states_[i];
+    if (state.node == existing_[i]->node || !state.pending) continue;
+    ++count;
+    if (!was_pending_[i]) session_.state().forget_assignments(&state);
+    session_.denote(state, existing_[i]->node);
+  }
+  session_.random() = random_;
+  return count;
+}
+
+}  // namespace plugrad::engine

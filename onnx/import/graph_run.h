@@ -1,0 +1,66 @@
+// Records the operations of a model's graphs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/file/messages.h"
+#include "onnx/import/call.h"
+#include "onnx/import/value.h"
+
+namespace plugrad::onnx {
+
+/// One call of a model.
+class GraphRun {
+ public:
+  /// Traces name nodes as "file_name:5", the fifth of its graph. `sizes`: of the inputs' axes;
+  /// `sizes_are_inferred`: see Recording.
+  GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
+           std::string_view file_name = {}, tensor::SizeArithmetic* sizes = nullptr,
+           bool sizes_are_inferred = false);
+
+  /// The graph's outputs. Errors: User, with the node's name; NeedsHostValues; NeedsExactSizes.
+  std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
+
+  /// Nodes of operators that ran, and those of them that the host computed.
+  size_t nodes() const { return nodes_; }
+  size_t folded_nodes() const { return folded_nodes_; }
+
+ private:
+  struct Scope;
+  struct Opsets;
+  std::vector<Value> run(const GraphMessage& graph, const std::vector<Value>& inputs,
+                         const Scope* outer, const Opsets& opsets);
+  void run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope, const Opsets& opsets);
+  std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
+  std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
+                                   std::vector<Value> inputs);
+  bool has_variable_sizes(const NodeMessage& node, const OperatorRow& row,
+                          const std::vector<Value>& inputs) const;
+  Value settled(Value value, bool is_of_variable_sizes, const Call& call) const;
+  Value recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
+                   const Scope& scope, const Opsets& opsets);
+
+  const ModelMessage& model_;
+  ModelFiles& files_;
+  bool is_jitted_;
+  std::string_view file_name_;
+  tensor::SizeArithmetic* sizes_;
+  bool sizes_are_inferred_;
+  int depth_ = 0;  // of functions and subgraphs
+  size_t nodes_ = 0, folded_nodes_ = 0;
+};
+
+/// The model's function that the node calls; null if it calls an operator.
+const FunctionMessage* function_of(const ModelMessage& model, const NodeMessage& node);
+
+/// The operators that plugrad does not have, each with names of its nodes.
+std::map<std::string, std::vector<std::string>> missing_operators(const ModelMessage& model);
+
+/// Errors: Unsupported, with all operators that plugrad does not have and the nodes that use them.
+void require_operators(const ModelMessage& model);
+
+}  // namespace plugrad::onnx

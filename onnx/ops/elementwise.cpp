@@ -1,0 +1,222 @@
+// Elementwise operators of one, two and many operands.
+#include "base/check.h"
+#include "onnx/ops/tables.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+
+template <Tensor (Tensor::*method)() const>
+Values one(Call& call) {
+  return {(call[0].*method)()};
+}
+template <Tensor (Tensor::*method)(const Tensor&) const>
+Values two(Call& call) {
+  return {(call[0].*method)(call[1])};
+}
+template <auto function>
+Values joined(Call& call) {
+  Tensor result = call[0];
+  for (size_t i = 1; i < call.input_count(); ++i) result = function(result, call[i]);
+  return {result};
+}
+
+// Operator sets 1 to 6 broadcast the second operand only, from an axis that they give.
+Tensor second_operand(Call& call) {
+  const Tensor x = call[0], y = call[1];
+  if (call.opset() >= 7 || call.integer("broadcast", 0) == 0 || !call.attribute("axis")) return y;
+  const int64_t axis = call.integer("axis", 0) + (call.integer("axis", 0) < 0 ? x.ndim() : 0);
+  Shape shape = y.shape();
+  shape.resize(static_cast<size_t>(std::max<int64_t>(x.ndim() - axis, y.ndim())), 1);
+  return y.reshape(shape);
+}
+
+Values add(Call& call) {
+  return {call[0] + second_operand(call)};
+}
+Values sub(Call& call) {
+  return {call[0] - second_operand(call)};
+}
+Values mul(Call& call) {
+  return {call[0] * second_operand(call)};
+}
+// Integers round towards zero.
+Values div(Call& call) {
+  const Tensor x = call[0], y = second_operand(call);
+  return {is_float(x.dtype()) ? x / y : x.trunc_div(y)};
+}
+Values mod(Call& call) {
+  return {call.integer("fmod", 0) != 0 ? call[0].fmod(call[1]) : call[0].mod(call[1])};
+}
+
+// The result has the base's dtype, whatever the exponent's is.
+Values pow(Call& call) {
+  const Tensor base = call[0], exponent = second_operand(call);
+  const DType wide =
+      is_float(exponent.dtype()) && !is_float(base.dtype()) ? DType::F32 : base.dtype();
+  const DType of_exponent = is_float(wide) ? wide : exponent.dtype();
+  return {base.cast(wide).pow(exponent.cast(of_exponent)).cast(base.dtype())};
+}
+
+// Up to operator set 6 the slopes are those of channels.
+Values prelu(Call& call) {
+  const Tensor x = call[0];
+  Tensor slope = call[1];
+  if (call.opset() < 7 && slope.ndim() == 1 && x.ndim() > 2) {
+    Shape channels(static_cast<size_t>(x.ndim() - 1), 1);
+    channels[0] = slope.numel();
+    slope = slope.reshape(channels);
+  }
+  return {(x < 0).where(x * slope, x)};
+}
+
+Values where(Call& call) {
+  return {call[0].where(call[1], call[2])};
+}
+
+Values clip(Call& call) {
+  const Tensor x = call[0];
+  Tensor low, high;
+  if (call.opset() < 11) {
+    if (call.attribute("min")) low = Tensor(call.number("min", 0)).cast(x.dtype());
+    if (call.attribute("max")) high = Tensor(call.number("max", 0)).cast(x.dtype());
+  } else {
+    low = call.optional(1);
+    high = call.optional(2);
+    for (const Tensor& bound : {low, high})
+      if (bound.defined() && bound.numel() != 1)
+        call.wrong(fmt::format("a bound has the shape {}, it must be one number",
+                               to_string(bound.shape())));
+  }
+  Tensor result = x;
+  if (low.defined()) result = result.maximum(low);
+  if (high.defined()) result = result.minimum(high);
+  return {result};
+}
+
+Values is_inf(Call& call) {
+  const Tensor x = call[0];
+  const bool negative = call.integer("detect_negative", 1) != 0;
+  const bool positive = call.integer("detect_positive", 1) != 0;
+  if (negative && positive) return {x.isinf()};
+  if (negative) return {x.isneginf()};
+  return {positive ? x.isposinf() : x.isposinf() & Tensor(false)};
+}
+
+Values bit_shift(Call& call) {
+  const std::string_view direction = call.text("direction", "");
+  if (direction == "LEFT") return {call[0] << call[1]};
+  if (direction == "RIGHT") return {call[0] >> call[1]};
+  call.wrong("direction must be LEFT or RIGHT");
+}
+
+Values equal(Call& call) {
+  return {call[0] == second_operand(call)};
+}
+Values greater(Call& call) {
+  return {call[0] > second_operand(call)};
+}
+Values greater_or_equal(Call& call) {
+  return {call[0] >= call[1]};
+}
+Values less(Call& call) {
+  return {call[0] < second_operand(call)};
+}
+Values less_or_equal(Call& call) {
+  return {call[0] <= call[1]};
+}
+Values and_(Call& call) {
+  return {call[0] & second_operand(call)};
+}
+Values or_(Call& call) {
+  return {call[0] | second_operand(call)};
+}
+Values xor_(Call& call) {
+  return {call[0] ^ second_operand(call)};
+}
+Values not_(Call& call) {
+  return {call[0].logical_not()};
+}
+Values bitwise_not(Call& call) {
+  return {~call[0]};
+}
+Values neg(Call& call) {
+  return {-call[0]};
+}
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  return a + b;
+}
+Tensor max_of(const Tensor& a, const Tensor& b) {
+  return a.maximum(b);
+}
+Tensor min_of(const Tensor& a, const Tensor& b) {
+  return a.minimum(b);
+}
+Values mean(Call& call) {
+  return {joined<sum_of>(call)[0].tensor() / static_cast<double>(call.input_count())};
+}
+
+constexpr OperatorRow kRows[] = {
+    {"Abs", one<&Tensor::abs>, kVariableSizes},
+    {"Acos", one<&Tensor::acos>, kVariableSizes},
+    {"Acosh", one<&Tensor::acosh>, kVariableSizes},
+    {"Add", add, kVariableSizes},
+    {"And", and_, kVariableSizes},
+    {"Asin", one<&Tensor::asin>, kVariableSizes},
+    {"Asinh", one<&Tensor::asinh>, kVariableSizes},
+    {"Atan", one<&Tensor::atan>, kVariableSizes},
+    {"Atanh", one<&Tensor::atanh>, kVariableSizes},
+    {"BitShift", bit_shift, kVariableSizes},
+    {"BitwiseAnd", and_, kVariableSizes},
+    {"BitwiseNot", bitwise_not, kVariableSizes},
+    {"BitwiseOr", or_, kVariableSizes},
+    {"BitwiseXor", xor_, kVariableSizes},
+    {"Ceil", one<&Tensor::ceil>, kVariableSizes},
+    {"Clip", clip, kVariableSizes},
+    {"Cos", one<&Tensor::cos>, kVariableSizes},
+    {"Cosh", one<&Tensor::cosh>, kVariableSizes},
+    {"Div", div, kVariableSizes},
+    {"Equal", equal, kVariableSizes},
+    {"Erf", one<&Tensor::erf>, kVariableSizes},
+    {"Exp", one<&Tensor::exp>, kVariableSizes},
+    {"Floor", one<&Tensor::floor>, kVariableSizes},
+    {"Greater", greater, kVariableSizes},
+    {"GreaterOrEqual", greater_or_equal, kVariableSizes},
+    {"IsInf", is_inf, kVariableSizes},
+    {"IsNaN", one<&Tensor::isnan>, kVariableSizes},
+    {"Less", less, kVariableSizes},
+    {"LessOrEqual", less_or_equal, kVariableSizes},
+    {"Log", one<&Tensor::log>, kVariableSizes},
+    {"Max", joined<max_of>, kVariableSizes},
+    {"Mean", mean, kVariableSizes},
+    {"Min", joined<min_of>, kVariableSizes},
+    {"Mod", mod, kVariableSizes},
+    {"Mul", mul, kVariableSizes},
+    {"Neg", neg, kVariableSizes},
+    {"Not", not_, kVariableSizes},
+    {"Or", or_, kVariableSizes},
+    {"PRelu", prelu, kVariableSizes},
+    {"Pow", pow, kVariableSizes},
+    {"Reciprocal", one<&Tensor::reciprocal>, kVariableSizes},
+    {"Round", one<&Tensor::round>, kVariableSizes},
+    {"Sign", one<&Tensor::sign>, kVariableSizes},
+    {"Sin", one<&Tensor::sin>, kVariableSizes},
+    {"Sinh", one<&Tensor::sinh>, kVariableSizes},
+    {"Sqrt", one<&Tensor::sqrt>, kVariableSizes},
+    {"Sub", sub, kVariableSizes},
+    {"Sum", joined<sum_of>, kVariableSizes},
+    {"Tan", one<&Tensor::tan>, kVariableSizes},
+    {"Tanh", one<&Tensor::tanh>, kVariableSizes},
+    {"Where", where, kVariableSizes},
+    {"Xor", xor_, kVariableSizes},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> elementwise_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx

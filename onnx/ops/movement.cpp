@@ -1,0 +1,346 @@
+// Operators that move elements: shapes, joins, slices, padding.
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "onnx/ops/tables.h"
+#include "plugrad/functional.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+using Integers = std::vector<int64_t>;
+
+int64_t wrapped(Call& call, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    call.wrong(fmt::format("axis {} is out of range for {} axes", axis, rank));
+  return axis < 0 ? axis + rank : axis;
+}
+
+// Axes that an attribute had and an input has since an operator set; none if they are left out.
+std::optional<Integers> axes_of(Call& call, size_t input, int64_t since) {
+  if (call.opset() < since) {
+    if (!call.attribute("axes")) return {};
+    return call.integers("axes");
+  }
+  if (!call.has(input)) return {};
+  return call.integers(input);
+}
+
+Values identity(Call& call) {
+  return {call.value(0)};
+}
+
+using Sizes = std::vector<tensor::SizeValue>;
+
+Sizes fixed_sizes(const Integers& numbers) {
+  Sizes sizes;
+  for (const int64_t number : numbers) sizes.push_back({number, number, kNoId});
+  return sizes;
+}
+
+Values reshape(Call& call) {
+  const Tensor x = call[0];
+  const Sizes wanted = call.opset() < 5 ? fixed_sizes(call.integers("shape")) : call.sizes(1);
+  const bool copies_zero = call.integer("allowzero", 0) == 0;
+  Shape shape;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    shape.push_back(wanted[i].most);
+    if (wanted[i].most != 0 || !copies_zero) continue;
+    if (i >= static_cast<size_t>(x.ndim())) call.wrong("a 0 in the shape names no axis");
+    shape[i] = x.size(static_cast<int64_t>(i));
+  }
+  // A size of -1 is not defined by a product of 0 unless the rest is not 0.
+  Tensor y = x.reshape(shape);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].most > 0) y = call.with_size(y, static_cast<int64_t>(i), wanted[i]);
+  return {y};
+}
+
+Values transpose(Call& call) {
+  const Tensor x = call[0];
+  Integers order = call.integers("perm");
+  if (!call.attribute("perm")) {
+    order.resize(static_cast<size_t>(x.ndim()));
+    std::iota(order.rbegin(), order.rend(), 0);
+  }
+  return {x.permute(order)};
+}
+
+Values flatten(Call& call) {
+  const Tensor x = call[0];
+  int64_t axis = call.integer("axis", 1);
+  if (axis < 0) axis += x.ndim();
+  int64_t rows = 1, columns = 1;
+  for (int64_t i = 0; i < x.ndim(); ++i) (i < axis ? rows : columns) *= x.size(i);
+  return {x.reshape({rows, columns})};
+}
+
+Values squeeze(Call& call) {
+  const auto axes = axes_of(call, 1, 13);
+  if (!axes) call.require_fixed(call[0]);  // a size may be 1
+  return {axes ? call[0].squeeze(*axes) : call[0].squeeze()};
+}
+
+Values unsqueeze(Call& call) {
+  Tensor x = call[0];
+  Integers axes = axes_of(call, 1, 13).value_or(Integers());
+  const int64_t rank = x.ndim() + static_cast<int64_t>(axes.size());
+  for (int64_t& axis : axes) axis = wrapped(call, axis, rank);
+  std::ranges::sort(axes);
+  for (const int64_t axis : axes) x = x.unsqueeze(axis);
+  return {x};
+}
+
+Values concat(Call& call) {
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < call.input_count(); ++i) parts.push_back(call[i]);
+  return {cat(parts, call.integer("axis", 1))};
+}
+
+Values split(Call& call) {
+  const Tensor x = call[0];
+  const int64_t axis = wrapped(call, call.integer("axis", 0), x.ndim());
+  Integers sizes;
+  if (call.opset() < 13)
+    sizes = call.integers("split");
+  else if (call.has(1))
+    sizes = call.integers(1);
+  call.require_fixed(x, axis);
+  if (sizes.empty()) {
+    const auto count = call.integer("num_outputs", static_cast<int64_t>(call.output_count()));
+    const int64_t size = (x.size(axis) + count - 1) / std::max<int64_t>(count, 1);
+    for (int64_t left = x.size(axis), i = 0; i < count; ++i, left -= sizes.back())
+      sizes.push_back(std::min(size, left));
+  }
+  Values parts;
+  for (Tensor& part : x.split(sizes, axis)) parts.emplace_back(std::move(part));
+  return parts;
+}
+
+// Elements from a start below an end, where the axis or the end has a variable size.
+Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, const tensor::SizeValue& start,
+                      const tensor::SizeValue& end, int64_t step) {
+  if (start.varies() || start.least < 0 || end.least < 0 || step != 1)
+    call.needs_exact_sizes("has bounds that count from a variable size, or steps");
+  const auto own = call.recording().sizes->of_axis(x, axis);
+  if (end.varies() && own && own->varies()) {
+    if (start.most != 0 || own->expression != end.expression)
+      call.needs_exact_sizes("ends at another size than that of the axis");
+    return x;
+  }
+  const Tensor part = x.slice(axis, {start.most, end.most});
+  if (!end.varies()) return part;
+  if (start.most != 0 || end.most > x.size(axis)) call.needs_exact_sizes("may end beyond the axis");
+  return call.recording().sizes->limited(part, axis, end);
+}
+
+// The bounds clip as in Python, but a negative step may not leave out its end.
+Values slice(Call& call) {
+  Tensor x = call[0];
+  const bool has_attributes = call.opset() < 10;
+  const Sizes starts = has_attributes ? fixed_sizes(call.integers("starts")) : call.sizes(1);
+  const Sizes ends = has_attributes ? fixed_sizes(call.integers("ends")) : call.sizes(2);
+  Integers axes(starts.size()), steps(starts.size(), 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (has_attributes)
+    axes = call.integers("axes", axes);
+  else if (call.has(3))
+    axes = call.integers(3);
+  if (!has_attributes && call.has(4)) steps = call.integers(4);
+  if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    call.wrong("starts, ends, axes and steps have different lengths");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = wrapped(call, axes[i], x.ndim()), size = x.size(axis);
+    if (steps[i] == 0) call.wrong("a step is 0");
+    if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
+      x = variable_slice(call, x, axis, starts[i], ends[i], steps[i]);
+      continue;
+    }
+    const int64_t start = starts[i].most, end = ends[i].most;
+    Slice each{start, end, steps[i]};
+    if (steps[i] < 0 && end < -size) each.stop.reset();
+    x = x.slice(axis, each);
+  }
+  return {x};
+}
+
+Values expand(Call& call) {
+  const Tensor x = call[0];
+  Sizes wanted = call.sizes(1);
+  Shape have = x.shape();
+  const size_t rank = std::max(wanted.size(), have.size());
+  wanted.insert(wanted.begin(), rank - wanted.size(), {1, 1, kNoId});
+  have.insert(have.begin(), rank - have.size(), 1);
+  Shape shape;
+  for (size_t i = 0; i < rank; ++i) shape.push_back(wanted[i].most == 1 ? have[i] : wanted[i].most);
+  Tensor y = x.reshape(have).expand(shape);
+  for (size_t i = 0; i < rank; ++i)
+    if (wanted[i].most != 1) y = call.with_size(y, static_cast<int64_t>(i), wanted[i]);
+  return {y};
+}
+
+Values tile(Call& call) {
+  if (call.opset() >= 6) {
+    const std::vector<int64_t> each = call.integers(1);
+    if (std::ssize(each) != call[0].ndim())
+      call.wrong(fmt::format("repeats has {} numbers, input has the shape {}", each.size(),
+                             to_string(call[0].shape())));
+    return {call[0].repeat(each)};
+  }
+  Shape repeats(static_cast<size_t>(call[0].ndim()), 1);
+  repeats.at(static_cast<size_t>(call.integer_input(2))) = call.integer_input(1);
+  return {call[0].repeat(repeats)};
+}
+
+PadMode pad_mode(Call& call) {
+  const std::string_view mode = call.text("mode", "constant");
+  if (mode == "constant") return PadMode::Constant;
+  if (mode == "reflect") return PadMode::Reflect;
+  if (mode == "edge") return PadMode::Replicate;
+  if (mode == "wrap") return PadMode::Circular;
+  call.wrong(fmt::format("mode \"{}\" is unknown", mode));
+}
+
+// Pads of constants other than numbers of the host are a choice between the tensor and the value.
+Tensor pad_with(const Tensor& x, const std::vector<Pads::Pair>& pairs, const Tensor& value) {
+  const Tensor inside = x.ones_like(DType::Bool).pad(pairs);
+  return inside.where(x.pad(pairs), value.cast(x.dtype()));
+}
+
+Values pad(Call& call) {
+  const Tensor x = call[0];
+  const Integers pads = call.opset() < 2    ? call.integers("paddings")
+                        : call.opset() < 11 ? call.integers("pads")
+                                            : call.integers(1);
+  Integers axes(static_cast<size_t>(x.ndim()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has(3)) axes = call.integers(3);
+  if (pads.size() != 2 * axes.size()) call.wrong("pads must have two numbers for each axis");
+  std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
+  for (size_t i = 0; i < axes.size(); ++i)
+    pairs[static_cast<size_t>(wrapped(call, axes[i], x.ndim()))] = {pads[i], pads[axes.size() + i]};
+  const PadMode mode = pad_mode(call);
+  if (mode != PadMode::Constant) return {x.pad(pairs, mode)};
+  if (call.opset() < 11) return {x.pad(pairs, call.number("value", 0))};
+  return {call.has(2) ? pad_with(x, pairs, call[2]) : x.pad(pairs)};
+}
+
+Values depth_to_space(Call& call) {
+  const Tensor x = call[0];
+  const int64_t block = call.integer("blocksize", 1), n = x.size(0), h = x.size(2), w = x.size(3);
+  const int64_t c = x.size(1) / (block * block);
+  const Tensor split = call.text("mode", "DCR") == "DCR"
+                           ? x.reshape({n, block, block, c, h, w}).permute({0, 3, 4, 1, 5, 2})
+                           : x.reshape({n, c, block, block, h, w}).permute({0, 1, 4, 2, 5, 3});
+  return {split.reshape({n, c, h * block, w * block})};
+}
+Values space_to_depth(Call& call) {
+  const Tensor x = call[0];
+  const int64_t block = call.integer("blocksize", 1), n = x.size(0), c = x.size(1);
+  const int64_t h = x.size(2) / block, w = x.size(3) / block;
+  const Tensor split = x.reshape({n, c, h, block, w, block});
+  const Tensor moved = call.text("mode", "DCR") == "DCR" ? split.permute({0, 3, 5, 1, 2, 4})
+                                                         : split.permute({0, 1, 3, 5, 2, 4});
+  return {moved.reshape({n, c * block * block, h, w})};
+}
+
+// Blocks are the first axis of the columns, ordered as the kernel's elements.
+Values col2im(Call& call) {
+  const Tensor columns = call[0];
+  const Integers image = call.integers(1), block = call.integers(2);
+  const size_t axes = image.size();
+  const Integers dilations = call.integers("dilations", Integers(axes, 1));
+  const Integers strides = call.integers("strides", Integers(axes, 1));
+  const Integers pads = call.integers("pads", Integers(2 * axes, 0));
+  const int64_t elements =
+      std::accumulate(block.begin(), block.end(), int64_t{1}, std::multiplies<>());
+  const int64_t n = columns.size(0), channels = columns.size(1) / elements;
+  Shape counts, padded;
+  for (size_t i = 0; i < axes; ++i) {
+    padded.push_back(image[i] + pads[i] + pads[axes + i]);
+    counts.push_back((padded[i] - dilations[i] * (block[i] - 1) - 1) / strides[i] + 1);
+  }
+  Tensor total;
+  Shape shape{n, channels, elements};
+  shape.insert(shape.end(), counts.begin(), counts.end());
+  const Tensor parts = columns.reshape(shape);
+  for (int64_t element = 0; element < elements; ++element) {
+    Tensor part = parts.slice(2, {element, element + 1}).squeeze(2);
+    int64_t rest = element;
+    for (size_t i = axes; i-- > 0; rest /= block[i]) {
+      const auto axis = static_cast<int64_t>(2 + i);
+      const int64_t offset = rest % block[i] * dilations[i];
+      part = part.unsqueeze(axis + 1);
+      std::vector<Pads::Pair> gaps(static_cast<size_t>(part.ndim()));
+      gaps[2 + i + 1].second = strides[i] - 1;
+      part = part.pad(gaps).flatten(axis, axis + 1);
+      std::vector<Pads::Pair> around(static_cast<size_t>(part.ndim()));
+      around[2 + i] = {offset, padded[i] - offset - part.size(axis)};
+      part = part.pad(around);
+    }
+    total = total.defined() ? total + part : part;
+  }
+  for (size_t i = 0; i < axes; ++i)
+    total = total.slice(static_cast<int64_t>(2 + i), {pads[i], pads[i] + image[i]});
+  return {total};
+}
+
+Values reverse_sequence(Call& call) {
+  const Tensor x = call[0], lengths = call[1];
+  const int64_t batch = call.integer("batch_axis", 1), time = call.integer("time_axis", 0);
+  Shape of_batch(static_cast<size_t>(x.ndim()), 1), of_time = of_batch;
+  of_batch[static_cast<size_t>(batch)] = x.size(batch);
+  of_time[static_cast<size_t>(time)] = x.size(time);
+  const Tensor step = Tensor::arange(x.size(time), DType::I64).reshape(of_time);
+  const Tensor length = lengths.cast(DType::I64).reshape(of_batch);
+  const Tensor from = (step < length).where(length - 1 - step, step);
+  return {x.gather(time, from.expand(x.shape()))};
+}
+
+Values trilu(Call& call) {
+  const int64_t diagonal = call.has(1) ? call.integer_input(1) : 0;
+  return {call.integer("upper", 1) != 0 ? call[0].triu(diagonal) : call[0].tril(diagonal)};
+}
+
+Values center_crop_pad(Call& call) {
+  Tensor x = call[0];
+  const Integers wanted = call.integers(1);
+  Integers axes(wanted.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = call.integers("axes", axes);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = wrapped(call, axes[i], x.ndim()), size = x.size(axis);
+    if (wanted[i] < size) {
+      const int64_t begin = (size - wanted[i]) / 2;
+      x = x.slice(axis, {begin, begin + wanted[i]});
+    } else if (wanted[i] > size) {
+      std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
+      const int64_t before = (wanted[i] - size) / 2;
+      pairs[static_cast<size_t>(axis)] = {before, wanted[i] - size - before};
+      x = x.pad(pairs);
+    }
+  }
+  return {x};
+}
+
+constexpr OperatorRow kRows[] = {
+    {"CenterCropPad", center_crop_pad},     {"Col2Im", col2im},
+    {"Concat", concat, kVariableSizes},     {"DepthToSpace", depth_to_space, kVariableSizes},
+    {"Expand", expand, kVariableSizes},     {"Flatten", flatten, kVariableSizes},
+    {"Identity", identity, kVariableSizes}, {"Pad", pad, kVariableSizes},
+    {"Reshape", reshape, kVariableSizes},   {"ReverseSequence", reverse_sequence},
+    {"Slice", slice, kVariableSizes},       {"SpaceToDepth", space_to_depth, kVariableSizes},
+    {"Split", split, kVariableSizes},       {"Squeeze", squeeze, kVariableSizes},
+    {"Tile", tile, kVariableSizes},         {"Transpose", transpose, kVariableSizes},
+    {"Trilu", trilu, kVariableSizes},       {"Unsqueeze", unsqueeze, kVariableSizes},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> movement_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx

@@ -1,0 +1,345 @@
+// Quantised operators. Products of integers are exact: they are summed in i32.
+#include "onnx/ops/quantised.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "onnx/import/emulated.h"
+#include "onnx/ops/tables.h"
+#include "onnx/ops/windows.h"
+#include "plugrad/functional.h"
+
+namespace plugrad::onnx {
+namespace {
+
+using Values = std::vector<Value>;
+
+// A scale or zero point for x: of one element, of one each index of the axis, or of one each block
+// of it.
+Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
+  if (parameter.ndim() == 0 || parameter.numel() == 1) return parameter.reshape({});
+  int64_t axis = call.integer("axis", 1);
+  if (axis < 0) axis += x.ndim();
+  const int64_t block = call.integer("block_size", 0);
+  if (parameter.ndim() == 1 && block == 0) {
+    if (parameter.numel() != x.size(axis))
+      call.wrong(fmt::format("a scale or zero point has {} elements, axis {} of {} has {}",
+                             parameter.numel(), axis, to_string(x.shape()), x.size(axis)));
+    Shape shape(static_cast<size_t>(x.ndim()), 1);
+    shape[static_cast<size_t>(axis)] = parameter.numel();
+    return parameter.reshape(shape);
+  }
+  call.require_fixed(x, axis);
+  if (block <= 0) call.wrong("block_size is missing for a scale of blocks");
+  Shape of_blocks = x.shape();
+  of_blocks[static_cast<size_t>(axis)] = (x.size(axis) + block - 1) / block;
+  if (parameter.shape() != of_blocks)
+    call.wrong(fmt::format("a scale or zero point of blocks has the shape {}, not {}",
+                           to_string(parameter.shape()), to_string(of_blocks)));
+  return parameter.repeat_interleave(block, axis).slice(axis, {0, x.size(axis)});
+}
+
+// Errors: User if a zero point (input 2) is not of as many elements as the scale (input 1).
+void require_zero_of_scale(Call& call) {
+  if (call.has(2) && call[2].numel() != call[1].numel())
+    call.wrong(fmt::format("the zero point has the shape {}, the scale {}",
+                           to_string(call[2].shape()), to_string(call[1].shape())));
+}
+
+// Of the result.
+struct Target {
+  Target(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
+  Target(DType held, DataType emulated) : dtype(held), type(emulated) {}
+  DType dtype;
+  DataType type = DataType::Undefined;  // if it is an emulated one
+};
+
+// Rounds halves to even and saturates.
+Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const Target& to,
+                 bool saturates = true) {
+  Tensor steps = x / scale;
+  if (is_float(to.dtype)) {
+    if (zero.defined()) steps = steps + zero.cast(steps.dtype());
+    return is_emulated(to.type) ? rounded_to(steps, to.type, {saturates}) : steps.cast(to.dtype);
+  }
+  const IntegerRange range = range_of(to.type, to.dtype);
+  steps = steps.round().cast(DType::F32);
+  if (zero.defined()) steps = steps + zero.cast(DType::F32);
+  return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
+}
+
+// sums * scale with one rounding, halves to even. Integers of 64 bits hold the products with the 24
+// bits of the scale exactly; f32 would take values beside a half for halves. Scales from 2^23 on are
+// taken as smaller ones, with which all products but 0 exceed 16 bits, too.
+Tensor rounded_product(const Tensor& sums, const Tensor& scale) {
+  const Tensor bits = scale.bitcast(DType::I32).cast(DType::I64);
+  const Tensor digits = (bits & 0x7fffff) | 0x800000;
+  const Tensor exponent = ((bits >> 23) & 255) - 150;  // scale = digits * 2^exponent
+  const Tensor right = (-exponent).clamp(0, 62);
+  const Tensor product = sums.cast(DType::I64) * (bits < 0).where(-digits, digits);
+  const Tensor whole = product >> right, twice_rest = (product - (whole << right)) << 1;
+  const Tensor one = Tensor(int64_t{1}).cast(DType::I64) << right;
+  const Tensor goes_up = (twice_rest > one) | ((twice_rest == one) & ((whole & 1) == 1));
+  return whole + goes_up.cast(DType::I64);
+}
+
+// The result of a product of integers, whose unit is the product of the factors' scales.
+Tensor requantised(const Tensor& sums, const Tensor& scale, const Tensor& zero, DType to) {
+  const IntegerRange range = range_of(DataType::Undefined, to);
+  const Tensor steps = rounded_product(sums, scale) + zero.cast(DType::I64);
+  return steps.clamp(static_cast<int64_t>(range.low), static_cast<int64_t>(range.high)).cast(to);
+}
+
+Values quantize_linear(Call& call) {
+  require_zero_of_scale(call);
+  const Tensor x = call[0], scale = along_axis(call, call[1], x);
+  const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
+  const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
+                                : Target(call.dtype("output_dtype").value_or(DType::U8),
+                                         call.type("output_dtype"));
+  const DType of_scale = is_float(scale.dtype()) ? scale.dtype() : DType::F32;
+  const DType precision = call.dtype("precision").value_or(of_scale);
+  return {Value(quantised(x.cast(precision), scale.cast(precision), zero, to,
+                          call.integer("saturate", 1) != 0))
+              .as(to.type)};
+}
+
+Values dequantize_linear(Call& call) {
+  require_zero_of_scale(call);
+  const Tensor x = call[0], scale = along_axis(call, call[1], x);
+  const DType to = call.dtype("output_dtype").value_or(call[1].dtype());
+  Tensor wide = is_float(x.dtype()) ? x.cast(DType::F32) : x.cast(DType::I32);
+  if (call.has(2)) wide = wide - along_axis(call, call[2], x).cast(wide.dtype());
+  return {(wide.cast(DType::F32) * scale.cast(DType::F32)).cast(to)};
+}
+
+// The range of x with 0 inside, in 256 steps. That of zeros is 1, as in onnx.reference; the
+// specification divides by 0.
+struct Quantised {
+  Tensor x, scale, zero;
+};
+Quantised dynamically_quantised(const Tensor& x) {
+  const Tensor high = x.max().maximum(0), low = x.min().minimum(0);
+  const Tensor range = high - low;
+  const Tensor scale = (range == 0).where(Tensor(1).cast(DType::F32), range) / 255;
+  const Tensor zero = (-low / scale).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
+  return {quantised(x, scale, zero, DType::U8), scale, zero};
+}
+Values dynamic_quantize_linear(Call& call) {
+  const Quantised result = dynamically_quantised(call[0]);
+  return {result.x, result.scale, result.zero};
+}
+
+// x minus its zero point, which is one number or one each row (`is_left`) or column.
+Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
+  const Tensor wide = x.cast(is_float(x.dtype()) ? DType::F32 : DType::I32);
+  if (!zero.defined()) return wide;
+  Tensor offset = zero.cast(wide.dtype());
+  if (offset.numel() == 1)
+    offset = offset.reshape({});
+  else if (is_left && offset.ndim() == 1)
+    offset = offset.unsqueeze(-1);
+  const Tensor result = wide - offset;
+  require(result.shape() == wide.shape(), "a zero point of shape {} cannot be broadcast to {}",
+          to_string(zero.shape()), to_string(wide.shape()));
+  return result;
+}
+
+Values mat_mul_integer(Call& call) {
+  return {centred(call[0], call.optional(2), true)
+              .matmul(centred(call[1], call.optional(3), false), DType::I32)};
+}
+
+// com.microsoft: the product of quantised matrices as floats, with the scales of both.
+Tensor scaled_product(Call& call, const Tensor& product, const Tensor& scale, size_t bias) {
+  const Tensor result = product.cast(DType::F32) * scale;
+  return call.has(bias) ? result + call[bias] : result;
+}
+Tensor column_scale(const Tensor& scale) {
+  return scale.numel() == 1 ? scale.reshape({}) : scale;
+}
+Values mat_mul_integer_to_float(Call& call) {
+  const Tensor product = centred(call[0], call.optional(4), true)
+                             .matmul(centred(call[1], call.optional(5), false), DType::I32);
+  return {scaled_product(call, product, column_scale(call[2]) * column_scale(call[3]), 6)
+              .cast(call[2].dtype())};
+}
+Values dynamic_quantize_mat_mul(Call& call) {
+  const Tensor product = dynamic_product(call[0], call[1], call[2], call.optional(3));
+  return {call.has(4) ? product + call[4] : product};
+}
+
+Values q_linear_mat_mul(Call& call) {
+  const Tensor left = centred(call[0], call[2], true), right = centred(call[3], call[5], false);
+  const Tensor product = left.matmul(right, left.dtype());
+  const auto of_rows = [](const Tensor& scale) {
+    return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
+  };
+  const Tensor scale =
+      of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32) / call[6].cast(DType::F32);
+  const Target to(call[7].dtype(), call.value(7).emulated());
+  if (!is_float(to.dtype)) return {requantised(product, scale, call[7], to.dtype)};
+  const Tensor one = Tensor(1).cast(DType::F32);
+  return {Value(quantised(product * scale, one, call[7], to)).as(to.type)};
+}
+
+Tensor of_output_channels(const Tensor& parameter, const Tensor& x, size_t axis) {
+  if (parameter.numel() == 1) return parameter.reshape({});
+  Shape shape(static_cast<size_t>(x.ndim()), 1);
+  shape[axis] = parameter.numel();
+  require(shape[axis] == x.shape()[axis],
+          "a scale, zero point or bias has {} elements for {} output channels", shape[axis],
+          x.shape()[axis]);
+  return parameter.reshape(shape);
+}
+
+// The padding of x stands for its zero point, which is 0 once x is centred.
+Tensor integer_conv(Call& call, const Tensor& x, const Tensor& x_zero, const Tensor& w,
+                    const Tensor& w_zero) {
+  Tensor left = x.cast(DType::I32), right = w.cast(DType::I32);
+  if (x_zero.defined()) left = left - x_zero.cast(DType::I32).reshape({});
+  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w, 0);
+  const Window window = window_of(call, x, kernel_of_weight(call, w));
+  return conv(left, right, {},
+              {.stride = window.strides,
+               .padding = window.pads,
+               .dilation = window.dilations,
+               .groups = call.integer("group", 1)});
+}
+
+Values conv_integer(Call& call) {
+  return {integer_conv(call, call[0], call.optional(2), call[1], call.optional(3))};
+}
+
+Values q_linear_conv(Call& call) {
+  Tensor sums = integer_conv(call, call[0], call[2], call[3], call[5]);
+  if (call.has(8)) sums = sums + of_output_channels(call[8], sums, 1);
+  const Tensor scale =
+      call[1].reshape({}) * of_output_channels(call[4], sums, 1) / call[6].reshape({});
+  return {requantised(sums, scale, call[7].reshape({}), call[7].dtype())};
+}
+
+// com.microsoft: Gemm of quantised matrices, whose bias has the scale of the product. The result is
+// quantised if its zero point is given.
+Values q_gemm(Call& call) {
+  const auto matrix = [&](size_t input, std::string_view is_transposed) {
+    return call.integer(is_transposed, 0) != 0 ? call[input].transpose() : call[input];
+  };
+  Tensor sums = centred(matrix(0, "transA"), call.optional(2), true)
+                    .matmul(centred(matrix(3, "transB"), call.optional(5), false), DType::I32);
+  if (call.has(6)) sums = sums + call[6];
+  const Tensor scale = column_scale(call[1]) * column_scale(call[4]) * call.number("alpha", 1);
+  if (!call.has(8)) return {sums.cast(DType::F32) * scale};
+  return {requantised(sums, scale / call[7].reshape({}), call[8].reshape({}), call[8].dtype())};
+}
+
+// com.microsoft: an elementwise function of dequantised operands, quantised again.
+Tensor dequantised(Call& call, size_t first) {
+  Tensor wide = call[first].cast(DType::I32);
+  if (call.has(first + 2)) wide = wide - call[first + 2].cast(DType::I32).reshape({});
+  return wide.cast(DType::F32) * call[first + 1].reshape({});
+}
+Values quantised_again(Call& call, const Tensor& x, size_t scale) {
+  const DType to = call.has(scale + 1) ? call[scale + 1].dtype() : call[0].dtype();
+  return {quantised(x, call[scale].reshape({}), call.optional(scale + 1), to)};
+}
+// An element of a scale or, if it is left out, of a zero point.
+Tensor one_number(Call& call, size_t input) {
+  return call.has(input) ? call[input].reshape({}).cast(DType::F32) : Tensor(0).cast(DType::F32);
+}
+// Elements in units of the result, rounded with its zero point. Sums and products of quantised
+// numbers often are halves: scales that are divided first, as in ONNX Runtime, round them alike.
+Values quantised_steps(Call& call, const Tensor& steps) {
+  const DType to = call.has(7) ? call[7].dtype() : call[0].dtype();
+  return {quantised(steps, Tensor(1).cast(DType::F32), Tensor(), to)};
+}
+Values q_linear_add(Call& call) {
+  const Tensor scale = one_number(call, 6);
+  const Tensor left = one_number(call, 1) / scale, right = one_number(call, 4) / scale;
+  const Tensor offset =
+      one_number(call, 7) - (left * one_number(call, 2) + right * one_number(call, 5));
+  return quantised_steps(
+      call, call[0].cast(DType::F32) * left + (call[3].cast(DType::F32) * right + offset));
+}
+Values q_linear_mul(Call& call) {
+  const Tensor left = call[0].cast(DType::F32) - one_number(call, 2),
+               right = call[3].cast(DType::F32) - one_number(call, 5),
+               scale = one_number(call, 1) * one_number(call, 4) / one_number(call, 6);
+  return quantised_steps(call, left * right * scale + one_number(call, 7));
+}
+Values q_linear_sigmoid(Call& call) {
+  return quantised_again(call, dequantised(call, 0).sigmoid(), 3);
+}
+Values q_linear_leaky_relu(Call& call) {
+  return quantised_again(call, dequantised(call, 0).leaky_relu(call.number("alpha", 0.01)), 3);
+}
+// Of an older operator set: the axes from `axis` on are one.
+Values q_linear_softmax(Call& call) {
+  const Tensor x = dequantised(call, 0);
+  if (call.integer("opset", 13) >= 13)
+    return quantised_again(call, x.softmax(call.integer("axis", -1)), 3);
+  const Tensor rows = x.flatten(call.integer("axis", 1), -1);
+  return quantised_again(call, rows.softmax(-1).reshape(x.shape()), 3);
+}
+Values q_linear_average_pool(Call& call) {
+  if (call.integer("channels_last", 0) != 0) call.unsupported("channels_last");
+  return quantised_again(call, average_pooled(call, dequantised(call, 0)), 3);
+}
+Values q_linear_global_average_pool(Call& call) {
+  const Tensor x = dequantised(call, 0);
+  const bool channels_last = call.integer("channels_last", 0) != 0;
+  std::vector<int64_t> axes;
+  for (int64_t i = channels_last ? 1 : 2; i < x.ndim() - (channels_last ? 1 : 0); ++i)
+    axes.push_back(i);
+  return quantised_again(call, x.mean(axes, true), 3);
+}
+Values q_linear_concat(Call& call) {
+  std::vector<Tensor> parts;
+  for (size_t i = 2; i + 2 < call.input_count() + 1; i += 3) {
+    Tensor wide = call[i].cast(DType::I32) - call[i + 2].cast(DType::I32).reshape({});
+    parts.push_back(wide.cast(DType::F32) * call[i + 1].reshape({}));
+  }
+  return {quantised(cat(parts, call.integer("axis", 0)), call[0].reshape({}), call[1].reshape({}),
+                    call[1].dtype())};
+}
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+constexpr OperatorRow kRows[] = {
+    {"ConvInteger", conv_integer, kVariableSizes},
+    {"DequantizeLinear", dequantize_linear, kVariableSizes},
+    {"DequantizeLinear", dequantize_linear, kVariableSizes, kMicrosoft},
+    {"DynamicQuantizeLinear", dynamic_quantize_linear, kVariableSizes},
+    {"DynamicQuantizeMatMul", dynamic_quantize_mat_mul, kVariableSizes, kMicrosoft},
+    {"MatMulInteger", mat_mul_integer, kVariableSizes},
+    {"MatMulIntegerToFloat", mat_mul_integer_to_float, kVariableSizes, kMicrosoft},
+    {"QGemm", q_gemm, false, kMicrosoft},
+    {"QLinearAdd", q_linear_add, kVariableSizes, kMicrosoft},
+    {"QLinearAveragePool", q_linear_average_pool, false, kMicrosoft},
+    {"QLinearConcat", q_linear_concat, kVariableSizes, kMicrosoft},
+    {"QLinearConv", q_linear_conv, kVariableSizes},
+    {"QLinearGlobalAveragePool", q_linear_global_average_pool, kVariableSizes, kMicrosoft},
+    {"QLinearLeakyRelu", q_linear_leaky_relu, kVariableSizes, kMicrosoft},
+    {"QLinearMatMul", q_linear_mat_mul, kVariableSizes},
+    {"QLinearMul", q_linear_mul, kVariableSizes, kMicrosoft},
+    {"QLinearSigmoid", q_linear_sigmoid, kVariableSizes, kMicrosoft},
+    {"QLinearSoftmax", q_linear_softmax, false, kMicrosoft},
+    {"QuantizeLinear", quantize_linear, kVariableSizes},
+    {"QuantizeLinear", quantize_linear, kVariableSizes, kMicrosoft},
+};
+
+}  // namespace
+
+Tensor dynamic_product(const Tensor& x, const Tensor& weights, const Tensor& scale,
+                       const Tensor& zero) {
+  const Quantised left = dynamically_quantised(x);
+  const Tensor product =
+      centred(left.x, left.zero, true).matmul(centred(weights, zero, false), DType::I32);
+  return product.cast(DType::F32) * (left.scale * column_scale(scale));
+}
+
+std::span<const OperatorRow> quantised_operators() {
+  return kRows;
+}
+
+}  // namespace plugrad::onnx
