@@ -13,6 +13,16 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
+# plugrad_unite(TARGET [SIZE files]): where PLUGRAD_UNITY is on, compiles the files of TARGET in batches, in the order of
+# its list. Names of anonymous namespaces must differ for it: tools/check/unity.py.
+function(plugrad_unite target)
+  cmake_parse_arguments(arg "" "SIZE" "" ${ARGN})
+  if(NOT arg_SIZE)
+    set(arg_SIZE 8)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${PLUGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${arg_SIZE})
+endfunction()
+
 # plugrad_precompile(TARGET [HEADERS…]): where PLUGRAD_PRECOMPILE is on, TARGET reads the standard headers that most
 # files include from one precompiled file: from that of all libraries, or from one of its own with these headers more.
 set(PLUGRAD_STANDARD_HEADERS
@@ -95,6 +105,9 @@ function(plugrad_add_room name)
   target_link_libraries(plugrad_${name} PUBLIC plugrad::plugin_api ${arg_LINK})
   target_compile_definitions(plugrad_${name} PRIVATE PLUGRAD_BUILDING_CORE)
   plugrad_precompile(plugrad_${name})
+  if(NOT name STREQUAL "onnx")
+    plugrad_unite(plugrad_${name})
+  endif()
 endfunction()
 
 # plugrad_add_component(NAME SOURCES … [LINK …]): lib/libplugrad_<NAME>.so with one exported symbol, opened at run

@@ -66,6 +66,9 @@ void set_limits(const Facts& facts, pgr_device_caps& caps) {
     caps.max_groups[axis] = limits.maxComputeWorkGroupCount[axis];
   }
   caps.max_local_total = limits.maxComputeWorkGroupInvocations;
+  if (facts.max_subgroups > 0)
+    caps.max_local_total =
+        std::min(caps.max_local_total, facts.max_subgroups * facts.subgroup_size);
   caps.local_bytes = limits.maxComputeSharedMemorySize;
   caps.local_in_cache = facts.is_software();
   caps.private_bytes = 1024;

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "driver/suspects.h"
 #include "plugin.h"
 
 namespace plugrad::vulkan {
@@ -42,6 +41,7 @@ struct Features {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
   VkPhysicalDeviceShaderAtomicInt64Features atomic_int64{};
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
+  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
   VkPhysicalDeviceFeatures2 all{};
 
   explicit Features(const Facts& facts) {
@@ -60,6 +60,8 @@ struct Features {
     atomic_int64.shaderBufferInt64Atomics = atomic_int64.shaderSharedInt64Atomics = VK_TRUE;
     atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
     atomic_float.shaderBufferFloat32AtomicAdd = atomic_float.shaderSharedFloat32AtomicAdd = VK_TRUE;
+    sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+    sizes.subgroupSizeControl = VK_TRUE;
     all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     all.features.shaderInt64 = VK_TRUE;
     all.features.shaderInt16 = facts.int16;
@@ -74,7 +76,11 @@ struct Features {
       *end = &atomic_int64;
       end = &atomic_int64.pNext;
     }
-    if (facts.atomic_float32) *end = &atomic_float;
+    if (facts.atomic_float32) {
+      *end = &atomic_float;
+      end = &atomic_float.pNext;
+    }
+    if (facts.max_subgroups > 0) *end = &sizes;
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "binary.h"
 #include "driver/instance.h"
+#include "driver/suspects.h"
 #include "memory.h"
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/plugin_api/graph.h"
@@ -30,8 +31,8 @@ struct pgr_plugin {
   std::string validation_message;
   std::atomic<bool> has_message{false};
   std::mutex broken_mutex;
-  // Per device UUID: the rows of suspects() with wrong results.
-  std::map<std::string, std::vector<bool>> broken_claims;
+  std::map<std::string, std::vector<plugrad::vulkan::BrokenClaim>>
+      broken_claims;  // per device UUID
 };
 
 struct pgr_device {

@@ -182,6 +182,11 @@ VkPipeline make_pipeline(pgr_device& device, const LoadedModule& module) {
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  // Mesa's disk cache would otherwise give out llvmpipe's machine code of another vector width.
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{};
+  size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+  size.requiredSubgroupSize = device.facts.subgroup_size;
+  if (device.facts.max_subgroups > 0) info.stage.pNext = &size;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = made;
   info.stage.pName = "main";

@@ -10,7 +10,7 @@ namespace {
 
 /// The gradient along one axis: element s q + r is element s j + r - front of the kernel of window
 /// q + skipped - dilation * j.
-struct Axis {
+struct WindowAxis {
   int64_t kernel, stride, dilation;
   int64_t front;          // padding before the kernel
   int64_t taps;           // windows that may contain an element
@@ -18,10 +18,10 @@ struct Axis {
   int64_t before, after;  // padding of the windows: all windows read exist
 };
 
-Axis axis_of(int64_t kernel, int64_t stride, int64_t dilation, int64_t image, int64_t windows,
-             int64_t padding) {
+WindowAxis axis_of(int64_t kernel, int64_t stride, int64_t dilation, int64_t image, int64_t windows,
+                   int64_t padding) {
   const int64_t skipped = (padding + stride - 1) / stride;
-  Axis a{kernel, stride, kernel == 1 ? 1 : dilation, skipped * stride - padding, 0, 0, 0, 0};
+  WindowAxis a{kernel, stride, kernel == 1 ? 1 : dilation, skipped * stride - padding, 0, 0, 0, 0};
   a.taps = (kernel + a.front + stride - 1) / stride;
   a.rows = (image + stride - 1) / stride;
   a.before = a.dilation * (a.taps - 1) - skipped;
@@ -33,10 +33,10 @@ size_t lead_of(Context& c, const MaxPooling& p) {
   return shape_of(c, p.image).size() - p.windows.axes();
 }
 
-std::vector<Axis> axes_of(Context& c, const MaxPooling& p, const List& windows) {
+std::vector<WindowAxis> window_axes_of(Context& c, const MaxPooling& p, const List& windows) {
   const List image = shape_of(c, p.image);
   const size_t lead = lead_of(c, p);
-  std::vector<Axis> axes;
+  std::vector<WindowAxis> axes;
   for (size_t i = 0; i < p.windows.axes(); ++i)
     axes.push_back(axis_of(p.windows.kernel[i], p.windows.stride[i], p.windows.dilation[i],
                            image[lead + i], windows[lead + i], p.padding[2 * i]));
@@ -44,8 +44,8 @@ std::vector<Axis> axes_of(Context& c, const MaxPooling& p, const List& windows) 
 }
 
 /// Whether the windows of an element are adjacent, and within the range of the padding.
-bool can_gather(const std::vector<Axis>& axes) {
-  return std::ranges::all_of(axes, [](const Axis& a) {
+bool can_gather(const std::vector<WindowAxis>& axes) {
+  return std::ranges::all_of(axes, [](const WindowAxis& a) {
     return (a.stride == 1 || a.dilation == 1) && a.before >= 0 && a.after >= 0;
   });
 }
@@ -73,12 +73,12 @@ std::optional<MaxPooling> unpadded(Context& c, const MaxPooling& p) {
 }
 
 /// Values of the windows as each element of the image reads them: (lead…, q, 1, …, taps…).
-Id gathered(Context& c, Id of, const std::vector<Axis>& axes, size_t lead) {
+Id gathered(Context& c, Id of, const std::vector<WindowAxis>& axes, size_t lead) {
   const List sizes = shape_of(c, of);
   const List outer(sizes.begin(), sizes.begin() + static_cast<int64_t>(lead));
   List pads(2 * lead, 0), shape = outer;
   Windows taps;
-  for (const Axis& a : axes) {
+  for (const WindowAxis& a : axes) {
     pads.insert(pads.end(), {a.before, a.after});
     taps.kernel.push_back(a.taps);
     taps.stride.push_back(1);
@@ -90,13 +90,13 @@ Id gathered(Context& c, Id of, const std::vector<Axis>& axes, size_t lead) {
 }
 
 /// Mask of the elements in the kernel of the window: (1…, 1, r, …, taps…); kNoId for all.
-Id presence(Context& c, const std::vector<Axis>& axes, size_t lead) {
-  if (std::ranges::all_of(axes, [](const Axis& a) { return a.taps * a.stride == a.kernel; }))
+Id presence(Context& c, const std::vector<WindowAxis>& axes, size_t lead) {
+  if (std::ranges::all_of(axes, [](const WindowAxis& a) { return a.taps * a.stride == a.kernel; }))
     return kNoId;
   const size_t n = axes.size();
   List kernel, pads, split, order, shape(lead, 1), flips(2 * n, 0);
   for (size_t i = 0; i < n; ++i) {
-    const Axis& a = axes[i];
+    const WindowAxis& a = axes[i];
     kernel.push_back(a.kernel);
     pads.insert(pads.end(), {a.front, a.taps * a.stride - a.kernel - a.front});
     split.insert(split.end(), {a.taps, a.stride});
@@ -105,7 +105,7 @@ Id presence(Context& c, const std::vector<Axis>& axes, size_t lead) {
     flips[n + i] = a.taps > 1;
   }
   for (size_t i = 0; i < n; ++i) order.push_back(static_cast<int64_t>(2 * i));
-  for (const Axis& a : axes) shape.push_back(a.taps);
+  for (const WindowAxis& a : axes) shape.push_back(a.taps);
   const Id one = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), List(n, 1));
   const Id taps = move(c, Op::Pad, move(c, Op::Expand, one, kernel), pads);
   const Id by_phase = move(c, Op::Permute, move(c, Op::Reshape, taps, split), order);
@@ -113,7 +113,7 @@ Id presence(Context& c, const std::vector<Axis>& axes, size_t lead) {
 }
 
 /// The image as (lead…, q, r, …, 1…).
-Id split_image(Context& c, const MaxPooling& p, const std::vector<Axis>& axes) {
+Id split_image(Context& c, const MaxPooling& p, const std::vector<WindowAxis>& axes) {
   const List sizes = shape_of(c, p.image);
   const size_t lead = lead_of(c, p);
   List pads(2 * lead, 0), shape(sizes.begin(), sizes.begin() + static_cast<int64_t>(lead));
@@ -126,10 +126,10 @@ Id split_image(Context& c, const MaxPooling& p, const std::vector<Axis>& axes) {
 }
 
 /// Turns (lead…, q, r, …, 1…) into the image.
-Id join_image(Context& c, Id x, const MaxPooling& p, const std::vector<Axis>& axes) {
+Id join_image(Context& c, Id x, const MaxPooling& p, const std::vector<WindowAxis>& axes) {
   const List sizes = shape_of(c, p.image);
   List shape(sizes.begin(), sizes.begin() + static_cast<int64_t>(lead_of(c, p)));
-  for (const Axis& a : axes) shape.push_back(a.rows * a.stride);
+  for (const WindowAxis& a : axes) shape.push_back(a.rows * a.stride);
   return crop_to(c, move(c, Op::Reshape, x, shape), sizes);
 }
 
@@ -176,7 +176,9 @@ std::optional<MaxPooling> match_max_pooling(Context& c, Id node,
     const auto found = windows_of(c, view, n, may_skip);
     if (!found) continue;
     const MaxPooling p{found->image, found->windows, List(2 * n, 0)};
-    const auto gathers = [&](const MaxPooling& m) { return can_gather(axes_of(c, m, full)); };
+    const auto gathers = [&](const MaxPooling& m) {
+      return can_gather(window_axes_of(c, m, full));
+    };
     const auto inner = unpadded(c, p);
     if (inner && gathers(*inner) && may_skip(p.image) && may_skip(g[p.image].src[1])) return inner;
     return gathers(p) ? std::optional(p) : std::nullopt;
@@ -189,15 +191,15 @@ Id max_pooling_gradient(Context& c, const MaxPooling& p, Id y, Id share) {
   const size_t lead = lead_of(c, p), n = p.windows.axes();
   List windows = shape_of(c, y);
   windows.resize(lead + n);
-  const std::vector<Axis> axes = axes_of(c, p, windows);
+  const std::vector<WindowAxis> axes = window_axes_of(c, p, windows);
   const auto read = [&](Id of) {
     return gathered(c, move(c, Op::Reshape, of, windows), axes, lead);
   };
   List full(shape_of(c, p.image));
   full.resize(lead);
-  for (const Axis& a : axes) full.insert(full.end(), {a.rows, a.stride});
+  for (const WindowAxis& a : axes) full.insert(full.end(), {a.rows, a.stride});
   List reduced = {static_cast<int64_t>(Op::Add)};
-  for (const Axis& a : axes) {
+  for (const WindowAxis& a : axes) {
     reduced.push_back(static_cast<int64_t>(full.size()));
     full.push_back(a.taps);
   }

@@ -201,7 +201,7 @@ void flip(Vjp& s) {
 }
 
 // ---- Reductions ----
-std::vector<int64_t> axes_of(const Vjp& s) {
+std::vector<int64_t> reduced_axes(const Vjp& s) {
   const std::vector<int64_t> list = s.arg();
   return {list.begin() + 1, list.end()};
 }
@@ -209,7 +209,7 @@ std::vector<int64_t> axes_of(const Vjp& s) {
 /// All equal maxima share the gradient. In a row with a NaN, the others take 0 of an infinite
 /// share: NaN.
 void reduce_max(Vjp& s) {
-  const std::vector<int64_t> axes = axes_of(s);
+  const std::vector<int64_t> axes = reduced_axes(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
@@ -220,7 +220,7 @@ void reduce_max(Vjp& s) {
 
 /// The product of the others: the product divided by the element, unless an element is 0.
 void reduce_product(Vjp& s) {
-  const std::vector<int64_t> axes = axes_of(s);
+  const std::vector<int64_t> axes = reduced_axes(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id zero = s.number(0.0), one = s.number(1.0);
@@ -269,7 +269,7 @@ bool is_max_pooling(const Graph&, const Match& m) {
 }
 
 void max_pooling(Vjp& s) {
-  const Id share = s.spread(share_of_maxima(s, axes_of(s)), s.shape(s.y()));
+  const Id share = s.spread(share_of_maxima(s, reduced_axes(s)), s.shape(s.y()));
   s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), *s.pooling, s.y(), share));
 }
 

@@ -11,7 +11,7 @@ namespace plugrad::autodiff {
 namespace {
 
 /// One spatial axis.
-struct Axis {
+struct ConvolutionAxis {
   int64_t kernel, stride, dilation;
   int64_t front;   // padding before the kernel
   int64_t phases;  // phases of the stride with elements of the kernel
@@ -35,12 +35,12 @@ Id spread_axis(Context& c, Id y, size_t at, int64_t stride) {
 
 /// The weight with (co, ci) transposed, kernels flipped and split by phases: (g * phases… * ci, co,
 /// taps…). Padded with zeros, or false.
-Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axes) {
+Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<ConvolutionAxis>& axes) {
   const List w = shape_of(c, weight);
   const int64_t co = w[0] / g, ci = w[1];
   const int64_t n = static_cast<int64_t>(axes.size());
   List pads(4, 0), split = {g, co, ci}, order = {0}, shape = {g * ci, co}, flips = {0, 0};
-  for (const Axis& a : axes) {
+  for (const ConvolutionAxis& a : axes) {
     pads.insert(pads.end(), {a.front, a.taps * a.phases - a.kernel - a.front});
     split.insert(split.end(), {a.taps, a.phases});
     shape[0] *= a.phases;
@@ -56,8 +56,8 @@ Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axe
 }
 
 /// Mask of the flipped weight without padding; kNoId for all.
-Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& axes) {
-  const auto is_whole = [](const Axis& a) { return a.taps * a.phases == a.kernel; };
+Id flipped_presence(Context& c, const Transposed& t, const std::vector<ConvolutionAxis>& axes) {
+  const auto is_whole = [](const ConvolutionAxis& a) { return a.taps * a.phases == a.kernel; };
   if (t.present != kNoId) return flipped_weight(c, t.present, t.groups, axes);
   if (std::ranges::all_of(axes, is_whole)) return kNoId;
   const List w = shape_of(c, t.weight);
@@ -68,8 +68,8 @@ Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& ax
 /// The axis without the elements that `first` and `last` cut off; `y` is its size in y. Pads the
 /// kernel so that its phase r meets phase r of the cut image. None if the cut exceeds the padding
 /// of y.
-std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
-                             List& pads) {
+std::optional<ConvolutionAxis> cut_axis(ConvolutionAxis a, int64_t image, int64_t y, int64_t first,
+                                        int64_t last, List& pads) {
   const int64_t skipped = (first + a.stride - 1) / a.stride;
   a.front = skipped * a.stride - first;
   a.phases = std::min(a.kernel + a.front, a.stride);
@@ -83,16 +83,16 @@ std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, in
 
 /// Turns `x`, (n, groups, phases…, channels, rows…), into the image.
 Id interleave(Context& c, Id x, int64_t batch, int64_t channels, const Transposed& t,
-              const std::vector<Axis>& axes) {
+              const std::vector<ConvolutionAxis>& axes) {
   const int64_t n = static_cast<int64_t>(axes.size()), g = t.groups;
-  if (std::ranges::all_of(axes, [](const Axis& a) { return a.stride == 1; }))
+  if (std::ranges::all_of(axes, [](const ConvolutionAxis& a) { return a.stride == 1; }))
     return move(c, Op::Reshape, x, joined({batch, g * channels}, t.image));
   List split = {batch, g}, order = {0, 1, 2 + n}, pads(6, 0), merged = {batch, g * channels};
-  for (const Axis& a : axes) split.push_back(a.phases);
+  for (const ConvolutionAxis& a : axes) split.push_back(a.phases);
   split.push_back(channels);
-  for (const Axis& a : axes) split.push_back(a.rows);
+  for (const ConvolutionAxis& a : axes) split.push_back(a.rows);
   for (int64_t i = 0; i < n; ++i) {
-    const Axis& a = axes[static_cast<size_t>(i)];
+    const ConvolutionAxis& a = axes[static_cast<size_t>(i)];
     order.insert(order.end(), {3 + n + i, 2 + i});
     pads.insert(pads.end(), {0, 0, 0, a.stride - a.phases});
     merged.push_back(a.rows * a.stride);
@@ -120,10 +120,10 @@ Id transposed_convolution(Context& c, const Transposed& transposed) {
   const List weight = shape_of(c, t.weight);
   const int64_t batch = shape_of(c, t.y)[0];
   Id y = t.y;
-  std::vector<Axis> axes;
+  std::vector<ConvolutionAxis> axes;
   List pads, dilation;
   for (size_t i = 0; i < t.image.size(); ++i) {
-    Axis a{weight[2 + i], t.stride[i], t.dilation[i], 0, 1, 1, 1};
+    ConvolutionAxis a{weight[2 + i], t.stride[i], t.dilation[i], 0, 1, 1, 1};
     if (a.kernel == 1) a.dilation = 1;
     if (a.stride > 1 && a.dilation > 1) {
       y = spread_axis(c, y, 2 + i, a.stride);

@@ -20,7 +20,7 @@
 namespace plugrad {
 namespace {
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail_in_child(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
 
@@ -47,7 +47,7 @@ class Spawn {
       }
       // One of ours may have the number that another gets there.
       moved_.emplace_back(fcntl(ours, F_DUPFD_CLOEXEC, highest + 1));
-      if (!moved_.back()) fail(errno, spec.program);
+      if (!moved_.back()) fail_in_child(errno, spec.program);
       posix_spawn_file_actions_adddup2(&actions_, moved_.back().get(), theirs);
     }
     posix_spawn_file_actions_addclosefrom_np(&actions_, highest + 1);
@@ -66,7 +66,7 @@ class Spawn {
     const int error =
         posix_spawnp(&child, spec.program.c_str(), &actions_, &attributes_, pointers(words).data(),
                      spec.environment.empty() ? environ : pointers(spec.environment).data());
-    if (error != 0) fail(error, spec.program);
+    if (error != 0) fail_in_child(error, spec.program);
     return child;
   }
 
@@ -129,7 +129,7 @@ std::string describe_end(int status) {
 
 std::string output_of(ProcessSpec spec) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail(errno, spec.program);
+  if (pipe2(ends, O_CLOEXEC) != 0) fail_in_child(errno, spec.program);
   const FileDescriptor ours(ends[0]);
   FileDescriptor theirs(ends[1]);
   spec.descriptors.emplace_back(theirs.get(), STDOUT_FILENO);

@@ -6,6 +6,8 @@
 
 namespace plugrad {
 
+inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
+
 /// Nanoseconds of a clock that never goes back; only differences are meaningful.
 inline std::uint64_t monotonic_ns() {
   auto since = std::chrono::steady_clock::now().time_since_epoch();

@@ -19,12 +19,17 @@ FileDescriptor::~FileDescriptor() {
 
 namespace {
 
-std::nullopt_t refuse(int error) {
+std::nullopt_t failed_with(int error) {
   errno = error;
   return std::nullopt;
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
 
 FileDescriptor open_regular_file(const std::string& path) {
   // O_NONBLOCK: opening a FIFO would otherwise wait for a writer.
@@ -40,11 +45,11 @@ std::optional<std::vector<std::byte>> read_file(const std::string& path, std::ui
   const FileDescriptor fd = open_regular_file(path);
   struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) return std::nullopt;
-  if (static_cast<std::uint64_t>(info.st_size) > most_bytes) return refuse(EFBIG);
+  if (static_cast<std::uint64_t>(info.st_size) > most_bytes) return failed_with(EFBIG);
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   std::size_t have = 0;
   while (true) {
-    if (have > most_bytes) return refuse(EFBIG);
+    if (have > most_bytes) return failed_with(EFBIG);
     if (have == bytes.size()) bytes.resize(have + 4096);  // sizes of /proc read as 0
     ssize_t got = read(fd.get(), bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno == EINTR) continue;
@@ -78,11 +83,11 @@ MappedFile::MappedFile(const std::string& path, const std::string& operation) : 
   };
   const FileDescriptor fd = open_regular_file(path);
   struct stat info;
-  if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
+  if (!fd || fstat(fd.get(), &info) != 0) failed_with(errno);
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ == 0) return;
   void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (data == MAP_FAILED) refuse(errno);
+  if (data == MAP_FAILED) failed_with(errno);
   data_ = static_cast<const std::byte*>(data);
 }
 
@@ -97,17 +102,17 @@ CopiedFile::CopiedFile(const std::string& path, const std::string& operation) {
   };
   const FileDescriptor fd = open_regular_file(path);
   struct stat info;
-  if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
+  if (!fd || fstat(fd.get(), &info) != 0) failed_with(errno);
   mapped_ = static_cast<std::size_t>(info.st_size);
   if (mapped_ == 0) return;
   void* data = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) refuse(errno);
+  if (data == MAP_FAILED) failed_with(errno);
   data_ = static_cast<std::byte*>(data);
   madvise(data_, mapped_, MADV_HUGEPAGE);  // an advice: systems without it still work
   while (size_ < mapped_) {
     const ssize_t got = read(fd.get(), data_ + size_, mapped_ - size_);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(errno);
+    if (got < 0) failed_with(errno);
     if (got == 0) break;  // the file became shorter meanwhile
     size_ += static_cast<std::size_t>(got);
   }

@@ -86,6 +86,9 @@ class NoFileSizeSignal {
   bool was_pending_ = false;
 };
 
+/// The folder that holds `path`, by its text alone; "." for a bare name.
+std::string folder_of(const std::string& path);
+
 /// A file mapped for reading; pages are loaded on access. An empty file has an empty span.
 class MappedFile {
  public:

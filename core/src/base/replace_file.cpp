@@ -30,11 +30,6 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Replaces `path` by the target of its symbolic links, even if the target does not exist.
 int follow_links(std::string& path) {
   for (int i = 0; i < kMostLinks; ++i) {

@@ -21,7 +21,7 @@
 namespace plugrad {
 namespace {
 
-[[noreturn]] void refuse(const char* name, std::string_view text, std::string_view expected) {
+[[noreturn]] void refuse_value(const char* name, std::string_view text, std::string_view expected) {
   fail(ErrorKind::User, "[settings] {}=\"{}\" is not valid: it takes {}", name, text, expected);
 }
 
@@ -35,13 +35,13 @@ template <int Settings::* field, int low, int high>
 void read_int(Settings& out, const char* name, std::string_view text) {
   int value = 0;
   if (!parse_whole(text, value) || value < low || value > high)
-    refuse(name, text, fmt::format("a whole number from {} to {}", low, high));
+    refuse_value(name, text, fmt::format("a whole number from {} to {}", low, high));
   out.*field = value;
 }
 
 template <bool Settings::* field>
 void read_bool(Settings& out, const char* name, std::string_view text) {
-  if (text != "0" && text != "1") refuse(name, text, "0 or 1");
+  if (text != "0" && text != "1") refuse_value(name, text, "0 or 1");
   out.*field = text == "1";
 }
 
@@ -53,7 +53,7 @@ void read_text(Settings& out, const char*, std::string_view text) {
 void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
   double value = 0;
   if (!parse_whole(text, value) || !(value > 0) || !std::isfinite(value))
-    refuse(name, text, "seconds above 0, such as 2.5; BEAM=0 switches the search off");
+    refuse_value(name, text, "seconds above 0, such as 2.5; BEAM=0 switches the search off");
   out.beam_seconds = value;
 }
 
@@ -61,7 +61,7 @@ void read_device_timeout(Settings& out, const char* name, std::string_view text)
   constexpr double kMostSeconds = 1e8;  // fits 64 bits of nanoseconds
   double value = 0;
   if (!parse_whole(text, value) || !(value >= 0 && value <= kMostSeconds))
-    refuse(name, text, "seconds from 0 to 1e8, such as 60; 0 is no limit");
+    refuse_value(name, text, "seconds from 0 to 1e8, such as 60; 0 is no limit");
   out.device_timeout = value;
 }
 
@@ -69,7 +69,7 @@ void read_collective_seconds(Settings& out, const char* name, std::string_view t
   constexpr double kMostSeconds = 1e8;  // fits 64 bits of nanoseconds
   double value = 0;
   if (!parse_whole(text, value) || !(value > 0 && value <= kMostSeconds))
-    refuse(name, text, "seconds above 0, at most 1e8, such as 60");
+    refuse_value(name, text, "seconds above 0, at most 1e8, such as 60");
   out.collective_seconds = value;
 }
 
@@ -77,7 +77,7 @@ void read_cpu_target(Settings& out, const char* name, std::string_view text) {
   constexpr std::string_view kTargets[] = {"native", "x86-64-v4", "x86-64-v3", "x86-64-v2",
                                            "x86-64"};
   if (std::ranges::find(kTargets, text) == std::end(kTargets))
-    refuse(name, text, fmt::format("one of {}", fmt::join(kTargets, ", ")));
+    refuse_value(name, text, fmt::format("one of {}", fmt::join(kTargets, ", ")));
   out.cpu_target = text;
 }
 
@@ -95,7 +95,8 @@ void read_size(Settings& out, const char* name, std::string_view text) {
     }
   }
   std::uint64_t value = 0;
-  if (!parse_whole(digits, value) || value > (UINT64_MAX >> shift)) refuse(name, text, expected);
+  if (!parse_whole(digits, value) || value > (UINT64_MAX >> shift))
+    refuse_value(name, text, expected);
   out.*field = value << shift;
 }
 
@@ -106,7 +107,7 @@ void read_no_color(Settings& out, const char*, std::string_view) {
 
 // If two rows set one field, the later wins.
 // clang-format off
-constexpr SettingRow kRows[] = {
+constexpr SettingRow kSettingRows[] = {
     {"DEVICE", "alias of DEV",
      read_text<&Settings::device>},
     {"DEV", "device to run on: CPU, CUDA:1, cuda,cpu, !vulkan",
@@ -225,7 +226,7 @@ int usable_cores() {
 }  // namespace
 
 std::span<const SettingRow> setting_rows() {
-  return kRows;
+  return kSettingRows;
 }
 
 std::optional<std::string> environment_variable(const char* name) {
@@ -236,7 +237,7 @@ std::optional<std::string> environment_variable(const char* name) {
 std::vector<std::string> unknown_settings(const char* const* environment) {
   constexpr std::string_view kPrefix = "PLUGRAD_";
   std::vector<std::string> known, out;  // without the prefix, which would distort similarity
-  for (const SettingRow& row : kRows)
+  for (const SettingRow& row : kSettingRows)
     if (std::string_view name = row.name; name.starts_with(kPrefix))
       known.emplace_back(name.substr(kPrefix.size()));
   for (; environment && *environment; ++environment) {
@@ -255,7 +256,7 @@ std::vector<std::string> unknown_settings(const char* const* environment) {
 
 Settings read_settings(const Environment& environment) {
   Settings out;
-  for (const SettingRow& row : kRows) {
+  for (const SettingRow& row : kSettingRows) {
     std::optional<std::string> text = environment(row.name);
     // An empty value counts as unset, since shells easily leave one behind.
     bool counts = text && (!text->empty() || std::string_view(row.name) == "NO_COLOR");

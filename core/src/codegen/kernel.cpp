@@ -59,7 +59,7 @@ Id term_of(const Graph& g, Id reduce) {
   return g[value].op == Op::Where ? g[value].src[1] : value;
 }
 
-double iterations_of(const Graph& g, OpenRanges& open, Id id) {
+double loop_iterations(const Graph& g, OpenRanges& open, Id id) {
   double count = 1;
   for (Id r : open.members(open[id])) count *= static_cast<double>(range_size(g, r));
   return count;
@@ -237,7 +237,7 @@ Estimates estimate(Kernel& kernel) {
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
     const Node& n = g[id];
-    const double times = iterations_of(g, open, id);
+    const double times = loop_iterations(g, open, id);
     if (n.op == Op::Load || n.op == Op::Store) {
       const Id param = g.sources(n)[0];
       const double size = size_of(g[param].dtype);
@@ -248,7 +248,7 @@ Estimates estimate(Kernel& kernel) {
     } else if (n.op == Op::Reduce && is_float(n.dtype)) {
       double inner = times;
       for (Id r : reduce_parts(g, id).ranges) inner *= static_cast<double>(range_size(g, r));
-      if (is_indexed(g, id)) inner = iterations_of(g, open, term_of(g, id));
+      if (is_indexed(g, id)) inner = loop_iterations(g, open, term_of(g, id));
       out.flops += static_cast<int64_t>(inner);
     } else if (is_alu(n.op) && is_float(n.dtype) && n.op != Op::Cast && n.op != Op::Where) {
       out.flops += static_cast<int64_t>(times);

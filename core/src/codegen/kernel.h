@@ -56,6 +56,9 @@ inline bool is_output_axis(AxisKind kind) {
   return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local ||
          kind == AxisKind::Warp || kind == AxisKind::Block;
 }
+inline bool is_expanded(AxisKind kind) {
+  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
+}
 inline bool is_reduce_axis(AxisKind kind) {
   return kind == AxisKind::Reduce || kind == AxisKind::Group;
 }

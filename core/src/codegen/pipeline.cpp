@@ -96,7 +96,7 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
 }};
 // clang-format on
 
-void check(Generation& generation, const Stage<Generation>& stage) {
+void check_stage(Generation& generation, const Stage<Generation>& stage) {
   verify(generation.kernel.graph, generation.kernel.sink, Spec::Kernel, stage.name);
 }
 
@@ -110,7 +110,7 @@ GraphView graph_of(const Generation& generation) {
   return {&generation.kernel.graph, {generation.kernel.sink}};
 }
 
-constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check, text, graph_of};
+constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check_stage, text, graph_of};
 
 void record_scalar(Kernel& kernel, Id scalar) {
   const size_t number = scalar_number(kernel.graph, scalar);

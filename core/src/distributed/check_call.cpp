@@ -18,23 +18,23 @@ void check_group(const Call& call, std::uint32_t rank, std::uint32_t size) {
   require(ascends && std::ranges::binary_search(group, rank) && group.back() < size,
           "[{}] {}: the group [{}] must list ranks below {} in ascending order, this rank {} among "
           "them",
-          name_of(call.kind), quoted(call.tensor), fmt::join(group, ", "), size, rank);
+          name_of(call.kind), quoted_name(call.tensor), fmt::join(group, ", "), size, rank);
 }
 
 void set_pair(Call& call, std::uint32_t rank, std::uint32_t size) {
   require(call.peer < size && call.peer != rank,
           "[{}] {}: the other rank is {}, but must be another than this rank {} and below {}",
-          name_of(call.kind), quoted(call.tensor), call.peer, rank, size);
+          name_of(call.kind), quoted_name(call.tensor), call.peer, rank, size);
   call.group = {std::min(rank, call.peer), std::max(rank, call.peer)};
 }
 
 void check_counts(const Call& call, const std::vector<std::int64_t>& counts, std::size_t wanted) {
   require(counts.size() == wanted, "[{}] {}: it takes {} counts, not {}", name_of(call.kind),
-          quoted(call.tensor), wanted, counts.size());
+          quoted_name(call.tensor), wanted, counts.size());
   std::int64_t left = std::numeric_limits<std::int64_t>::max() / size_of(call.dtype);
   for (std::int64_t count : counts) {
     require(count >= 0 && count <= left, "[{}] {}: {} elements in one of the counts [{}]",
-            name_of(call.kind), quoted(call.tensor), count, fmt::join(counts, ", "));
+            name_of(call.kind), quoted_name(call.tensor), count, fmt::join(counts, ", "));
     left -= count;
   }
 }
@@ -56,14 +56,14 @@ void check_memory(const Call& call, std::size_t self) {
   require((!sends || call.send || !has_elements(from)) &&
               (!receives || call.receive || !has_elements(to)),
           "[{}] {}: no memory is given to send from or to receive in", name_of(call.kind),
-          quoted(call.tensor));
+          quoted_name(call.tensor));
 }
 
 }  // namespace
 
 void check_call(Call& call, std::uint32_t rank, std::uint32_t size) {
   require_type(size_of(call.dtype) > 0, "[{}] {}: elements of {} have no memory",
-               name_of(call.kind), quoted(call.tensor), name_of(call.dtype));
+               name_of(call.kind), quoted_name(call.tensor), name_of(call.dtype));
   const bool is_pair = call.kind == Kind::Send || call.kind == Kind::Receive;
   if (is_pair) set_pair(call, rank, size);
   check_group(call, rank, size);
@@ -77,11 +77,11 @@ void check_call(Call& call, std::uint32_t rank, std::uint32_t size) {
     check_counts(call, call.receive_counts, members);
     require(call.counts[self] == call.receive_counts[self],
             "[all-to-all] {}: this rank sends {} elements to itself, but receives {} of them",
-            quoted(call.tensor), call.counts[self], call.receive_counts[self]);
+            quoted_name(call.tensor), call.counts[self], call.receive_counts[self]);
   }
   require(call.kind != Kind::Broadcast || std::ranges::binary_search(call.group, call.peer),
-          "[broadcast] {}: the root {} is not in the group [{}]", quoted(call.tensor), call.peer,
-          fmt::join(call.group, ", "));
+          "[broadcast] {}: the root {} is not in the group [{}]", quoted_name(call.tensor),
+          call.peer, fmt::join(call.group, ", "));
   check_memory(call, self);
 }
 

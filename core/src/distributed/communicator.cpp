@@ -18,7 +18,6 @@ namespace plugrad::distributed {
 namespace {
 
 using std::chrono::nanoseconds;
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kTurnNs = kSecondNs / 10;  // of waiting for the communication thread
 // A call that was abandoned writes no memory of the caller, but others may still print their error.
 constexpr std::uint64_t kGraceNs = kSecondNs;
@@ -82,7 +81,7 @@ void Communicator::require_usable(const Call& call) {
           "[{}] {}: this process was forked from one that had called "
           "plugrad::distributed::init(), and has no connection to the other ranks; fork first, or "
           "start the programs of all ranks by the launcher",
-          name_of(call.kind), quoted(call.tensor));
+          name_of(call.kind), quoted_name(call.tensor));
 }
 
 void Communicator::number_call(Pending& p) {
@@ -109,10 +108,10 @@ Request Communicator::start(Call call) {
     if (has_aborted()) fail_stuck(*p);
     if (broken_)
       fail(broken_->kind, "[{}] {} was not started, because an earlier collective failed: {}",
-           name_of(p->call.kind), quoted(p->call.tensor), broken_->text);
+           name_of(p->call.kind), quoted_name(p->call.tensor), broken_->text);
     require(!shall_leave_ && state_ != State::Ended,
             "[{}] {} was started after the end of the program", name_of(p->call.kind),
-            quoted(p->call.tensor));
+            quoted_name(p->call.tensor));
     number_call(*p);
     started_.push_back(p);
   }

@@ -43,7 +43,7 @@ std::string_view name_of(Reduction reduction) {
   return kNames[static_cast<std::size_t>(reduction)];
 }
 
-std::string quoted(const std::string& tensor) {
+std::string quoted_name(const std::string& tensor) {
   if (tensor.size() <= kNameBytes) return fmt::format("\"{}\"", tensor);
   return fmt::format("\"{}…\"", tensor.substr(0, kNameBytes));
 }
@@ -55,7 +55,7 @@ std::string to_text(const Description& d) {
   const std::string counts = d.kind == Kind::AllToAll ? fmt::format("{} to and {} from this rank",
                                                                     d.to_reader, d.from_reader)
                                                       : d.counts;
-  return fmt::format("{} of {} ({}, {} elements{})", name_of(d.kind), quoted(d.tensor),
+  return fmt::format("{} of {} ({}, {} elements{})", name_of(d.kind), quoted_name(d.tensor),
                      name_of(d.dtype), counts, more);
 }
 

@@ -40,7 +40,7 @@ struct Description {
 /// `all-reduce of "w" (f32, 10 elements, add)`
 std::string to_text(const Description& description);
 /// A name of at most 100 bytes, in quotation marks.
-std::string quoted(const std::string& tensor);
+std::string quoted_name(const std::string& tensor);
 
 struct Control {
   ControlType type = ControlType::Ping;

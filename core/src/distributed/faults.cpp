@@ -11,7 +11,6 @@
 namespace plugrad::distributed {
 namespace {
 
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kAnswerNs = kSecondNs;    // for an answer of a rank that is late
 constexpr std::uint64_t kNewsNs = kSecondNs / 2;  // for the news of a failure to reach all ranks
 constexpr std::uint64_t kWatchNs = kSecondNs / 10;

@@ -20,7 +20,8 @@ std::vector<KernelRange> ranges_of(const KernelAst& ast) {
   return ranges;
 }
 
-KernelReport report_of(const KernelAst* ast, const codegen::KernelCode& code, std::string device) {
+KernelReport report_of_code(const KernelAst* ast, const codegen::KernelCode& code,
+                            std::string device) {
   KernelReport report;
   report.device = std::move(device);
   report.name = code.name;
@@ -48,7 +49,7 @@ void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) 
 }  // namespace
 
 KernelReport report_of(const ReadyKernel& ready) {
-  KernelReport report = report_of(ready.ast.get(), ready.code, ready.kernel->device().name());
+  KernelReport report = report_of_code(ready.ast.get(), ready.code, ready.kernel->device().name());
   report.source = ready.kernel->source();
   report.planned = ready.ast;
   return report;
@@ -71,12 +72,12 @@ void Session::add_reports(const schedule::Plan& plan, std::vector<KernelReport>&
     const std::string& name = state_->devices.name(step.device);
     if (step.kind == schedule::Step::Kind::Kernel) {
       const KernelAst& ast = *plan.asts[step.ast];
-      reports.push_back(report_of(&ast, codegen::describe(ast.graph, ast.sink), name));
+      reports.push_back(report_of_code(&ast, codegen::describe(ast.graph, ast.sink), name));
     } else if (step.kind == schedule::Step::Kind::User) {
       const UserKernelCode& kernel = *user_kernels_[step.ast];
       codegen::KernelCode code;
       code.name = code.colored_name = kernel.name;
-      reports.push_back(report_of(kernel.ast.get(), code, name));
+      reports.push_back(report_of_code(kernel.ast.get(), code, name));
     } else if (step.kind == schedule::Step::Kind::Loop) {
       add_reports(plan_of_body(*loops_[step.ast], step.device), reports);
     }

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "plugrad-sharded-checkpoint";
 constexpr uint64_t kVersion = 1;
-constexpr int kMostDepth = 8;  // nesting levels of the JSON text; the format has 6
+constexpr int kMostIndexDepth = 8;  // nesting levels of the JSON text; the format has 6
 constexpr std::string_view kPrefix = "part-", kEnding = ".safetensors";
 constexpr size_t kSaveDigits = 16;
 
@@ -56,7 +56,7 @@ class IndexReader {
     const char* const text = reinterpret_cast<const char*>(bytes->data());
     UniqueKeys keys;
     const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-      if (depth > kMostDepth) refuse("it nests too deeply");
+      if (depth > kMostIndexDepth) refuse("it nests too deeply");
       if (!keys.add(event, parsed))
         refuse("the name \"{}\" occurs twice", parsed.get<std::string>());
       return true;

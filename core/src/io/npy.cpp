@@ -14,8 +14,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "data is written as it lies in memory");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 1 << 20;  // bytes; limit for one array's description
-constexpr size_t kAlignment = 64;            // bytes; alignment of the data, as in NumPy
+constexpr size_t kMaxNpyHeaderBytes = 1 << 20;  // bytes; limit for one array's description
+constexpr size_t kAlignment = 64;               // bytes; alignment of the data, as in NumPy
 
 struct Code {
   const char* text;  // without the byte order
@@ -164,7 +164,7 @@ NpyArray parse_npy(std::span<const std::byte> file, std::string_view name) {
   if (text.size() < begin) any.refuse("truncated: {} bytes are too few for a header", text.size());
   uint32_t size = 0;
   std::memcpy(&size, text.data() + 8, begin - 8);
-  if (size > kMaxHeaderBytes) any.refuse("a header of {} bytes is announced", size);
+  if (size > kMaxNpyHeaderBytes) any.refuse("a header of {} bytes is announced", size);
   if (size > text.size() - begin)
     any.refuse("truncated: a header of {} bytes is announced, {} follow", size,
                text.size() - begin);

@@ -42,7 +42,7 @@ int64_t remainder_of(Op op, int64_t a, int64_t b, DType dtype) {
   return op == Op::Mod ? truncated_mod(a, b) : floor_mod(a, b);
 }
 
-bool less(int64_t a, int64_t b, DType dtype) {
+bool is_less(int64_t a, int64_t b, DType dtype) {
   return dtype == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
 }
 
@@ -64,7 +64,7 @@ std::optional<int64_t> fold_int(Op op, DType dtype, int64_t a, int64_t b) {
     case Op::FloorMod:
       return remainder_of(op, a, b, dtype);
     case Op::Max:
-      return less(a, b, dtype) ? b : a;
+      return is_less(a, b, dtype) ? b : a;
     case Op::And:
       return a & b;
     case Op::Or:
@@ -134,7 +134,7 @@ std::optional<bool> fold_compare(const Graph& g, Op op, Id a, Id b) {
     return op == Op::CmpLt ? x < y : op == Op::CmpEq ? x == y : x != y;
   }
   const int64_t x = const_int(g, a), y = const_int(g, b);
-  return op == Op::CmpLt ? less(x, y, dtype) : op == Op::CmpEq ? x == y : x != y;
+  return op == Op::CmpLt ? is_less(x, y, dtype) : op == Op::CmpEq ? x == y : x != y;
 }
 
 // Rounds an integer to a double whose last bit is set if bits were cut off (round to odd), so that

@@ -16,7 +16,7 @@ struct Class {
   uint8_t bits;
   const char* name;
 };
-constexpr Class kClasses[] = {
+constexpr Class kNamedClasses[] = {
     {kIntegerClass | kBoolClass, "int or bool"},
     {kIntegerClass, "int"},
     {kIntClass, "sized int"},
@@ -34,7 +34,7 @@ constexpr Class kClasses[] = {
 
 std::string class_name(uint8_t classes) {
   std::string text;
-  for (const Class& c : kClasses) {
+  for (const Class& c : kNamedClasses) {
     if ((classes & c.bits) != c.bits) continue;
     text += (text.empty() ? "" : " or ") + std::string(c.name);
     classes = static_cast<uint8_t>(classes & ~c.bits);

@@ -14,18 +14,18 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr int64_t kFewRows = 16;      // rows: comparing vectors with each of these is as fast
-constexpr int64_t kFewPairs = 65536;  // of rows and terms: a masked loop is as fast
-constexpr size_t kMostNodes = 64;     // visits below one Reduce
+constexpr int64_t kFewRows = 16;        // rows: comparing vectors with each of these is as fast
+constexpr int64_t kFewPairs = 65536;    // of rows and terms: a masked loop is as fast
+constexpr size_t kMostNodesBelow = 64;  // visits below one Reduce
 
-using Axes = uint64_t;  // one bit for each axis of a value
-constexpr Axes bit(size_t axis) {
-  return Axes{1} << axis;
+using AxisBits = uint64_t;  // one bit for each axis of a value
+constexpr AxisBits bit(size_t axis) {
+  return AxisBits{1} << axis;
 }
 
 /// Adjacent axes of a reshape's source and result that hold the same elements.
 struct Run {
-  Axes from = 0, to = 0;
+  AxisBits from = 0, to = 0;
 };
 std::vector<Run> runs_of(std::span<const int64_t> from, std::span<const int64_t> to) {
   std::vector<Run> runs;
@@ -64,14 +64,14 @@ class Recogniser {
     const bool counts = n.dtype == DType::Bool && op == Op::Add;  // 1 where the condition holds
     if (!counts && (n.op != Op::Where || !is_identity(op, n.src[2]))) return std::nullopt;
     const Id condition = counts ? x : n.src[0];
-    Axes reduced = 0;
+    AxisBits reduced = 0;
     for (int64_t a : axes) reduced |= bit(static_cast<size_t>(a));
     for (size_t r = 0; r < shape.size(); ++r) {
       if ((reduced & bit(r)) != 0 || shape[r] <= kFewRows) continue;
       int64_t terms = 1;
       for (int64_t a : axes) terms *= shape[static_cast<size_t>(a)];
       if (terms > kFewPairs / shape[r] && selects(condition, r, reduced) &&
-          (counts || (varies(n.src[1]) & bit(r)) == 0) && looked_at_ < kMostNodes)
+          (counts || (varies(n.src[1]) & bit(r)) == 0) && looked_at_ < kMostNodesBelow)
         return r;
     }
     return std::nullopt;
@@ -90,8 +90,8 @@ class Recogniser {
 
   /// Whether the condition compares the index along axis r with a value that varies along the
   /// reduced axes.
-  bool selects(Id condition, size_t r, Axes reduced) {
-    if (++looked_at_ >= kMostNodes) return false;
+  bool selects(Id condition, size_t r, AxisBits reduced) {
+    if (++looked_at_ >= kMostNodesBelow) return false;
     const Node n = g_[condition];
     switch (n.op) {
       case Op::Expand:
@@ -119,21 +119,21 @@ class Recogniser {
       if (i != r && (run.to & bit(i)) != 0 && to[i] != 1) return false;
     return true;
   }
-  Axes below(Id source, Id reshape, Axes axes) {
-    Axes found = 0;
+  AxisBits below(Id source, Id reshape, AxisBits axes) {
+    AxisBits found = 0;
     for (const Run& run : runs_of(shapes_[source], shapes_[reshape]))
       if ((run.to & axes) != 0) found |= run.from;
     return found;
   }
 
-  bool is_index(Id id, size_t r, Axes reduced) {
-    const Axes along = varies(id);
+  bool is_index(Id id, size_t r, AxisBits reduced) {
+    const AxisBits along = varies(id);
     return (along & bit(r)) == 0 && (along & reduced) != 0 && !is_linear(id);
   }
 
   /// Whether the value is linear in its indices: then the sum needs no loop.
   bool is_linear(Id id) {
-    if (++looked_at_ >= kMostNodes) return false;
+    if (++looked_at_ >= kMostNodesBelow) return false;
     const Op op = g_[id].op;
     if (op == Op::Iota || op == Op::Const) return true;
     const bool keeps = is_movement(op) || op == Op::Cast || op == Op::Add || op == Op::Sub ||
@@ -152,22 +152,22 @@ class Recogniser {
   }
 
   /// Axes along which elements may differ.
-  Axes varies(Id id) {
+  AxisBits varies(Id id) {
     const auto shape = shapes_[id];
-    Axes all = 0;
+    AxisBits all = 0;
     for (size_t i = 0; i < shape.size() && i < 64; ++i)
       if (shape[i] != 1) all |= bit(i);
-    if (++looked_at_ >= kMostNodes || all == 0 || element_count(shape) == 0) return all;
+    if (++looked_at_ >= kMostNodesBelow || all == 0 || element_count(shape) == 0) return all;
     const Node n = g_[id];
     if (is_alu(n.op)) {
-      Axes some = 0;
+      AxisBits some = 0;
       for (Id s : g_.sources(n)) some |= varies(s);
       return some;
     }
     if (!is_movement(n.op)) return all;
     const auto from = shapes_[n.src[0]];
-    const Axes source = varies(n.src[0]);
-    Axes some = 0;
+    const AxisBits source = varies(n.src[0]);
+    AxisBits some = 0;
     switch (n.op) {
       case Op::Expand:
         for (size_t i = 0; i < shape.size(); ++i)
@@ -196,7 +196,7 @@ class Recogniser {
 };
 
 /// No axis along which only marked Reduces read a value.
-constexpr uint8_t kNoAxis = 255;
+constexpr uint8_t kNotIndexed = 255;
 
 }  // namespace
 
@@ -209,7 +209,7 @@ void find_indexed(SchedulerState& state) {
   const Graph& g = state.graph;
   state.indexed.assign(g.size(), 0);
   state.computed = state.counts;
-  std::vector<uint8_t> rows(g.size(), kNoAxis);
+  std::vector<uint8_t> rows(g.size(), kNotIndexed);
   bool any = false;
   for (Id id : state.live) {
     if (g[id].op != Op::Reduce) continue;
@@ -234,7 +234,7 @@ void find_indexed(SchedulerState& state) {
       const bool keeps = state.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
       return keeps && rows[by] == axis;
     };
-    if (axis == kNoAxis || axis >= shape.size() || shape[axis] <= 1) continue;
+    if (axis == kNotIndexed || axis >= shape.size() || shape[axis] <= 1) continue;
     if (!std::ranges::all_of(readers, is_for_rows)) continue;
     rows[id] = axis;
     state.computed[id] /= shape[axis];

@@ -39,7 +39,7 @@ constexpr std::array<Stage<SchedulerState>, 13> kSchedule = {{
 }};
 // clang-format on
 
-void check(SchedulerState& state, const Stage<SchedulerState>& stage) {
+void check_stage(SchedulerState& state, const Stage<SchedulerState>& stage) {
   if (stage.form == Form::TensorGraph)
     return verify(state.graph, state.roots, Spec::Tensor, stage.name);
   for (const auto& ast : state.plan.asts)
@@ -57,7 +57,7 @@ GraphView graph_of(const SchedulerState& state) {
   return {&state.graph, state.roots};
 }
 
-constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check, text, graph_of};
+constexpr Pipeline<SchedulerState> kPipeline = {"schedule", kSchedule, check_stage, text, graph_of};
 
 }  // namespace
 

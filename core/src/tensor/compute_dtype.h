@@ -6,6 +6,11 @@
 
 namespace plugrad::tensor {
 
+/// Floats of 16 bits and less, whose sums and products need more.
+inline bool is_half(DType dtype) {
+  return is_float(dtype) && size_of(dtype) < 4;
+}
+
 /// Dtype in which steps on `dtype` are computed.
 inline DType compute_dtype(DType dtype) {
   return dtype == DType::F64 ? DType::F64 : DType::F32;

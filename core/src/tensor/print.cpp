@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t kShownWhole = 1000;  // elements; a larger tensor shows only the ends of long axes
 constexpr int64_t kEdge = 3;           // elements shown at each end of such an axis
 
-class Layout {
+class PrintLayout {
  public:
-  Layout(const Tensor& t, std::vector<std::string> words)
+  PrintLayout(const Tensor& t, std::vector<std::string> words)
       : shape_(t.bound_shape()),
         words_(std::move(words)),
         abridged_(words_.size() > static_cast<size_t>(kShownWhole)) {
@@ -78,7 +78,7 @@ std::vector<std::string> words_of(const Tensor& t) {
 
 std::string to_string(const Tensor& t) {
   require(t.defined(), "[to_string] the tensor is undefined; assign it a value first");
-  return Layout(t, words_of(t)).text();
+  return PrintLayout(t, words_of(t)).text();
 }
 
 }  // namespace plugrad

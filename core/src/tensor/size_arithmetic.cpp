@@ -12,7 +12,7 @@
 namespace plugrad::tensor {
 namespace {
 
-Id node_of(const Tensor& tensor) {
+Id size_node(const Tensor& tensor) {
   return state_of(tensor)->node;
 }
 
@@ -27,7 +27,7 @@ class Expressions {
 
   // A new variable that stands for the count.
   void add(const Tensor& count, Interval bounds) {
-    if (given(node_of(count))) return;
+    if (given(size_node(count))) return;
     const auto number = static_cast<int64_t>(variables_.size());
     const Id variable = graph_.add(Op::Scalar, DType::Index, {}, graph_.list({number, bounds.hi}));
     simplified_.bounds().set(variable, bounds);
@@ -37,8 +37,8 @@ class Expressions {
 
   Id number(uint64_t bits, DType dtype) { return graph_.add(Op::Const, dtype, {}, bits); }
   std::optional<Id> given(Id node) const {
-    const auto at = std::ranges::find(variables_, node,
-                                      [](const auto& variable) { return node_of(variable.first); });
+    const auto at = std::ranges::find(
+        variables_, node, [](const auto& variable) { return size_node(variable.first); });
     return at == variables_.end() ? std::nullopt : std::optional(at->second);
   }
 

@@ -42,7 +42,7 @@ bool has(const std::vector<VkExtensionProperties>& found, const char* name) {
                      [&](const auto& one) { return std::strcmp(one.extensionName, name) == 0; });
 }
 
-// Extensions that became part of 1.2, and those that are in no version.
+// Extensions that became part of 1.2 or 1.3, and those that are in no version.
 void choose_extensions(const std::vector<VkExtensionProperties>& found, Facts& facts) {
   const auto enable = [&](const char* name) {
     const bool is_there = has(found, name);
@@ -57,6 +57,8 @@ void choose_extensions(const std::vector<VkExtensionProperties>& found, Facts& f
       enable(name);
   facts.calibrated = enable(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   facts.atomic_float32 = enable(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
+  facts.max_subgroups = facts.api_version >= VK_API_VERSION_1_3 ||
+                        enable(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
 }
 
 void read_properties(const InstanceApi& api, Facts& facts) {
@@ -67,6 +69,9 @@ void read_properties(const InstanceApi& api, Facts& facts) {
   auto subgroup = chained<VkPhysicalDeviceSubgroupProperties>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, chain);
   chain = &subgroup;
+  auto sizes = chained<VkPhysicalDeviceSubgroupSizeControlProperties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES, chain);
+  if (facts.max_subgroups > 0) chain = &sizes;
   auto maintenance = chained<VkPhysicalDeviceMaintenance3Properties>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, chain);
   chain = &maintenance;
@@ -89,6 +94,9 @@ void read_properties(const InstanceApi& api, Facts& facts) {
   facts.vendor_id = all.properties.vendorID;
   facts.limits = all.properties.limits;
   facts.subgroup_size = std::max(1u, subgroup.subgroupSize);
+  const bool has_one_size = sizes.minSubgroupSize == sizes.maxSubgroupSize &&
+                            (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+  facts.max_subgroups = has_one_size ? sizes.maxComputeWorkgroupSubgroups : 0;
   facts.max_allocation_bytes = maintenance.maxMemoryAllocationSize;
 }
 
@@ -115,9 +123,13 @@ void read_features(const InstanceApi& api, Facts& facts) {
   auto floats = chained<VkPhysicalDeviceShaderAtomicFloatFeaturesEXT>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT, chain);
   if (facts.atomic_float32) chain = &floats;
+  auto sizes = chained<VkPhysicalDeviceSubgroupSizeControlFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, chain);
+  if (facts.max_subgroups > 0) chain = &sizes;
   auto all =
       chained<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, chain);
   api.vkGetPhysicalDeviceFeatures2(facts.handle, &all);
+  if (!sizes.subgroupSizeControl) facts.max_subgroups = 0;
   facts.int8 = storage8.storageBuffer8BitAccess && small.shaderInt8;
   facts.int64 = all.features.shaderInt64;
   facts.int16 = storage16.storageBuffer16BitAccess && all.features.shaderInt16;

@@ -20,6 +20,9 @@ struct Facts {
   VkPhysicalDeviceMemoryProperties memory{};
   uint32_t vendor_id = 0;
   uint32_t subgroup_size = 1;
+  // Limit of a work-group whose pipeline requires subgroup_size; 0: pipelines cannot require it, or
+  // the device has several sizes.
+  uint32_t max_subgroups = 0;
   uint64_t max_allocation_bytes = 0;
   uint32_t queue_family = 0, queue_count = 0;
   uint32_t timestamp_bits = 0;

@@ -16,7 +16,7 @@ struct Row {
 };
 
 // The first row whose variables are set counts: launchers that start others set several.
-constexpr Row kRows[] = {
+constexpr Row kLaunchers[] = {
     {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"openmpi", "abi"}},
     {"mpiexec of MPICH", "PMI_RANK", "PMI_SIZE", {"mpich", "abi"}},
     {"srun with PMIx", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", {"openmpi", "abi"}},
@@ -39,7 +39,7 @@ std::uint32_t number_of(const char* name, const std::string& text) {
 }  // namespace
 
 Launch detect_launch(const Environment& environment) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kLaunchers) {
     const auto rank = environment(row.rank);
     const auto size = row.size ? environment(row.size) : std::optional<std::string>("0");
     if (!rank || !size) continue;

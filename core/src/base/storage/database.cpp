@@ -34,11 +34,6 @@ constexpr int kApplication = 0x50475244;  // "PGRD": SQLite's application_id of 
 constexpr std::array<uint32_t, 8> kNetworkFileSystems = {
     0x6969, 0xfe534d42, 0xff534d42, 0x01021997, 0x0bd00bd0, 0x00c36400, 0x47504653, 0x5346414f};
 
-std::string folder_of(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
 // WAL needs shared memory, which processes on several machines do not have.
 bool is_on_network(const std::string& path) {
   struct statfs info;

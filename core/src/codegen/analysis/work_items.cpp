@@ -11,8 +11,8 @@ namespace {
 
 // For each work-item range: the other ranges that some node depends on too, or that one Reduce
 // closes with it.
-std::vector<RangeSet> neighbours(const Kernel& kernel, OpenRanges& open,
-                                 const std::vector<Id>& ranges) {
+std::vector<RangeSet> ranges_side_by_side(const Kernel& kernel, OpenRanges& open,
+                                          const std::vector<Id>& ranges) {
   const Graph& g = kernel.graph;
   std::vector<RangeSet> together(ranges.size(), 0);
   Reachable reachable;
@@ -37,7 +37,7 @@ std::vector<WorkItemAxis> work_item_axes(const Kernel& kernel, OpenRanges& open)
   std::ranges::sort(ranges, std::greater{}, [&](Id r) {
     return std::pair(range_kind(g[r]) == AxisKind::Warp, range_axis(g[r]));
   });
-  const std::vector<RangeSet> together = neighbours(kernel, open, ranges);
+  const std::vector<RangeSet> together = ranges_side_by_side(kernel, open, ranges);
   std::vector<WorkItemAxis> axes;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const int64_t size = range_size(g, ranges[i]);

@@ -20,7 +20,6 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr uint32_t kNone = kNoInst;
 constexpr uint32_t kArrayAlign = 64;  // bytes: a cache line
 
 class Lineariser {
@@ -29,10 +28,10 @@ class Lineariser {
 
   void run() {
     group_reducer_.start(emission_.items, group_reduced_types());
-    uint32_t block = kNone;
+    uint32_t block = kNoInst;
     if (emission_.inside) block = writer_.begin_if(*emission_.inside);
     for (const StoreGroup& group : store_groups(graph_, open_, kernel_.sink)) store_nest(group);
-    if (block != kNone) writer_.end_if(block);
+    if (block != kNoInst) writer_.end_if(block);
   }
 
  private:
@@ -65,14 +64,14 @@ class Lineariser {
   }
 
   void store_nest(const StoreGroup& group) {
-    uint32_t block = kNone;
+    uint32_t block = kNoInst;
     const size_t scope = begin_scope();
     if (group.gate != kNoId) {
       emit_level({&group.gate, 1}, 0);
       block = writer_.begin_if(value_[group.gate]);
     }
     emit_store_loops(group);
-    if (block != kNone) writer_.end_if(block);
+    if (block != kNoInst) writer_.end_if(block);
     end_scope(scope);
   }
 
@@ -86,7 +85,7 @@ class Lineariser {
       const Nodes needs = copies_.needs(store);
       roots.insert(roots.end(), needs.begin(), needs.end());
       Nodes loops = loops_of(open_[store]);
-      std::erase_if(loops, [&](Id loop) { return value_[loop] != kNone; });
+      std::erase_if(loops, [&](Id loop) { return value_[loop] != kNoInst; });
       for (Id loop : loops) inside |= open_.bit(loop);
       const Id next = loops.empty() ? kNoId : loops[0];
       auto it = std::ranges::find(by_loop, next, &std::pair<Id, StoreGroup>::first);
@@ -117,7 +116,7 @@ class Lineariser {
     const size_t scope = begin_scope();
     const auto parts = blocks_of_sums(graph_, loops, reduces);
     std::vector<uint32_t> opened;
-    uint32_t around = kNone;
+    uint32_t around = kNoInst;
     RangeSet inside = 0;
     for (Id loop : loops) inside |= open_.bit(loop);
     for (size_t i = 0; i < loops.size(); ++i) {
@@ -139,7 +138,7 @@ class Lineariser {
       writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {opened[i]});
       if (!parts || parts->loop != i) continue;
       accumulators_.end_blocks(reduces);
-      if (around != kNone) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
+      if (around != kNoInst) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
     }
     end_scope(scope);
   }
@@ -147,7 +146,7 @@ class Lineariser {
   // Terms behind a branch come first: a compiler moves other sums behind a later branch but not
   // their loads, so that all operands would be live across it.
   void emit_sums(std::span<const Id> roots, const Nodes& reduces) {
-    const auto has_value = [&](Id id) { return value_[id] != kNone; };
+    const auto has_value = [&](Id id) { return value_[id] != kNoInst; };
     std::vector<TermBlock> blocks;
     if (!works_in_groups(*kernel_.caps)) blocks = term_blocks(graph_, lanes_, reduces, has_value);
     const auto waits = [&](Id id) {
@@ -177,7 +176,7 @@ class Lineariser {
     emit_arrays(roots, not_open);
     std::map<uint32_t, Nodes> phases;  // by the number of reductions that must precede
     for (Id id : needed(roots)) {
-      if (value_[id] != kNone || (open_[id] & not_open) != 0 || !ready_here(id)) continue;
+      if (value_[id] != kNoInst || (open_[id] & not_open) != 0 || !ready_here(id)) continue;
       const Id sum = sunk_loads_.sum(id);
       phases[phase(sum == kNoId ? id : sum)].push_back(id);
     }
@@ -187,7 +186,7 @@ class Lineariser {
         if (graph_[id].op == Op::Reduce) reduces.push_back(id);
       emit_reduces(reduces);
       for (Id id : nodes)
-        if (value_[id] == kNone) emit(id);
+        if (value_[id] == kNoInst) emit(id);
     }
   }
 
@@ -210,8 +209,8 @@ class Lineariser {
 
   Nodes unfilled(std::span<const Id> roots) {
     Nodes arrays;
-    for (Id id : reachable_.from(graph_, roots, [&](Id node) { return value_[node] != kNone; }))
-      if (graph_[id].op == Op::Filled && value_[id] == kNone) arrays.push_back(id);
+    for (Id id : reachable_.from(graph_, roots, [&](Id node) { return value_[node] != kNoInst; }))
+      if (graph_[id].op == Op::Filled && value_[id] == kNoInst) arrays.push_back(id);
     return arrays;
   }
   void barrier() { writer_.barrier(); }
@@ -250,14 +249,14 @@ class Lineariser {
   // The nodes without a value that the roots need; nodes with loops of their own are not entered.
   const Nodes& needed(std::span<const Id> roots) {
     return reachable_.from(graph_, roots,
-                           [&](Id id) { return has_loops(id) || value_[id] != kNone; });
+                           [&](Id id) { return has_loops(id) || value_[id] != kNoInst; });
   }
   bool has_loops(Id id) const { return graph_[id].op == Op::Reduce || graph_[id].op == Op::Filled; }
 
   // Whether all ranges of the node have values.
   bool ready_here(Id id) {
     for (Id r : open_.members(open_[id]))
-      if (graph_[r].op == Op::Range && value_[r] == kNone) return false;
+      if (graph_[r].op == Op::Range && value_[r] == kNoInst) return false;
     return graph_[id].op != Op::Range;
   }
 
@@ -385,19 +384,19 @@ class Lineariser {
   // Stores with the same work-item gate share one block.
   void emit_stores(const StoreGroup& group) {
     Id gate = kNoId;
-    uint32_t block = kNone;
+    uint32_t block = kNoInst;
     for (Id store : group.stores) {
       const Id own = work_item_gate(store);
-      if (block != kNone && own != gate) {
+      if (block != kNoInst && own != gate) {
         writer_.end_if(block);
-        block = kNone;
+        block = kNoInst;
       }
-      if (block == kNone && own != kNoId && own != group.gate)
+      if (block == kNoInst && own != kNoId && own != group.gate)
         block = writer_.begin_if(value_[own]);
       gate = own;
-      emit_store(store, block == kNone ? group.gate : own);
+      emit_store(store, block == kNoInst ? group.gate : own);
     }
-    if (block != kNone) writer_.end_if(block);
+    if (block != kNoInst) writer_.end_if(block);
   }
 
   // The store's gate if it depends on work-items; kNoId otherwise.
@@ -426,7 +425,7 @@ class Lineariser {
     if (n.op == Op::Iota) return emit_iota(id);
     std::vector<uint32_t> sources;
     for (Id s : graph_.sources(n)) {
-      ensure(value_[s] != kNone, "[codegen] a value is used before it is made");
+      ensure(value_[s] != kNoInst, "[codegen] a value is used before it is made");
       sources.push_back(value_[s]);
     }
     const uint64_t arg = n.op == Op::Lane                         ? n.arg & 0xffff
@@ -450,7 +449,7 @@ class Lineariser {
   }
   size_t begin_scope() const { return defined_.size(); }
   void end_scope(size_t scope) {
-    for (; defined_.size() > scope; defined_.pop_back()) value_[defined_.back()] = kNone;
+    for (; defined_.size() > scope; defined_.pop_back()) value_[defined_.back()] = kNoInst;
   }
 
   Kernel& kernel_;

@@ -4,15 +4,9 @@
 #include <cmath>
 
 #include "codegen/lowering/int64_emulation.h"
+#include "codegen/lowering/lowering.h"
 
 namespace plugrad::codegen {
-namespace {
-
-bool is_small_float(DType dtype) {
-  return is_float(dtype) && size_of(dtype) < 4;
-}
-
-}  // namespace
 
 uint32_t Int64Math::op(uint16_t op_number, DType dtype, std::initializer_list<uint32_t> sources) {
   uint32_t widest = 1;

@@ -48,7 +48,7 @@ Reduced reduce_near(Math& m, Id x) {
 constexpr int64_t kWords32 = 8;  // the words that an f32 exponent reaches
 
 // Word `index` (a node) of 2/pi.
-Id word(Graph& g, Id index, int64_t offset) {
+Id table_word(Graph& g, Id index, int64_t offset) {
   Id value = g.constant(DType::U64, int64_t{0});
   for (int64_t i = offset; i < kWords32; ++i) {
     const Id here = g.binary(Op::CmpEq, index, g.constant(DType::I32, i - offset));
@@ -76,8 +76,8 @@ Reduced reduce_far(Math& m, Id x) {
       g.cast(g.binary(Op::Or, g.binary(Op::And, bits, m.i(0x7fffff)), m.i(0x800000)), DType::U64);
   std::array<Id, 3> window{};
   for (int64_t i = 0; i < 3; ++i) {
-    const Id pair =
-        g.binary(Op::Or, g.binary(Op::Shl, word(g, index, i), u64(32)), word(g, index, i + 1));
+    const Id pair = g.binary(Op::Or, g.binary(Op::Shl, table_word(g, index, i), u64(32)),
+                             table_word(g, index, i + 1));
     window[static_cast<size_t>(i)] = g.binary(
         Op::And, g.binary(Op::Shr, g.binary(Op::Shl, pair, shift), u64(32)), u64(0xffffffff));
   }

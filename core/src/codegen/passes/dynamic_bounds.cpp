@@ -16,6 +16,7 @@
 #include "codegen/analysis/predication.h"
 #include "codegen/passes/passes.h"
 #include "ir/facts.h"
+#include "ir/fold.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 
@@ -23,10 +24,6 @@ namespace plugrad::codegen {
 namespace {
 
 using Map = std::vector<std::pair<Id, Id>>;
-
-int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
 
 /// The clause excess < 0, where `excess` is a sum of indices minus a count from memory.
 struct Clause {

@@ -45,9 +45,9 @@ struct Indexed {
   std::vector<Id> walked, summed;  // ranges that the index depends on, and the others
 };
 
-class Int64Emulation {
+class IndexedStores {
  public:
-  explicit Int64Emulation(Kernel& kernel)
+  explicit IndexedStores(Kernel& kernel)
       : kernel_(kernel), g_(kernel.graph), algebra_(g_, kernel.rules()) {}
 
   void run() {
@@ -196,7 +196,7 @@ void eliminate_reductions(Kernel& kernel) {
 void index_stores(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const auto stores = g.sources(kernel.sink);
-  if (stores.size() == 1 && is_indexed(g, g.sources(stores[0])[2])) Int64Emulation(kernel).run();
+  if (stores.size() == 1 && is_indexed(g, g.sources(stores[0])[2])) IndexedStores(kernel).run();
 }
 
 }  // namespace plugrad::codegen

@@ -87,10 +87,6 @@ std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t 
   return out;
 }
 
-bool is_expanded(AxisKind kind) {
-  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
-}
-
 // Combines the lanes of a vector by halves, the order of hardware shuffles.
 Id combine_lanes(Graph& g, Op op, Id vector, uint32_t lanes) {
   for (; lanes > 1; lanes /= 2) {

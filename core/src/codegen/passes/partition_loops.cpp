@@ -17,6 +17,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
+#include "ir/fold.h"
 #include "ir/scratch.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
@@ -28,10 +29,6 @@ namespace {
 constexpr size_t kMostNodes = 4096;
 // Bounds of `rest` beyond this value of an index are ignored. Chosen, not measured.
 constexpr int64_t kFar = int64_t{1} << 40;
-
-int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
 
 struct Interior {
   int64_t begin = 0, end = 0;

@@ -27,7 +27,7 @@ struct Product {
   Repeated rows;
 };
 
-Product find_product(const Kernel& kernel) {
+Product find_row_product(const Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     Repeated found = find_repeated(kernel, axis);
     if (found.in_blocks) return {axis, std::move(found)};
@@ -91,7 +91,7 @@ size_t take_in_blocks(Kernel& kernel, const Product& product) {
 bool tile_attention(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0 || kernel.graph.sources(kernel.sink).size() != 1)
     return false;
-  const Product product = find_product(kernel);
+  const Product product = find_row_product(kernel);
   if (product.axis == SIZE_MAX || loops_of(kernel, product.rows.values[0]).empty()) return false;
   return attempt(kernel, [&](Kernel& k) { return take_in_blocks(k, product); }).has_value();
 }

@@ -293,7 +293,7 @@ bool splits_panels(const Kernel& kernel, size_t axis) {
 
 namespace {
 
-double cycles_of(const Kernel& kernel) {
+double predicted_cycles(const Kernel& kernel) {
   const Prediction found = predict(kernel, 0);
   return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
 }
@@ -309,7 +309,8 @@ std::optional<size_t> cache_read_cheapest_blocks(Kernel& kernel, const Panel& pa
   if (!may_pack || rows.lie_apart) return with_packing(kernel, may_pack && rows.lie_apart);
   Kernel packed = copy_of(kernel);
   const auto parallel = with_packing(kernel, false), parallel_packed = with_packing(packed, true);
-  if (!parallel_packed || (parallel && cycles_of(packed) >= kClearly * cycles_of(kernel)))
+  if (!parallel_packed ||
+      (parallel && predicted_cycles(packed) >= kClearly * predicted_cycles(kernel)))
     return parallel;
   kernel = std::move(packed);
   return parallel_packed;
@@ -442,13 +443,13 @@ size_t choose_cache_reads(Kernel& kernel) {
   Kernel alone = copy_of(kernel);
   const size_t scattered = std::min(most, cache_write_scattered(kernel));
   if (kernel.applied.size() == alone.applied.size()) return most;
-  double least = cycles_of(kernel);
+  double least = predicted_cycles(kernel);
   if (auto last = with_copies_last(start, std::span(kernel.applied).subspan(count)))
-    if (const double now = cycles_of(*last); now < least) {
+    if (const double now = predicted_cycles(*last); now < least) {
       least = now;
       kernel = std::move(*last);
     }
-  if (cycles_of(alone) >= least) return scattered;
+  if (predicted_cycles(alone) >= least) return scattered;
   kernel = std::move(alone);
   return most;
 }

@@ -18,7 +18,7 @@ constexpr int64_t kFarApart = 4096;
 // Row iterations, so that the first and the last cost little. Chosen, not measured.
 constexpr int64_t kFewestRounds = 32;
 // Groups for each thread, so that threads finish together. Chosen, not measured.
-constexpr int64_t kGroupsPerThread = 4;
+constexpr int64_t kColumnGroupsPerThread = 4;
 // Bytes of a row: 512 of halves take 3.6 ms for a matrix of 4096 x 4096, 128 took 5.5 ms (bench
 // halves, matvec, AVX-512); 16 registers hold 128, which the tile chooses by itself.
 constexpr int64_t kLongRun = 512;
@@ -119,7 +119,7 @@ bool sum_in_registers(const Kernel& kernel, Id load, Tile& tile) {
   const int64_t columns = lanes * caps.vector_registers / 2;
   const int64_t size = size_of_axis(kernel, tile.vector_axis);
   if (columns * size_of(g[load].dtype) < kLongRun || size % columns != 0) return false;
-  if (size < kGroupsPerThread * columns) return false;
+  if (size < kColumnGroupsPerThread * columns) return false;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (kind_of(kernel, axis) == AxisKind::Reduce) tile.amounts[axis] = 1;
   tile.amounts[tile.vector_axis] = columns;
@@ -168,7 +168,7 @@ size_t sum_in_strips(Kernel& kernel, const Columns& columns) {
   auto rounds = static_cast<uint32_t>(columns.rounds);
   size_t strip = columns.lanes_loop;
   const int64_t size = size_of_axis(kernel, strip), threads = kernel.caps->threads;
-  const int64_t groups = std::min(size, threads < 2 ? 1 : kGroupsPerThread * threads);
+  const int64_t groups = std::min(size, threads < 2 ? 1 : kColumnGroupsPerThread * threads);
   if (columns.others < groups && groups > 1) {
     apply(kernel, {Kind::Block, static_cast<uint32_t>(strip), size / groups});
     const auto is_output = [&](Id r) { return is_output_axis(range_kind(kernel.graph[r])); };

@@ -21,7 +21,7 @@ using Kind = ScheduleStep::Kind;
 constexpr int64_t kEnoughReaders = 4;  // work-items that read an element, at least
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;
-constexpr int64_t kMostCode = 64;  // copies of one instruction
+constexpr int64_t kMostCopyCode = 64;  // copies of one instruction
 constexpr int64_t kPipelining =
     2;  // tiles in memory: copies start early because of the memory's latency
 
@@ -96,7 +96,7 @@ void unroll_part(Kernel& kernel, int64_t copies) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (kind_of(kernel, axis) == AxisKind::Reduce) innermost = axis;
   for (int64_t amount : {8, 4, 2})
-    if (size_of_axis(kernel, innermost) % amount == 0 && copies * amount <= kMostCode)
+    if (size_of_axis(kernel, innermost) % amount == 0 && copies * amount <= kMostCopyCode)
       return apply(kernel, {Kind::Unroll, static_cast<uint32_t>(innermost), amount});
 }
 

@@ -16,22 +16,14 @@ using Kind = ScheduleStep::Kind;
 
 // No card was available: all of these are chosen, not measured (docs/performance.md, "Other
 // devices").
-constexpr double kMostCode = 64;     // copies of one instruction
-constexpr int64_t kWorkItems = 256;  // work-items of a group, if there is work for them
-constexpr int64_t kStepsToFill = 8;  // subgroups that fill a multiprocessor
+constexpr double kMostGroupCode = 64;  // copies of one instruction
+constexpr int64_t kStepsToFill = 8;    // subgroups that fill a multiprocessor
 // Iterations of a shared reduction for each work-item, at least.
 constexpr int64_t kShortestShare = 4;
 // Iterations; sharing shorter reductions does not pay for the barriers.
 constexpr int64_t kShortReduction = 64;
 constexpr double kShareCost = 8;     // instructions that a work-item adds to a shared reduction
 constexpr int64_t kElementwise = 4;  // elements of a work-item in kernels without reuse
-
-int64_t floor_power(int64_t n) {
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
-}
-int64_t parts(int64_t size, int64_t amount) {
-  return (size + amount - 1) / amount;
-}
 
 // The largest divisor of `size` up to `amount`.
 int64_t divisor(int64_t size, int64_t amount) {
@@ -42,11 +34,11 @@ int64_t divisor(int64_t size, int64_t amount) {
 // The work-items of an axis, at most `most`, that leave the fewest idle at its end and a number of
 // rounds that `amount` divides; whole subgroups are preferred.
 int64_t fitting_items(int64_t size, int64_t amount, int64_t most, int64_t subgroup) {
-  if (parts(size, amount) <= most) return parts(size, amount);
+  if (ceil_div(size, amount) <= most) return ceil_div(size, amount);
   int64_t best = most;
   double best_share = 0;
   for (int64_t items = most; items > most / 2; --items) {
-    const int64_t rounds = parts(size, items), upcast = divisor(rounds, amount);
+    const int64_t rounds = ceil_div(size, items), upcast = divisor(rounds, amount);
     double share = static_cast<double>(size) / static_cast<double>(rounds * items);
     share *= static_cast<double>(upcast) / static_cast<double>(amount);
     if (items % std::min(subgroup, most) != 0) share *= 0.9;
@@ -105,7 +97,7 @@ class StoreChooser {
   int64_t product(bool outputs, const Tile& tile) const {
     int64_t count = 1;
     for (size_t axis = 0; axis < part_.axes.size(); ++axis)
-      if (is_output(axis) == outputs) count *= parts(size(axis), tile.amounts[axis]);
+      if (is_output(axis) == outputs) count *= ceil_div(size(axis), tile.amounts[axis]);
     return count;
   }
   int64_t outputs() const { return product(true, tile_); }
@@ -125,14 +117,14 @@ class StoreChooser {
                   most = std::min<int64_t>(kWorkItems, caps_.max_local_total);
     if (!model_.has_reduce() || length < kShortReduction) return 1;
     const int64_t longest = std::min(floor_power(length / kShortestShare), floor_power(most));
-    const auto wanted = static_cast<uint64_t>(parts(enough(), product(true, tile)));
+    const auto wanted = static_cast<uint64_t>(ceil_div(enough(), product(true, tile)));
     return std::min(static_cast<int64_t>(std::bit_ceil(wanted)), longest);
   }
 
   // Instructions, including those of sharing, scaled up if too few work-items remain to fill the
   // device.
   double cost(const Tile& tile) const {
-    if (model_.code_size(tile) > kMostCode) return std::numeric_limits<double>::infinity();
+    if (model_.code_size(tile) > kMostGroupCode) return std::numeric_limits<double>::infinity();
     const auto team = static_cast<double>(team_for(tile));
     const double shared =
         team > 1 ? static_cast<double>(product(true, none_)) * team * kShareCost : 0;
@@ -215,7 +207,7 @@ class StoreChooser {
     for (auto it = locals.rbegin(); it != locals.rend(); ++it) {
       const auto [axis, taken] = *it;
       change(Kind::Local, axis, taken);
-      rounds_.emplace_back(axis, parts(size(axis), taken));
+      rounds_.emplace_back(axis, ceil_div(size(axis), taken));
     }
   }
 
@@ -243,7 +235,7 @@ class StoreChooser {
       if (is_output(axis)) continue;
       const int64_t left = size(axis) / tile_.amounts[axis];
       tile_.amounts[axis] = left <= 8 ? left : left % 4 == 0 ? 4 : 1;
-      if (model_.code_size(tile_) > kMostCode) return;
+      if (model_.code_size(tile_) > kMostGroupCode) return;
       change(Kind::Unroll, axis, tile_.amounts[axis]);
     }
   }

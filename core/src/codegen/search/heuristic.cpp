@@ -76,17 +76,17 @@ bool is_worth_expanding(const Kernel& kernel, const CostModel& model, size_t axi
 
 // Lanes along one axis, in the cheapest number without a register tile; the scalar tile comes
 // first.
-struct Lanes {
+struct LaneChoice {
   Tile tile;
   double cost;
 };
 
-std::vector<Lanes> lanes_of(const Kernel& kernel, const CostModel& model) {
+std::vector<LaneChoice> lanes_of(const Kernel& kernel, const CostModel& model) {
   const Tile scalar{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
-  std::vector<Lanes> found = {{scalar, model.cost(scalar)}};
+  std::vector<LaneChoice> found = {{scalar, model.cost(scalar)}};
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (!may_split(kernel, axis) || !is_worth_expanding(kernel, model, axis)) continue;
-    Lanes best{scalar, std::numeric_limits<double>::infinity()};
+    LaneChoice best{scalar, std::numeric_limits<double>::infinity()};
     for (int64_t amount : amounts_of(kernel, model, axis)) {
       Tile tile = scalar;
       tile.vector_axis = axis;
@@ -112,7 +112,8 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
 }
 
 // Register tiles for these lanes: the cheapest, and those with unrolled taps.
-std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const Lanes& start) {
+std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
+                                 const LaneChoice& start) {
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
@@ -128,10 +129,10 @@ std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const 
   };
   std::vector<int64_t> amounts = {1};
   if (lanes != SIZE_MAX) amounts = amounts_of(kernel, model, lanes);
-  std::vector<Lanes> found = {
+  std::vector<LaneChoice> found = {
       {start.tile,
        panels ? cost(start.tile, std::numeric_limits<double>::infinity()) : start.cost}};
-  const auto search = [&](Tile tile, Lanes& best) {
+  const auto search = [&](Tile tile, LaneChoice& best) {
     for (int64_t amount : amounts) {
       if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
       choose_tile(kernel, cost, axes, panels, tile, best.tile, best.cost);
@@ -153,21 +154,22 @@ std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const 
 // Lanes and register tile together, cheapest first: lanes that cost more alone may be cheapest with
 // a tile. kNeighbours adds a preference for consecutive stores.
 std::vector<Tile> best_tiles(const Kernel& kernel, const CostModel& model) {
-  std::vector<Lanes> all;
-  for (const Lanes& start : lanes_of(kernel, model))
-    for (Lanes& found : tiles_of(kernel, model, start)) {
+  std::vector<LaneChoice> all;
+  for (const LaneChoice& start : lanes_of(kernel, model))
+    for (LaneChoice& found : tiles_of(kernel, model, start)) {
       const size_t lanes = found.tile.vector_axis;
       const bool stores = lanes != SIZE_MAX && model.has_reduce() && model.stores_neighbours(lanes);
       if (stores) found.cost /= kNeighbours;
       if (all.empty() || std::isfinite(found.cost)) all.push_back(std::move(found));
     }
-  const auto least = std::ranges::min(all, {}, &Lanes::cost).cost;
+  const auto least = std::ranges::min(all, {}, &LaneChoice::cost).cost;
   // Of nearly equal tiles the first one stays in front.
-  std::ranges::stable_sort(all, {}, [&](const Lanes& l) { return std::max(l.cost, least * 1.02); });
+  std::ranges::stable_sort(all, {},
+                           [&](const LaneChoice& l) { return std::max(l.cost, least * 1.02); });
   // Windows are not copied, so their costs are complete.
   const size_t most = model.taps(all[0].tile).empty() ? kMostWhole : 1;
   std::vector<Tile> tiles;
-  for (Lanes& found : all)
+  for (LaneChoice& found : all)
     if (tiles.empty() || (found.cost <= kNearlyAsGood * least && tiles.size() < most))
       tiles.push_back(std::move(found.tile));
   return tiles;
@@ -409,14 +411,14 @@ void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool
 }
 
 // Tiles for whole schedules. A tile that is good with packed rows may be expensive without.
-struct Choice {
+struct ThreadChoice {
   Tile tile;
   const CostModel* model;
   bool is_first;  // the cheapest by the tile's cost alone
 };
 
-std::vector<Choice> choices_of(const Kernel& part, const std::deque<CostModel>& models) {
-  std::vector<Choice> choices;
+std::vector<ThreadChoice> choices_of(const Kernel& part, const std::deque<CostModel>& models) {
+  std::vector<ThreadChoice> choices;
   for (const CostModel& model : models) {
     bool is_first = true;
     for (Tile& tile : best_tiles(part, model))
@@ -431,8 +433,8 @@ void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in
   std::deque<CostModel> models;
   models.emplace_back(part);
   if (models[0].may_pack_rows()) models.emplace_back(part).pack_rows();
-  std::vector<Choice> choices = choices_of(part, models);
-  const auto schedule = [&](Kernel& k, Choice& choice) {
+  std::vector<ThreadChoice> choices = choices_of(part, models);
+  const auto schedule = [&](Kernel& k, ThreadChoice& choice) {
     Decisions decisions;
     decide(part, *choice.model, std::move(choice.tile), decisions);
     carry_out(k, decisions, work, in_blocks);
@@ -440,7 +442,7 @@ void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in
   if (choices.size() == 1) return schedule(kernel, choices[0]);
   std::optional<Kernel> best;
   double least = std::numeric_limits<double>::infinity();
-  for (Choice& choice : choices) {
+  for (ThreadChoice& choice : choices) {
     Kernel trial = copy_of(kernel);
     schedule(trial, choice);
     const Prediction found = predict(trial, 0);

@@ -2,6 +2,8 @@
 // cost model. They know no device by name.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <functional>
 #include <set>
 #include <span>
@@ -12,6 +14,17 @@
 #include "codegen/tiling/cost_model.h"
 
 namespace plugrad::codegen {
+
+/// Work-items of a group, if there is work for them. Chosen, not measured.
+inline constexpr int64_t kWorkItems = 256;
+
+/// The largest power of two up to `n`; 1 if there is none.
+inline int64_t floor_power(int64_t n) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+inline int64_t ceil_div(int64_t size, int64_t amount) {
+  return (size + amount - 1) / amount;
+}
 
 void apply_heuristic(Kernel& kernel);
 

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-constexpr double kMostCopies = 32;  // copies of one instruction by unrolling; chosen, not measured
+constexpr double kMostTileCopies =
+    32;  // copies of one instruction by unrolling; chosen, not measured
 // Instructions of an unrolled loop's body; more hide no latency, and their values exceed the
 // registers: the sums of pooling's gradient take 2.1 to 2.4 ms with this limit, 4.2 ms with four
 // more windows unrolled (Zen 4, docs/performance.md).
@@ -27,7 +28,7 @@ bool has_useful_divisor(int64_t size) {
 
 // A remainder is a second copy of the kernel: accepted only for axes without a useful divisor, or
 // if it is a small part of the axis.
-bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool remainders) {
+bool amount_fits(const Kernel& kernel, int64_t size, int64_t amount, bool remainders) {
   if (size % amount == 0) return size == amount || is_usual(amount);
   if (!is_usual(amount)) return false;
   if (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) return true;
@@ -63,7 +64,7 @@ void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
   }
   const int64_t size = size_of_axis(kernel, axes[0]);
   for (int64_t amount : kUpcasts) {
-    if (amount > size || !fits(kernel, size, amount, remainders)) continue;
+    if (amount > size || !amount_fits(kernel, size, amount, remainders)) continue;
     tile.amounts[axes[0]] = amount;
     choose_tile(kernel, cost, axes.subspan(1), remainders, tile, best, best_cost);
   }
@@ -78,7 +79,7 @@ void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile) {
     const int64_t size = size_of_axis(kernel, axis);
     Tile unrolled = tile;
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
-    if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled)
+    if (model.code_size(unrolled) > kMostTileCopies || model.whole_code(unrolled) > kMostUnrolled)
       return;
     // Windows keep the elements that their taps share in registers.
     if (model.fits_registers(tile) && !model.fits_registers(unrolled)) continue;

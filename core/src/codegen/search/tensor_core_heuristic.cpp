@@ -20,19 +20,15 @@ using Kind = ScheduleStep::Kind;
 constexpr double kLeastWork = 32 * 32 * 32;  // multiply-adds from which whole tiles pay
 constexpr double kLeastFilled = 0.5;         // share of the tiles that the matrices fill, at least
 constexpr int64_t kMostWorkItems = 256;      // work-items of a group
-constexpr int64_t kMostSums =
+constexpr int64_t kMostTileSums =
     64;  // accumulators of a work-item; with more, one group would fill a multiprocessor
 constexpr int64_t kLongestRow = 128;  // bytes of each row that one part of the sum copies
 
-int64_t parts(int64_t size, int64_t amount) {
-  return (size + amount - 1) / amount;
-}
-
 double filled(int64_t size, int64_t tile) {
-  return static_cast<double>(size) / static_cast<double>(parts(size, tile) * tile);
+  return static_cast<double>(size) / static_cast<double>(ceil_div(size, tile) * tile);
 }
 
-struct Choice {
+struct CoreChoice {
   size_t axis;
   TensorCore core;
   double reads_a, reads_b;    // reads of local memory for a work-item's part of a tile
@@ -48,8 +44,8 @@ double reads_of(const Graph& g, Id operand, Id k, const LaneBits& bits, uint32_t
 }
 
 // The longest sum of products that a tensor core can compute.
-std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
-  std::optional<Choice> best;
+std::optional<CoreChoice> find_choice(const Kernel& kernel, Id store) {
+  std::optional<CoreChoice> best;
   int64_t longest = 0;
   const Graph& g = kernel.graph;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -88,12 +84,12 @@ struct GroupShape {
 // Estimated cycles of the multiprocessor with the most groups: products and local reads are issued;
 // copies have a bandwidth. The rates (cycles of a product and of a read, bytes per cycle of a copy)
 // are chosen, not measured.
-double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
+double cycles(const pgr_device_caps& caps, const CoreChoice& choice, int64_t row_tiles,
               int64_t column_tiles, const GroupShape& s) {
   constexpr double kProductCycles = 2, kReadCycles = 1, kCopiedBytes = 64;
   const TensorCore& core = choice.core;
-  const auto groups = static_cast<double>(parts(row_tiles, s.rows * s.row_teams) *
-                                          parts(column_tiles, s.columns * s.column_teams));
+  const auto groups = static_cast<double>(ceil_div(row_tiles, s.rows * s.row_teams) *
+                                          ceil_div(column_tiles, s.columns * s.column_teams));
   const auto teams = static_cast<double>(s.row_teams * s.column_teams);
   const auto products = static_cast<double>(s.rows * s.columns);
   const double reads = static_cast<double>(s.rows) * choice.reads_a +
@@ -106,15 +102,15 @@ double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_til
 }
 
 // Accumulators take at most half of the registers.
-bool fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape& s) {
+bool shape_fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape& s) {
   const int64_t registers = caps.vector_registers == 0 ? 128 : caps.vector_registers;
   const int64_t items = s.row_teams * s.column_teams * core.items;
   const int64_t sums = s.rows * s.columns * core.lanes_c;
-  return sums <= std::min(kMostSums, registers / 2) &&
+  return sums <= std::min(kMostTileSums, registers / 2) &&
          items <= std::min<int64_t>(kMostWorkItems, caps.max_local_total);
 }
 
-GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
+GroupShape best_shape(const pgr_device_caps& caps, const CoreChoice& choice, int64_t row_tiles,
                       int64_t column_tiles) {
   GroupShape best{1, 1, 1, 1};
   double least = std::numeric_limits<double>::infinity();
@@ -123,7 +119,8 @@ GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t
       for (int64_t row_teams : {1, 2, 4})
         for (int64_t column_teams : {1, 2, 4}) {
           const GroupShape s{rows, columns, row_teams, column_teams};
-          if (row_tiles % rows != 0 || column_tiles % columns != 0 || !fits(caps, choice.core, s))
+          if (row_tiles % rows != 0 || column_tiles % columns != 0 ||
+              !shape_fits(caps, choice.core, s))
             continue;
           const double cost = cycles(caps, choice, row_tiles, column_tiles, s);
           if (cost >= least) continue;
@@ -135,7 +132,7 @@ GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t
 
 class Applier {
  public:
-  Applier(Kernel& kernel, const Choice& choice) : kernel_(kernel), choice_(choice) {}
+  Applier(Kernel& kernel, const CoreChoice& choice) : kernel_(kernel), choice_(choice) {}
 
   void run() {
     const TensorCore& core = choice_.core;
@@ -185,7 +182,7 @@ class Applier {
   }
 
   Kernel& kernel_;
-  const Choice& choice_;
+  const CoreChoice& choice_;
 };
 
 }  // namespace

@@ -15,15 +15,10 @@ namespace {
 using Kind = ScheduleStep::Kind;
 
 // No card was available: all of these are chosen, not measured.
-constexpr int64_t kWorkItems = 256;   // work-items of a group
 constexpr int64_t kShortestRow = 16;  // elements; a shorter row is the work of one work-item
 constexpr int64_t kLeastShare = 4;    // elements of a long row for each work-item, at least
 // Times shorter than the longest pass: every work-item runs all of it.
 constexpr int64_t kShortPass = 8;
-
-int64_t floor_power(int64_t n) {
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
-}
 
 class RowGroups {
  public:

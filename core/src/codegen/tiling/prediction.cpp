@@ -15,11 +15,7 @@ namespace plugrad::codegen {
 namespace {
 
 // Copies of an instruction; schedules from users may ask for any number. Chosen, not measured.
-constexpr double kMostCopies = 1024;
-
-bool is_expanded(AxisKind kind) {
-  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
-}
+constexpr double kMostPredictedCopies = 1024;
 
 // The expansion of a kernel's axes, by axis number.
 struct Expansion {
@@ -97,7 +93,7 @@ void add_loops(Kernel& nest, const Expansion& expansion, double times, Predictio
     tile.vector_axis = axis;
     lanes = size;
   }
-  out.is_possible &= model.code_size(tile) <= kMostCopies && model.fits_registers(tile);
+  out.is_possible &= model.code_size(tile) <= kMostPredictedCopies && model.fits_registers(tile);
   out.is_trusted &= !is_too_much_code(model, tile) &&
                     static_cast<double>(model.streams(tile)) <= nest.machine().streams;
   out.cycles.add(model.cycles(tile), times);

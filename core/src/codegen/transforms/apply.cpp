@@ -147,7 +147,7 @@ void swap_axes(Kernel& kernel, const ScheduleStep& change) {
 }
 
 // The outermost loop of a store; kNoId for none.
-Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
+Id outermost_loop_of(const Kernel& kernel, OpenRanges& open, Id store) {
   for (Id axis : kernel.axes)
     if (range_kind(kernel.graph[axis]) == AxisKind::Loop && open.depends(store, axis)) return axis;
   return kNoId;
@@ -200,7 +200,7 @@ void make_global(Kernel& kernel, const ScheduleStep& change) {
   std::vector<bool> own;  // stores in a group of their own, after the others
   int64_t groups = 1, alone = 0;
   for (Id store : stores) {
-    loops.push_back(open.depends(store, range) ? range : outermost_loop(kernel, open, store));
+    loops.push_back(open.depends(store, range) ? range : outermost_loop_of(kernel, open, store));
     own.push_back(!open.depends(store, range) &&
                   (copies_again(kernel, open, store, loops.back()) ||
                    wants_own_group(kernel, open, store, loops.back(), range)));

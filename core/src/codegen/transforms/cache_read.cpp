@@ -24,11 +24,7 @@ namespace plugrad::codegen {
 namespace {
 
 // Copies of the copying instruction, a limit on code size. Chosen, not measured.
-constexpr int64_t kMostCopies = 16;
-
-bool is_expanded(AxisKind kind) {
-  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
-}
+constexpr int64_t kMostUnrolledCopies = 16;
 
 bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
   const Id memory = g.sources(load)[0];
@@ -182,7 +178,7 @@ class Copy {
       return;
     }
     const bool copies =
-        is_unrolled(c) && copies_ * c.extent <= kMostCopies && !any(c, AxisKind::Vector);
+        is_unrolled(c) && copies_ * c.extent <= kMostUnrolledCopies && !any(c, AxisKind::Vector);
     if (copies) copies_ *= c.extent;
     write_at(i, i + 1, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
   }

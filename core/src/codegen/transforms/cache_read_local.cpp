@@ -52,8 +52,8 @@ struct Items {
   int64_t count = 1;
 };
 
-Items work_items_of(Kernel& kernel, const std::vector<WorkItemAxis>& axes,
-                    const std::string& text) {
+Items chosen_work_items(Kernel& kernel, const std::vector<WorkItemAxis>& axes,
+                        const std::string& text) {
   Graph& g = kernel.graph;
   Items items{g.index(0)};
   for (const WorkItemAxis& axis : axes) {
@@ -254,7 +254,7 @@ void cache_read_local(Kernel& kernel, const ScheduleStep& change) {
   for (Id range : nodes_of(g, kernel.sink, Op::Range))
     if (is_inside(range_kind(g[range]))) inside |= open.bit(range);
   const std::vector<WorkItemAxis> item_axes_now = work_item_axes(kernel, open);
-  const Items items = work_items_of(kernel, item_axes_now, text);
+  const Items items = chosen_work_items(kernel, item_axes_now, text);
   const std::vector<Id> operands = find_operands(kernel, open, change, inside);
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;

@@ -116,7 +116,7 @@ AxisKind inner_kind(const ScheduleStep& change, AxisKind now) {
 
 // Whether some value runs along both ranges, which then cannot both be lanes. A reduction runs
 // along a range that it closes even if its values do not vary along it.
-bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
+bool vary_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
   const Graph& g = kernel.graph;
   Reachable reachable;
   const RangeSet both = open.bit(a) | open.bit(b);
@@ -135,7 +135,7 @@ bool meets_lanes(const Kernel& kernel, Id range) {
   OpenRanges open(kernel.graph);
   return std::ranges::any_of(kernel.axes, [&](Id axis) {
     return range_kind(kernel.graph[axis]) == AxisKind::Vector &&
-           run_together(kernel, open, axis, range);
+           vary_together(kernel, open, axis, range);
   });
 }
 

@@ -57,8 +57,8 @@ distributed::Call call_of(std::span<const CollectiveArg> args, DType dtype) {
 
 /// How the parts of a buffer lie in what its process sends or receives: for each member of the
 /// group one after another, for each member of the bucket.
-std::vector<Counts> parts_of(std::span<const CollectiveArg> args, bool is_sent,
-                             std::span<const int64_t> whole) {
+std::vector<Counts> counts_of_parts(std::span<const CollectiveArg> args, bool is_sent,
+                                    std::span<const int64_t> whole) {
   std::vector<Counts> parts;
   for (size_t i = 0; i < args.size(); ++i) {
     const Counts& counts = is_sent ? args[i].sent : args[i].received;
@@ -134,7 +134,7 @@ void CollectivesInFlight::start(const Step& step) {
   }
   if (!call.from || !*call.from) {
     call.sent.resize(call.bytes);
-    const auto parts = parts_of(call.args, true, sizes);
+    const auto parts = counts_of_parts(call.args, true, sizes);
     each_part(parts, size_of(dtype), [&](size_t i, uint64_t from, uint64_t to, uint64_t bytes) {
       buffers_[step.buffers[2 * i + 1]]->copy_out(call.sent.data() + to, bytes, from);
     });
@@ -175,7 +175,7 @@ void CollectivesInFlight::wait(const Step& step) {
     std::vector<int64_t> sizes;
     for (size_t i = 0; i < step.buffers.size(); i += 2)
       sizes.push_back(plan_.buffers[step.buffers[i]].elem_count);
-    const auto parts = parts_of(call.args, false, sizes);
+    const auto parts = counts_of_parts(call.args, false, sizes);
     each_part(parts, size_of(dtype), [&](size_t i, uint64_t to, uint64_t from, uint64_t bytes) {
       buffers_[step.buffers[2 * i]]->copy_in(call.received.data() + from, bytes, to);
     });

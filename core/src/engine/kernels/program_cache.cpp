@@ -14,16 +14,16 @@
 namespace plugrad::engine {
 namespace {
 
-constexpr int kFormat = 1;  // increase when the layout changes
+constexpr int kProgramFormat = 1;  // increase when the layout changes
 
-struct Put {
+struct PutProgram {
   ByteWriter bytes;
   void operator()(const std::string& text) { bytes.put_text(text); }
   void operator()(const std::vector<std::byte>& from) { bytes.put_bytes(from); }
   void operator()(const auto& number) { bytes.put(number); }
 };
 
-struct Get {
+struct GetProgram {
   ByteReader bytes;
   void operator()(std::string& text) { text = bytes.get_text(); }
   void operator()(std::vector<std::byte>& to) {
@@ -59,8 +59,8 @@ bool is_ir(std::span<const std::byte> ir) {
 
 std::string program_key(const uint64_t (&ast_hash)[2], std::string_view options,
                         runtime::Device& device) {
-  return fmt::format("program {}/{:016x}{:016x}/{}/{}", kFormat, ast_hash[0], ast_hash[1], options,
-                     device.code_identity());
+  return fmt::format("program {}/{:016x}{:016x}/{}/{}", kProgramFormat, ast_hash[0], ast_hash[1],
+                     options, device.code_identity());
 }
 
 std::optional<Program> find_program(const std::string& key) {
@@ -69,7 +69,7 @@ std::optional<Program> find_program(const std::string& key) {
   try {
     Program program;
     std::string optimisations;
-    Get get{ByteReader(*found)};
+    GetProgram get{ByteReader(*found)};
     each_field(get, program, optimisations);
     if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_ir(program.code.ir))
       throw std::out_of_range("no kernel IR");
@@ -83,7 +83,7 @@ std::optional<Program> find_program(const std::string& key) {
 }
 
 void keep_program(const std::string& key, const Program& program) {
-  Put put;
+  PutProgram put;
   const std::string optimisations = codegen::to_string(program.code.schedule);
   each_field(put, program, optimisations);
   disk_cache().put(as_bytes(key), put.bytes.bytes());

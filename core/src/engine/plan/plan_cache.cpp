@@ -20,7 +20,7 @@ namespace {
 using schedule::Plan;
 using schedule::Step;
 
-constexpr int kFormat = 1;  // increase when the layout changes
+constexpr int kPlanFormat = 1;  // increase when the layout changes
 
 // Visits the fields in file order, for reading and writing alike.
 void each_field_of_step(auto& visit, auto& step) {
@@ -49,7 +49,7 @@ void each_field_of_plan(auto& visit, auto& plan) {
   visit(plan.donations);
 }
 
-struct Put {
+struct PutPlan {
   ByteWriter bytes;
 
   void operator()(const auto& value) { bytes.put(value); }
@@ -65,7 +65,7 @@ struct Put {
   }
 };
 
-struct Get {
+struct GetPlan {
   ByteReader bytes;
 
   void operator()(auto& value) { value = bytes.get<std::remove_reference_t<decltype(value)>>(); }
@@ -102,7 +102,7 @@ bool is_consistent(const Plan& plan) {
 
 Plan plan_in(std::span<const std::byte> entry) {
   Plan plan;
-  Get get{ByteReader(entry)};
+  GetPlan get{ByteReader(entry)};
   each_field_of_plan(get, plan);
   if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_consistent(plan))
     throw std::out_of_range("no plan");
@@ -113,8 +113,8 @@ Plan plan_in(std::span<const std::byte> entry) {
 
 std::string plan_key_on_disk(const Hash128& key) {
   if (tracing() || are_stages_observed()) return "";
-  return fmt::format("plan {}/core {}/{}", kFormat, runtime::library_identity(runtime::own_file()),
-                     key.hex());
+  return fmt::format("plan {}/core {}/{}", kPlanFormat,
+                     runtime::library_identity(runtime::own_file()), key.hex());
 }
 
 std::optional<Plan> find_plan(const std::string& key) {
@@ -132,7 +132,7 @@ std::optional<Plan> find_plan(const std::string& key) {
 
 void keep_plan(const std::string& key, const Plan& plan) {
   if (key.empty() || std::ranges::any_of(plan.steps, is_numbered_by_session)) return;
-  Put put;
+  PutPlan put;
   each_field_of_plan(put, plan);
   disk_cache().put(as_bytes(key), put.bytes.bytes());
 }

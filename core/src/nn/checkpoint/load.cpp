@@ -19,7 +19,7 @@
 namespace plugrad::nn {
 namespace {
 
-constexpr const char* kFunction = "nn::load_sharded";
+constexpr const char* kLoadFunction = "nn::load_sharded";
 
 /// A part in a mapped file.
 struct MappedPart {
@@ -110,7 +110,7 @@ void copy_common(const MappedPart& from, const io::Box& to, std::byte* bytes, si
 }
 
 /// The bytes of a box: in the file if they are consecutive there, else copied together.
-HostView bytes_of(const io::Box& box, const std::vector<MappedPart>& parts, size_t element) {
+HostView bytes_of_box(const io::Box& box, const std::vector<MappedPart>& parts, size_t element) {
   for (const MappedPart& part : parts) {
     if (io::intersect(part.box, box) != box) continue;
     if (runs_of(box, part.box, box).length != box.elements()) continue;
@@ -132,7 +132,7 @@ struct Target {
 
   Tensor value_of(size_t i) const {
     const io::Box& box = boxes[i].box;
-    const HostView from = bytes_of(box, parts[i], size_of(stored_dtype));
+    const HostView from = bytes_of_box(box, parts[i], size_of(stored_dtype));
     return Tensor::from_bytes(from.bytes, box.shape, stored_dtype, boxes[i].device, from.owner)
         .cast(tensor.dtype());
   }
@@ -192,7 +192,7 @@ class Load {
       facts[tensor.name] = {tensor.shape, tensor.dtype};
       stored[tensor.name] = &tensor;
     }
-    differences_ = compare_states(kFunction, state_, facts, loading_);
+    differences_ = compare_states(kLoadFunction, state_, facts, loading_);
     std::set<std::string> skipped;
     for (const StateDifference& row : differences_) skipped.insert(row.name);
     CheckpointFiles files(folder_, index_);
@@ -223,7 +223,7 @@ class Load {
 };
 
 void check_in_all_ranks(Load& load) {
-  const auto saves = results_of_all_ranks(kFunction, [&] {
+  const auto saves = results_of_all_ranks(kLoadFunction, [&] {
     load.check();
     const auto save = as_bytes(load.save());
     return std::vector(save.begin(), save.end());
@@ -232,14 +232,14 @@ void check_in_all_ranks(Load& load) {
     require(saves[rank] == saves[0],
             "[{}] rank {} has read another save than rank 0: the ranks see different folders, or a "
             "save has ended meanwhile; load again",
-            kFunction, rank);
+            kLoadFunction, rank);
 }
 
 }  // namespace
 
 std::vector<StateDifference> load_sharded(const StateDict& state, const std::string& folder,
                                           Loading loading) {
-  require_outside_jit(kFunction);
+  require_outside_jit(kLoadFunction);
   Load load(state, folder, loading);
   const auto is_sharded = [](const auto& entry) { return entry.second.is_sharded(); };
   if (std::ranges::any_of(state, is_sharded))

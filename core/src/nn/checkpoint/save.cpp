@@ -28,7 +28,7 @@
 namespace plugrad::nn {
 namespace {
 
-constexpr const char* kFunction = "nn::save_sharded";
+constexpr const char* kSaveFunction = "nn::save_sharded";
 using Bytes = std::vector<std::byte>;
 
 /// The computed tensors, sums in place of their terms.
@@ -63,18 +63,18 @@ void create_folder(const std::string& path) {
   const int error = errno;
   struct stat info;
   require(stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode),
-          "[{}] cannot create the folder {}: {}", kFunction, path, file_error_text(error));
+          "[{}] cannot create the folder {}: {}", kSaveFunction, path, file_error_text(error));
 }
 
 /// Holds the folder until it is destroyed, also when the process is killed.
 FileDescriptor lock_folder(const std::string& folder) {
   FileDescriptor fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  require(static_cast<bool>(fd), "[{}] cannot open the folder {}: {}", kFunction, folder,
+  require(static_cast<bool>(fd), "[{}] cannot open the folder {}: {}", kSaveFunction, folder,
           file_error_text(errno));
   const bool is_locked = flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   require(!is_locked,
           "[{}] another save to the folder {} is going on; wait for it, or save to another folder",
-          kFunction, folder);
+          kSaveFunction, folder);
   return fd;
 }
 
@@ -91,7 +91,7 @@ void require_no_other_index(const std::string& folder) {
     fail(ErrorKind::User,
          "[{}] {} is not the index of a checkpoint, and would be replaced: save to another folder, "
          "or remove it ({})",
-         kFunction, index_path(folder), error.what());
+         kSaveFunction, index_path(folder), error.what());
   }
 }
 
@@ -125,10 +125,10 @@ class Save {
 
   void run() {
     try {
-      take_up(results_of_all_ranks(kFunction, [this] { return begin(); }));
-      in_all_ranks(kFunction, [this] { collect(); });
-      const auto sizes = results_of_slow_work(kFunction, [this] { return write(); });
-      in_all_ranks(kFunction, [&] {
+      take_up(results_of_all_ranks(kSaveFunction, [this] { return begin(); }));
+      in_all_ranks(kSaveFunction, [this] { collect(); });
+      const auto sizes = results_of_slow_work(kSaveFunction, [this] { return write(); });
+      in_all_ranks(kSaveFunction, [&] {
         if (rank_.number == 0) commit(sizes);
       });
     } catch (...) {
@@ -169,7 +169,7 @@ class Save {
       require(other_hash == hash && other == count,
               "[{}] rank {} saves {} tensors, and rank 0 {}, which differ in names, dtypes, shapes "
               "or specs; all ranks must save the same",
-              kFunction, rank, other, count);
+              kSaveFunction, rank, other, count);
     }
     for (const PlannedTensor& planned : plan_)
       if (!planned.tensor.is_sharded()) compare_values(planned.name, ranks);
@@ -181,7 +181,7 @@ class Save {
       require(ranks[rank].get<uint64_t>() == hash,
               "[{}] {} is on no mesh, and ranks 0 and {} have different values of it; save equal "
               "values, or move it to the mesh",
-              kFunction, name, rank);
+              kSaveFunction, name, rank);
   }
 
   std::string path_of(size_t rank) const {
@@ -221,14 +221,14 @@ class Save {
       require(std::filesystem::file_size(path_of(rank), error) == size && !error,
               "[{}] rank 0 does not see the file {}, which rank {} has written; all ranks must see "
               "one folder, such as that of a network file system",
-              kFunction, path_of(rank), rank);
+              kSaveFunction, path_of(rank), rank);
       made.files.push_back({io::part_name(rank, rank_.count, number_), size});
     }
     const std::string path = index_path(folder_);
     const std::string text = io::to_text(made);
     const std::span<const std::byte> bytes = as_bytes(text);
     const int error = replace_file(path, std::span(&bytes, 1));
-    require(error == 0, "[{}] cannot write {}: {}", kFunction, path, file_error_text(error));
+    require(error == 0, "[{}] cannot write {}: {}", kSaveFunction, path, file_error_text(error));
     remove_other_saves(folder_);
   }
 
@@ -256,7 +256,7 @@ class Save {
 }  // namespace
 
 void save_sharded(const StateDict& state, const std::string& folder) {
-  require_outside_jit(kFunction);
+  require_outside_jit(kSaveFunction);
   Save(state, folder).run();
 }
 

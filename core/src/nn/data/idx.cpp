@@ -20,8 +20,8 @@ constexpr char kAdvice[] =
     "delete it so that it is fetched again, or point --data or PLUGRAD_DATA to sound files";
 
 template <class... Args>
-[[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> format,
-                         Args&&... args) {
+[[noreturn]] void refuse_idx(const std::filesystem::path& path, fmt::format_string<Args...> format,
+                             Args&&... args) {
   fail(ErrorKind::User, "[data] {}: {}; {}", path.string(),
        fmt::format(format, std::forward<Args>(args)...), kAdvice);
 }
@@ -30,9 +30,9 @@ template <class... Args>
 // which is enough to detect a file that unpacks to more.
 std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   FileDescriptor open = open_regular_file(path.string());
-  if (!open) refuse(path, "cannot be opened: {}", file_error_text(errno));
+  if (!open) refuse_idx(path, "cannot be opened: {}", file_error_text(errno));
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzdopen(open.get(), "rb"), gzclose);
-  if (!file) refuse(path, "cannot be unpacked (zlib has no memory)");
+  if (!file) refuse_idx(path, "cannot be unpacked (zlib has no memory)");
   open.release();  // gzclose closes it
   std::vector<uint8_t> bytes(limit + 1);
   size_t filled = 0;
@@ -45,8 +45,8 @@ std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   int code = Z_OK;
   const char* message = gzerror(file.get(), &code);
   if (code == Z_BUF_ERROR)
-    refuse(path, "truncated: the packed data ends after {} unpacked bytes", filled);
-  if (code != Z_OK && code != Z_STREAM_END) refuse(path, "cannot be unpacked ({})", message);
+    refuse_idx(path, "truncated: the packed data ends after {} unpacked bytes", filled);
+  if (code != Z_OK && code != Z_STREAM_END) refuse_idx(path, "cannot be unpacked ({})", message);
   bytes.resize(filled);
   return bytes;
 }
@@ -74,29 +74,30 @@ size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t
                     const std::vector<int64_t>& shape) {
   size_t header_bytes = 4 + 4 * shape.size();
   if (bytes.size() < header_bytes)
-    refuse(path, "truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes);
+    refuse_idx(path, "truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes);
   uint32_t magic = big_endian(bytes.data()),
            expected = 0x0800 + static_cast<uint32_t>(shape.size());
   if (magic != expected)
-    refuse(path, "the magic number is 0x{:08x}, not 0x{:08x}: no idx file of bytes with {} axes",
-           magic, expected, shape.size());
+    refuse_idx(path,
+               "the magic number is 0x{:08x}, not 0x{:08x}: no idx file of bytes with {} axes",
+               magic, expected, shape.size());
   std::vector<int64_t> found;
   for (size_t axis = 0; axis < shape.size(); ++axis)
     found.push_back(big_endian(&bytes[4 + 4 * axis]));
   if (found != shape)
-    refuse(path, "holds ({}) values where ({}) are expected", fmt::join(found, ", "),
-           fmt::join(shape, ", "));
+    refuse_idx(path, "holds ({}) values where ({}) are expected", fmt::join(found, ", "),
+               fmt::join(shape, ", "));
   return header_bytes;
 }
 
 // Compares the checksum of a gzipped file; accepts a plain one.
 void check_packed(const std::filesystem::path& path, const std::string& expected) {
   const auto file = read_file(path.string(), kMostPackedBytes);
-  if (!file) refuse(path, "cannot be read: {}", file_error_text(errno));
+  if (!file) refuse_idx(path, "cannot be read: {}", file_error_text(errno));
   const auto* bytes = reinterpret_cast<const uint8_t*>(file->data());
   if (file->size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return;
   const std::string found = sha256_hex({bytes, file->size()});
-  if (found != expected) refuse(path, "the SHA-256 checksum is {}, not {}", found, expected);
+  if (found != expected) refuse_idx(path, "the SHA-256 checksum is {}, not {}", found, expected);
 }
 
 }  // namespace
@@ -107,11 +108,12 @@ IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expec
   size_t whole = 4 + 4 * expected.shape.size() + count;
   std::vector<uint8_t> bytes = unpack(path, whole);
   size_t header_bytes = check_header(path, bytes, expected.shape);
-  if (bytes.size() < whole) refuse(path, "truncated: {} of {} bytes", bytes.size(), whole);
-  if (bytes.size() > whole) refuse(path, "more than the {} bytes that its header announces", whole);
+  if (bytes.size() < whole) refuse_idx(path, "truncated: {} of {} bytes", bytes.size(), whole);
+  if (bytes.size() > whole)
+    refuse_idx(path, "more than the {} bytes that its header announces", whole);
   IdxArray array{.shape = expected.shape, .values = {}, .sha256 = sha256_hex(bytes)};
   if (!expected.sha256.empty() && array.sha256 != expected.sha256)
-    refuse(path, "the SHA-256 checksum is {}, not {}", array.sha256, expected.sha256);
+    refuse_idx(path, "the SHA-256 checksum is {}, not {}", array.sha256, expected.sha256);
   if (!expected.packed_sha256.empty()) check_packed(path, expected.packed_sha256);
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
   array.values = std::move(bytes);

@@ -9,7 +9,6 @@ namespace plugrad {
 namespace {
 
 constexpr int kLevels = 8;
-constexpr double kLogFactor = 100;  // as in plots
 
 // The bucket of each column: its steps are those with (step - 1) * columns / total == column.
 std::vector<Bucket> columns_of(const TrainingRun& run, int columns) {

@@ -20,7 +20,6 @@ constexpr double kLeft = 64, kRight = 452, kTop = 40, kBottom = 212;
 constexpr int kPanelHeight = 270, kHeadingHeight = 60;
 constexpr size_t kTableRows = 64;
 // A loss that falls by more than this factor is drawn on a logarithmic axis.
-constexpr double kLogFactor = 100;
 constexpr double kLeastOfLog = 1e-290;  // powers of ten below it are no normal numbers
 
 enum class Scale { FromZero, Linear, LogIfWide };

@@ -8,6 +8,9 @@
 
 namespace plugrad {
 
+/// An axis is logarithmic if its highest value is more than this factor above its lowest.
+inline constexpr double kLogFactor = 100;
+
 /// The data of one plot.
 struct TrainingRun {
   std::string title, unit;  // of the training; of its rate

@@ -46,9 +46,9 @@ const std::vector<LayerKind>& kinds() {
   return all;
 }
 
-class Parser {
+class LayerParser {
  public:
-  Parser(std::string_view text, std::string_view source) : text_(text), source_(source) {}
+  LayerParser(std::string_view text, std::string_view source) : text_(text), source_(source) {}
 
   LayerList parse() {
     for (std::size_t begin = 0; begin <= text_.size();) {
@@ -139,7 +139,7 @@ thread_local const AstText* ast_of_thread = nullptr;
 
 LayerList parse_layers(std::string_view text, std::string_view source) {
   if (text.empty()) return {};
-  return Parser(text, source).parse();
+  return LayerParser(text, source).parse();
 }
 
 LayerChoice validation_layer() {

@@ -102,13 +102,13 @@ Idle& idle_workers() {
 }
 
 // Threads do not survive a fork, so the child starts without workers.
-void watch_forks() {
+void forget_workers_on_fork() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { all_idle = nullptr; });
   (void)registered;
 }
 
 std::shared_ptr<Worker> take_worker() {
-  watch_forks();
+  forget_workers_on_fork();
   Idle& idle = idle_workers();
   {
     const std::lock_guard lock(idle.mutex);

@@ -25,7 +25,7 @@ std::vector<const LiveObjects*>& all() {
   return *list;
 }
 
-std::string describe(const Origin& made) {
+std::string origin_text(const Origin& made) {
   std::string out;
   if (made.frames.empty()) return out;
   char** symbols = backtrace_symbols(made.frames.data(), static_cast<int>(made.frames.size()));
@@ -143,12 +143,12 @@ void LiveObjects::remove_program(pgr_program* handle) {
 std::string LiveObjects::describe(const LiveBuffer& buffer) {
   std::string out = named("buffer", buffer.made.number, buffer.size);
   if (!buffer.last_kernel.empty()) out += ", last used by kernel " + buffer.last_kernel;
-  return out + runtime::describe(buffer.made);
+  return out + origin_text(buffer.made);
 }
 std::string LiveObjects::describe(const LiveProgram& program) {
   std::string out = named("program", program.made.number, program.binary_bytes);
   if (!program.kernel_name.empty()) out += " with kernel " + program.kernel_name;
-  return out + runtime::describe(program.made);
+  return out + origin_text(program.made);
 }
 
 std::vector<std::string> LiveObjects::leaks() const {

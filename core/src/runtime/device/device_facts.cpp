@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 48;
 constexpr std::uint64_t kLongestLine = 1 << 16;
 constexpr std::uint32_t kUnknownKind = UINT32_MAX;  // of a tensor core
 
-[[noreturn]] void refuse(const std::string& device, const std::string& what) {
+[[noreturn]] void refuse_fact(const std::string& device, const std::string& what) {
   throw_status(device, "caps", PGR_STATUS_INCOMPATIBLE, "the plugin says " + what);
 }
 
@@ -33,7 +33,7 @@ void check_lanes(const std::string& device, pgr_device_caps& caps) {
   for (std::size_t d = 0; d < std::size(caps.vector_lanes); ++d) {
     std::uint32_t& lanes = caps.vector_lanes[d];
     if (lanes != 0 && !std::has_single_bit(lanes))
-      refuse(device, fmt::format("vector_lanes[{}] = {}, which is no power of two", d, lanes));
+      refuse_fact(device, fmt::format("vector_lanes[{}] = {}, which is no power of two", d, lanes));
     lanes = std::min(lanes, kWidestVector);
   }
 }
@@ -59,8 +59,8 @@ void check_groups(const std::string& device, const pgr_device_caps& caps) {
   if (!caps.has_local) return;
   for (int axis = 0; axis < 3; ++axis)
     if (caps.max_local_size[axis] == 0)
-      refuse(device, fmt::format("has_local = 1 and max_local_size[{}] = 0", axis));
-  if (caps.max_local_total == 0) refuse(device, "has_local = 1 and max_local_total = 0");
+      refuse_fact(device, fmt::format("has_local = 1 and max_local_size[{}] = 0", axis));
+  if (caps.max_local_total == 0) refuse_fact(device, "has_local = 1 and max_local_total = 0");
 }
 
 // Copies records of any length. A record of a later minor's dtype or kind keeps its index, since
@@ -69,12 +69,12 @@ void read_cores(const std::string& device, const pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& out) {
   if (caps.tensor_core_count == 0 || !caps.tensor_cores) return;
   if (caps.tensor_core_count > kMostTensorCores)
-    refuse(device, fmt::format("tensor_core_count = {}, more than {}", caps.tensor_core_count,
-                               kMostTensorCores));
+    refuse_fact(device, fmt::format("tensor_core_count = {}, more than {}", caps.tensor_core_count,
+                                    kMostTensorCores));
   const std::uint64_t stride = caps.tensor_core_stride;
   if (stride < sizeof(pgr_struct_header) || stride % alignof(void*) != 0 ||
       stride > kMostTensorCoreStride)
-    refuse(device, fmt::format("tensor_core_stride = {}", stride));
+    refuse_fact(device, fmt::format("tensor_core_stride = {}", stride));
   for (std::uint32_t i = 0; i < caps.tensor_core_count; ++i) {
     auto* at = reinterpret_cast<const unsigned char*>(caps.tensor_cores) + i * stride;
     pgr_tensor_core core;
@@ -89,8 +89,8 @@ void read_cores(const std::string& device, const pgr_device_caps& caps,
     }
     for (std::uint32_t edge : {core.n, core.m, core.k, core.threads})
       if (edge == 0 || edge > kMostTileEdge)
-        refuse(device, fmt::format("tensor core {} is {} x {} x {} of {} threads", i, core.n,
-                                   core.m, core.k, core.threads));
+        refuse_fact(device, fmt::format("tensor core {} is {} x {} x {} of {} threads", i, core.n,
+                                        core.m, core.k, core.threads));
     out.push_back(core);
   }
 }
@@ -115,13 +115,14 @@ void check_caps(const std::string& device, pgr_device_caps& caps,
   check_groups(device, caps);
   clamp_facts(caps);
   if (caps.max_params != 0 && caps.max_params < kLeastParams)
-    refuse(device, fmt::format("max_params = {}: kernels need {} (0: unknown)", caps.max_params,
-                               kLeastParams));
+    refuse_fact(device, fmt::format("max_params = {}: kernels need {} (0: unknown)",
+                                    caps.max_params, kLeastParams));
   if (caps.denormals > PGR_DENORMALS_UNSPECIFIED) caps.denormals = PGR_DENORMALS_UNSPECIFIED;
   if (caps.local_banks > kMostBanks || caps.local_bank_bytes == 0) caps.local_banks = 0;
   const std::uint32_t align = caps.buffer_align_bytes;
   if (align != 0 && (!std::has_single_bit(align) || align > kMostAlignment))
-    refuse(device, fmt::format("buffer_align_bytes = {}: not a power of two up to 2^30", align));
+    refuse_fact(device,
+                fmt::format("buffer_align_bytes = {}: not a power of two up to 2^30", align));
   read_cores(device, caps, cores);
   caps.tensor_cores = cores.data();
   caps.tensor_core_count = static_cast<std::uint32_t>(cores.size());

@@ -14,7 +14,7 @@ constexpr uint64_t kParamBytes = PLUGRAD_SIZE_THROUGH(pgr_ir_param, max);
 #undef PLUGRAD_SIZE_THROUGH
 
 template <class Record>
-bool read_at(std::span<const std::byte> block, uint64_t offset, uint64_t bytes, Record& out) {
+bool read_block(std::span<const std::byte> block, uint64_t offset, uint64_t bytes, Record& out) {
   if (offset > block.size() || bytes > block.size() - offset) return false;
   std::memcpy(&out, block.data() + offset, bytes);
   return true;
@@ -24,7 +24,7 @@ bool read_at(std::span<const std::byte> block, uint64_t offset, uint64_t bytes, 
 
 std::optional<KernelFacts> read_kernel_facts(std::span<const std::byte> ir) {
   pgr_ir_header header{};
-  if (!read_at(ir, 0, kHeaderBytes, header) || header.magic != PGR_IR_MAGIC) return std::nullopt;
+  if (!read_block(ir, 0, kHeaderBytes, header) || header.magic != PGR_IR_MAGIC) return std::nullopt;
   if (header.param_count > kMostParams || header.param_stride < kParamBytes) return std::nullopt;
   if (header.name_offset > ir.size() || header.name_bytes > ir.size() - header.name_offset)
     return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<KernelFacts> read_kernel_facts(std::span<const std::byte> ir) {
   for (uint32_t i = 0; i < header.param_count; ++i) {
     pgr_ir_param param{};
     const uint64_t at = header.param_offset + uint64_t{i} * header.param_stride;
-    if (!read_at(ir, at, kParamBytes, param)) return std::nullopt;
+    if (!read_block(ir, at, kParamBytes, param)) return std::nullopt;
     out.params.push_back(param);
   }
   return out;

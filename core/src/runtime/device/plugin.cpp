@@ -16,7 +16,7 @@
 namespace plugrad::runtime {
 namespace {
 
-bool refuse(LoadRecord& record, LoadStage stage, std::string reason, std::string hint = "") {
+bool refuse_plugin(LoadRecord& record, LoadStage stage, std::string reason, std::string hint = "") {
   record.stage = stage;
   record.state = LoadState::Refused;
   record.reason = std::move(reason);
@@ -35,10 +35,11 @@ void* entry_of(LoadRecord& record) {
                              ignored))
       continue;
     std::string hint, other = major_refusal(major, hint);
-    refuse(record, LoadStage::Entry, other, hint);
+    refuse_plugin(record, LoadStage::Entry, other, hint);
     return nullptr;
   }
-  refuse(record, reason.starts_with("it exports") ? LoadStage::Entry : LoadStage::Open, reason);
+  refuse_plugin(record, reason.starts_with("it exports") ? LoadStage::Entry : LoadStage::Open,
+                reason);
   return nullptr;
 }
 
@@ -88,20 +89,22 @@ bool Plugin::start(const std::string& path, void* entry_address, LoadRecord& rec
   pgr_status status =
       guarded(error, escaped, [&](pgr_error* e) { return entry(&hello, &theirs, e); });
   if (status == PGR_STATUS_NEED_NEWER_HOST || hello.need_host_minor > PGR_API_MINOR)
-    return refuse(record, LoadStage::Entry, need_newer_host(hello), "install a newer plugrad");
+    return refuse_plugin(record, LoadStage::Entry, need_newer_host(hello),
+                         "install a newer plugrad");
   if (status != PGR_STATUS_OK) {
     std::string said = escaped.empty() ? error.message() : escaped;
-    return refuse(record, LoadStage::Entry,
-                  fmt::format("its entry answered {}{}{}", status_name(status),
-                              said.empty() ? "" : ": ", said));
+    return refuse_plugin(record, LoadStage::Entry,
+                         fmt::format("its entry answered {}{}{}", status_name(status),
+                                     said.empty() ? "" : ": ", said));
   }
   if (std::string wrong = hello_mismatch(hello); !wrong.empty())
-    return refuse(record, LoadStage::Entry, wrong,
-                  "build the plugin with the headers of its version");
+    return refuse_plugin(record, LoadStage::Entry, wrong,
+                         "build the plugin with the headers of its version");
   if (const char* wrong = copy_table(theirs, PGR_STRUCT_PLUGIN_API, api_))
-    return refuse(record, LoadStage::Table, wrong);
+    return refuse_plugin(record, LoadStage::Table, wrong);
   if (const char* slot = missing_slot(api_))
-    return refuse(record, LoadStage::Table, fmt::format("its table lacks the function {}", slot));
+    return refuse_plugin(record, LoadStage::Table,
+                         fmt::format("its table lacks the function {}", slot));
   fill_stubs(api_);
   return read_info(record);
 }
@@ -113,14 +116,14 @@ bool Plugin::read_info(LoadRecord& record) {
     checked(record.manifest.device_name, "info",
             [&](pgr_error* e) { return api_.info(api_.plugin, &info, e); });
   } catch (const Error& e) {
-    return refuse(record, LoadStage::Table, e.what());
+    return refuse_plugin(record, LoadStage::Table, e.what());
   }
   device_name_ = copied(info.device_name);
   version_ = copied(info.version);
   if (device_name_ != record.manifest.device_name)
-    return refuse(record, LoadStage::Table,
-                  fmt::format("it says that its device name is \"{}\", its manifest \"{}\"",
-                              device_name_, record.manifest.device_name));
+    return refuse_plugin(record, LoadStage::Table,
+                         fmt::format("it says that its device name is \"{}\", its manifest \"{}\"",
+                                     device_name_, record.manifest.device_name));
   return true;
 }
 
@@ -138,7 +141,7 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
       },
       limit_ms);
   if (outcome.empty()) return true;
-  return refuse(
+  return refuse_plugin(
       record, LoadStage::Open, fmt::format("opened on trial in a process of its own, {}", outcome),
       fmt::format("ask its maker; without a trial: PLUGRAD_TRUST_PLUGINS={}", record.path));
 }

@@ -63,7 +63,7 @@ class Builder {
   std::string key_;
 };
 
-std::string quoted(const std::string& text) {
+std::string json_quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -73,7 +73,7 @@ struct Writer {
   std::string operator()(int64_t value) const { return fmt::to_string(value); }
   std::string operator()(uint64_t value) const { return fmt::to_string(value); }
   std::string operator()(double value) const { return fmt::to_string(value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return json_quoted(value); }
   std::string operator()(const JsonValue::Array& values) const {
     std::string out;
     for (const JsonValue& value : values) out += (out.empty() ? "" : ",") + value.text();
@@ -82,7 +82,7 @@ struct Writer {
   std::string operator()(const JsonValue::Object& values) const {
     std::string out;
     for (const auto& [key, value] : values)
-      out += (out.empty() ? "" : ",") + quoted(key) + ":" + value.text();
+      out += (out.empty() ? "" : ",") + json_quoted(key) + ":" + value.text();
     return "{" + out + "}";
   }
 };

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "libplugrad_plugin_", kSuffix = ".so";
 
-void refuse(LoadRecord& record, LoadStage stage, std::string reason) {
+void refuse_file(LoadRecord& record, LoadStage stage, std::string reason) {
   record.stage = stage;
   record.state = LoadState::Refused;
   record.reason = std::move(reason);
@@ -65,7 +65,7 @@ bool check_permissions(LoadRecord& record, const std::string& found_as) {
     if (!fs::exists(path, error)) continue;
     std::string unsafe = unsafe_permissions(path);
     if (unsafe.empty()) continue;
-    refuse(record, LoadStage::Permissions, unsafe);
+    refuse_file(record, LoadStage::Permissions, unsafe);
     record.hint = fmt::format(
         "take the right to write from others: chmod o-w; or trust it: PLUGRAD_TRUST_PLUGINS={}",
         found_as);
@@ -149,7 +149,7 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   record.path = library_path;
   record.origin = origin;
   if (is_bare_name(library_path)) {
-    refuse(record, LoadStage::Found, "it is a bare name, which is looked for nowhere");
+    refuse_file(record, LoadStage::Found, "it is a bare name, which is looked for nowhere");
     record.hint = fmt::format("write a path: ./{}", library_path);
     return record;
   }
@@ -160,18 +160,18 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
     if (fs::is_symlink(library_path, error) && reason == std::strerror(ENOENT))
       reason = fmt::format("it is a link to a file that is not there: {}",
                            fs::read_symlink(library_path, error).string());
-    refuse(record, LoadStage::Found, reason);
+    refuse_file(record, LoadStage::Found, reason);
     return record;
   }
   record.path = fs::canonical(library_path, error).string();
   if (!check_permissions(record, absolute(library_path))) return record;
   LibraryFile library = inspect_library(file->bytes());
   if (!library.refusal.empty()) {
-    refuse(record, LoadStage::Library, library.refusal);
+    refuse_file(record, LoadStage::Library, library.refusal);
     return record;
   }
   if (std::string wrong = read_manifest(record, library.manifest); !wrong.empty()) {
-    refuse(record, LoadStage::Manifest, wrong);
+    refuse_file(record, LoadStage::Manifest, wrong);
     return record;
   }
   record.stage = LoadStage::Probes;
@@ -191,7 +191,7 @@ LoadRecord unread_place(const SearchPlace& place, const std::string& why) {
   LoadRecord record;
   record.path = place.path;
   record.origin = place.origin;
-  refuse(record, LoadStage::Found, why);
+  refuse_file(record, LoadStage::Found, why);
   record.hint = fmt::format("{} takes paths of directories, joined by ':'", place.origin);
   return record;
 }

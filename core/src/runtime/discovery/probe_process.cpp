@@ -54,7 +54,7 @@ void keep_quiet() {
 }
 
 // Waits for the child to end; false after the time limit.
-bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
+bool wait_for_child(pid_t child, std::uint32_t limit_ms, int& status) {
   const std::uint64_t end = monotonic_ns() + std::uint64_t{limit_ms} * 1000000;
   FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   while (true) {
@@ -122,7 +122,7 @@ std::string outcome_in_child(const std::function<void()>& open, std::uint32_t li
     return "";
   }
   int status = 0;
-  if (!wait_for(child, limit_ms, status)) {
+  if (!wait_for_child(child, limit_ms, status)) {
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     return no_answer(limit_ms);

@@ -33,9 +33,9 @@ std::string on_one_line(std::string_view text) {
 }
 
 // One parse: the text and the position.
-class Parser {
+class SelectionParser {
  public:
-  Parser(std::string_view text, std::string_view source) {
+  SelectionParser(std::string_view text, std::string_view source) {
     out_.text = text;
     out_.source = source;
   }
@@ -124,7 +124,7 @@ class Parser {
 }  // namespace
 
 Selection parse_selection(std::string_view text, std::string_view source) {
-  return Parser(text, source).parse();
+  return SelectionParser(text, source).parse();
 }
 
 void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
-constexpr size_t kMostWaiting = 2;  // buffers of a class that may wait for the device
+constexpr size_t kMostWaitingBuffers = 2;  // buffers of a class that may wait for the device
 
 void log_event(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
   if (debugging(5)) [[unlikely]]
@@ -100,7 +100,7 @@ TakenBuffer Allocator::take_oldest(std::uint64_t class_bytes) {
     oldest = list->front().earlier.after;
     count = list->size();
   }
-  if (count < kMostWaiting && oldest && !timeline_.is_reached(*oldest)) return {};
+  if (count < kMostWaitingBuffers && oldest && !timeline_.is_reached(*oldest)) return {};
   std::lock_guard lock(mutex_);
   KeptList* const list = kept_of(class_bytes, 0);
   return list ? count_out(*list, true, class_bytes) : TakenBuffer();

@@ -11,11 +11,11 @@ namespace plugrad::runtime {
 namespace {
 
 constexpr std::size_t kPollAbove = 16;  // pieces of work that may wait before each call asks again
-constexpr std::uint64_t kCalibrateEveryNs = 5'000'000'000;  // clocks drift by some 10 us in this
-constexpr std::uint64_t kLongestNs = 10'000'000'000;        // wait for a device at exit
+constexpr std::uint64_t kCalibrateEveryNs = 5'000'000'000;     // clocks drift by some 10 us in this
+constexpr std::uint64_t kLongestTraceWaitNs = 10'000'000'000;  // wait for a device at exit
 
 void collect_all() {
-  each_waiting([](DeviceState& device) { device.trace.collect(kLongestNs); });
+  each_waiting([](DeviceState& device) { device.trace.collect(kLongestTraceWaitNs); });
 }
 
 void collect_finished() {
@@ -216,7 +216,7 @@ void DeviceTrace::collect(std::uint64_t timeout_ns) noexcept {
 }
 
 void DeviceTrace::shut_down() noexcept {
-  collect(kLongestNs);
+  collect(kLongestTraceWaitNs);
   const std::lock_guard lock(mutex_);
   for (Track& track : tracks_) {
     for (const Work& work : track.pending)

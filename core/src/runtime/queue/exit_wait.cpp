@@ -24,7 +24,7 @@ Waiting& waiting() {
 }
 
 // Ignores failures, which cannot be reported any more.
-void wait_for(DeviceState& d) {
+void wait_for_device(DeviceState& d) {
   const std::unique_lock lock(d.queue_mutex, std::try_to_lock);
   if (!lock || !d.calls.is_reachable() || d.calls.is_lost()) return;
   d.calls.quietly("exit", [&] {
@@ -39,7 +39,7 @@ void wait_for(DeviceState& d) {
 void wait_for_all() {
   const std::unique_lock lock(waiting().mutex, std::try_to_lock);
   if (!lock) return;
-  for (DeviceState* device : waiting().devices) wait_for(*device);
+  for (DeviceState* device : waiting().devices) wait_for_device(*device);
 }
 
 struct ThreadEnd {

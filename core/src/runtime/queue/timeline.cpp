@@ -116,8 +116,8 @@ bool Timeline::is_reached(QueuePlace& place) {
 namespace {
 
 /// Waits for the event; returns early with the exception of an interruption check.
-pgr_status wait_for(DeviceState& device, pgr_event* event, std::exception_ptr& interruption,
-                    pgr_error* error) {
+pgr_status wait_for_event(DeviceState& device, pgr_event* event, std::exception_ptr& interruption,
+                          pgr_error* error) {
   constexpr std::uint64_t kBetweenPollsNs = 100'000'000;  // chosen, not measured: below a second
   for (;;) {
     const std::uint64_t longest_ns = polls_interruption() ? kBetweenPollsNs : UINT64_MAX;
@@ -142,8 +142,8 @@ void Timeline::wait(QueuePlace& place) {
   pgr_event* const event = event_of(place);
   const std::uint64_t begin_ns = tracing() ? monotonic_ns() : 0;
   std::exception_ptr interruption;
-  device_.calls.check("event_wait",
-                      [&](pgr_error* e) { return wait_for(device_, event, interruption, e); });
+  device_.calls.check(
+      "event_wait", [&](pgr_error* e) { return wait_for_event(device_, event, interruption, e); });
   if (interruption) std::rethrow_exception(interruption);
   if (begin_ns != 0) device_.trace.waited(begin_ns);
   waited(place.number());

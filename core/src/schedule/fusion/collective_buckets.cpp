@@ -18,7 +18,7 @@ constexpr int64_t kLargeBytes = 1 << 20;
 constexpr int64_t kBuckets = 8;
 constexpr int64_t kMostBucketBytes = 25 << 20;
 
-struct Member {
+struct BucketMember {
   Id id;
   CollectiveArg arg;
   DType dtype;
@@ -32,22 +32,22 @@ struct Member {
   bool is_small() const { return bytes < kLargeBytes && arg.kind < CollectiveKind::AllToAll; }
 };
 
-int64_t sum_of(std::span<const int64_t> counts) {
+int64_t total_of(std::span<const int64_t> counts) {
   int64_t sum = 0;
   for (const int64_t count : counts) sum += count;
   return sum;
 }
 
-std::vector<Member> members_of(const SchedulerState& state) {
-  std::vector<Member> members;
+std::vector<BucketMember> members_of(const SchedulerState& state) {
+  std::vector<BucketMember> members;
   for (const Id id : state.live) {
     if (state.graph[id].op != Op::Collective) continue;
     const DType dtype = state.graph[id].dtype;
     CollectiveArg arg = CollectiveArg::of(state.graph.arg_list(id));
-    const int64_t count = std::max(sum_of(arg.sent), sum_of(arg.received));
+    const int64_t count = std::max(total_of(arg.sent), total_of(arg.received));
     members.push_back({id, std::move(arg), dtype, count * static_cast<int64_t>(size_of(dtype))});
   }
-  std::ranges::sort(members, {}, [](const Member& m) { return m.arg.sequence(); });
+  std::ranges::sort(members, {}, [](const BucketMember& m) { return m.arg.sequence(); });
   return members;
 }
 
@@ -56,10 +56,10 @@ std::vector<Member> members_of(const SchedulerState& state) {
 // A bucket starts with its last member. Until then none of its members may be needed: a collective
 // that depends on another one is deeper, and ends the buckets of lesser depth.
 std::vector<std::vector<Id>> collective_buckets(const SchedulerState& state) {
-  const std::vector<Member> members = members_of(state);
+  const std::vector<BucketMember> members = members_of(state);
   using Key = decltype(members[0].key());
   std::map<Key, int64_t> small_bytes;
-  for (const Member& m : members)
+  for (const BucketMember& m : members)
     if (m.is_small()) small_bytes[m.key()] += m.bytes;
   struct Bucket {
     size_t last = 0;  // index into members
@@ -69,7 +69,7 @@ std::vector<std::vector<Id>> collective_buckets(const SchedulerState& state) {
   std::vector<Bucket> buckets;
   std::map<Key, size_t> open;  // index into buckets
   for (size_t i = 0; i < members.size(); ++i) {
-    const Member& m = members[i];
+    const BucketMember& m = members[i];
     std::erase_if(open, [&](const auto& entry) { return std::get<0>(entry.first) < m.arg.depth; });
     size_t at = buckets.size();
     if (m.is_small()) at = open.try_emplace(m.key(), at).first->second;

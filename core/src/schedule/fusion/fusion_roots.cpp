@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostPartedNodes = 64;
 constexpr int64_t kEnoughOutputs =
     1024;  // outputs of a sum into which the loops of a convolution may nest
-constexpr int64_t kLargeReduction = 32768;
+constexpr int64_t kLargeWork = 32768;
 
 class FusionRoots {
  public:
@@ -138,7 +138,7 @@ class FusionRoots {
   bool nests_in(Id outer) const {
     const int64_t work = state_.counts[g_[reduce_].src[0]], outputs = state_.counts[outer];
     const int64_t threads = state_.options.threads;
-    if (threads > 1 && outputs < 4 * threads && work >= kLargeReduction) return false;
+    if (threads > 1 && outputs < 4 * threads && work >= kLargeWork) return false;
     if (load_ == 1) return true;
     const auto is_sum = [&](Id r) { return static_cast<Op>(g_.arg_list(r)[0]) == Op::Add; };
     return views_only_ && is_sum(reduce_) && is_sum(outer) && outputs >= kEnoughOutputs;

@@ -21,7 +21,7 @@ constexpr float kPaddingPays = 1 << 20;
 constexpr uint32_t kScannedWeight = 4;  // weight of a value that all lanes of a scan read
 constexpr float kFewTimes = 4;  // evaluations of an element of a light Reduce that may be repeated
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
-constexpr int kRounds = 4;
+constexpr int kMaterialiseRounds = 4;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ class Materialiser {
   }
 
   void materialise() {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kMaterialiseRounds; ++round) {
       bool changed = store_operands();
       repeat_light_reductions();
       changed = store_shared() || changed;

@@ -16,7 +16,7 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr int kRounds = 2;
+constexpr int kLayoutRounds = 2;
 // Vectors of a block. A register tile of two vectors and 6 rows, which fills 16 registers, needs
 // less than one load for each multiply-add; one of a vector and 12 rows needs more.
 constexpr int64_t kVectorsInBlock = 2;
@@ -32,7 +32,7 @@ class LayoutChooser {
     find_nests();
     if (state_.options.layout_seed != 0) return draw_lots();
     find_classes();
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kLayoutRounds; ++round) {
       bool changed = false;
       for (const Class* c : by_size()) changed = try_innermost(*c) || changed;
       if (!changed) break;

@@ -131,7 +131,7 @@ class Lifter {
   std::vector<std::vector<uint64_t>> scalars_;  // by number, then by kernel
 };
 
-uint32_t slot_of(const Member& member, size_t param) {
+uint32_t param_slot(const Member& member, size_t param) {
   return param_info(member.ast->graph, member.order.params[param]).slot;
 }
 
@@ -144,7 +144,7 @@ NodeHash hash_with_numbers(const Member& member) {
   NodeHash hash =
       hash_of(*with_indices(*member.ast, member.order.loads, member.order.params, numbered));
   std::vector<uint32_t> slots;
-  for (size_t i = 0; i < member.order.params.size(); ++i) slots.push_back(slot_of(member, i));
+  for (size_t i = 0; i < member.order.params.size(); ++i) slots.push_back(param_slot(member, i));
   std::ranges::sort(slots);
   for (uint32_t slot : slots) hash.word[1] = mixed(hash.word[1], slot);
   return hash;
@@ -217,7 +217,7 @@ class ProgramJoiner {
       Step& step = plan_.steps[number];
       const std::vector<uint32_t> buffers = step.buffers;
       for (size_t i = 0; i < member.order.params.size(); ++i)
-        step.buffers[slot_of(as, i)] = buffers[slot_of(member, i)];
+        step.buffers[param_slot(as, i)] = buffers[param_slot(member, i)];
       kernels_[number] = kernel;
       step.scalars = scalars;
     }

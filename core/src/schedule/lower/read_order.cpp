@@ -23,7 +23,7 @@ uint64_t own_hash(const Graph& g, Id id) {
   return hash;
 }
 
-uint64_t hash_of(const Graph& g, Id id, std::span<const uint64_t> below) {
+uint64_t order_hash(const Graph& g, Id id, std::span<const uint64_t> below) {
   const Node& n = g[id];
   uint64_t hash = own_hash(g, id);
   const auto sources = g.sources(n);
@@ -53,7 +53,7 @@ ReadOrder::ReadOrder(const KernelAst& ast) {
   const Graph& g = ast.graph;
   std::vector<uint64_t> hashes(g.size());
   Reachable reachable;
-  for (Id id : reachable.from(g, std::span(&ast.sink, 1))) hashes[id] = hash_of(g, id, hashes);
+  for (Id id : reachable.from(g, std::span(&ast.sink, 1))) hashes[id] = order_hash(g, id, hashes);
   std::vector<bool> seen(g.size());
   std::vector<Id> stack = {ast.sink};
   while (!stack.empty()) {

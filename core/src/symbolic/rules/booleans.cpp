@@ -24,10 +24,6 @@ Id negate_constant_less(Graph& g, const Match& m) {
   return g.binary(Op::CmpLt, m[x], g.constant(dtype, c + 1));
 }
 
-constexpr Pattern bools(Pattern p) {
-  return of_class(p, kBoolClass);
-}
-
 // clang-format off
 constexpr Rule kBooleans[] = {
     rule("bool-mul",        bools(x * y),            x & y),

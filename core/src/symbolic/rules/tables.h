@@ -33,6 +33,11 @@ std::span<const Rule> reduce_rules();    ///< empty reductions; part of the stri
 std::span<const Rule> fast_rules();      ///< the opt-in set
 std::span<const Rule> collapse_rules();  ///< for collapse_reduces
 
+/// Matches what `p` matches of dtype bool.
+constexpr Pattern bools(Pattern p) {
+  return rules::of_class(p, kBoolClass);
+}
+
 /// Whether a cast of `id` to dtype `to` keeps every value of its interval.
 bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds);
 

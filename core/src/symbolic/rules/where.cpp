@@ -6,10 +6,6 @@ namespace {
 using namespace rules;
 
 // The pattern `true` matches any constant 1: the rule must ask for the result's dtype.
-constexpr Pattern bools(Pattern p) {
-  return of_class(p, kBoolClass);
-}
-
 // clang-format off
 constexpr Rule kWhere[] = {
     rule("where-true",       where(true, x, y),                                x),

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autodiff/convolution.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/conv/windows.h"
 
 namespace plugrad {
@@ -12,10 +13,6 @@ using autodiff::Windows;
 using tensor::Recorder;
 
 namespace {
-
-bool is_half(DType dtype) {
-  return is_float(dtype) && size_of(dtype) < 4;
-}
 
 /// The accumulation dtype, and the dtype of the result.
 struct Dtypes {
@@ -32,7 +29,8 @@ Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weigh
     tensor::require_dtype(function, *given);
     return {*given, *given};
   }
-  if (is_half(common)) return {DType::F32, common};  // f32 holds the products exactly, as in matmul
+  if (tensor::is_half(common))
+    return {DType::F32, common};  // f32 holds the products exactly, as in matmul
   return {tensor::narrow_sum_dtype(common), tensor::narrow_sum_dtype(common)};
 }
 

@@ -99,7 +99,7 @@ Tensor limited_windows(const Pooling& p, const Tensor& y, const Tensor& x) {
   return result;
 }
 
-double lowest(DType dtype) {
+double lowest_number(DType dtype) {
   if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
   if (is_unsigned(dtype) || dtype == DType::Bool) return 0.0;
   return -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
@@ -108,7 +108,7 @@ double lowest(DType dtype) {
 Tensor max_pool(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  return limited_windows(p, view_of(p, x, lowest(x.dtype())).max(p.kernel_axes()), x);
+  return limited_windows(p, view_of(p, x, lowest_number(x.dtype())).max(p.kernel_axes()), x);
 }
 
 /// Numbers the elements of an image backwards, down to 1, at the sizes of x; 0 beyond them.
@@ -136,7 +136,7 @@ Tensor numbers_from_end(const Tensor& x, int64_t axes, Tensor& count) {
 ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x, int64_t axes,
                                      const PerAxis& kernel, const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  const Tensor view = view_of(p, x, lowest(x.dtype()));
+  const Tensor view = view_of(p, x, lowest_number(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();
   // The first index has the largest number counted from the end. NaN is a maximum. Padding has
   // number 0.

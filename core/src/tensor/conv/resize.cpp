@@ -28,7 +28,7 @@ struct Step {
 };
 
 template <class T>
-Tensor along(const Tensor& x, int64_t axis, const std::vector<T>& values) {
+Tensor values_along(const Tensor& x, int64_t axis, const std::vector<T>& values) {
   const Tensor list = Tensor::from(values, x.device());
   Shape shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(axis)] = list.numel();
@@ -104,8 +104,8 @@ Tensor weigh_bytes(const Tensor& low, const Tensor& high, int64_t axis,
     first.push_back(static_cast<int32_t>(0.5 + (1.0 - w) * (1 << bits)));
     second.push_back(static_cast<int32_t>(0.5 + w * (1 << bits)));
   }
-  const Tensor sum = low.cast(DType::I32) * along(low, axis, first) +
-                     high.cast(DType::I32) * along(low, axis, second);
+  const Tensor sum = low.cast(DType::I32) * values_along(low, axis, first) +
+                     high.cast(DType::I32) * values_along(low, axis, second);
   return ((sum + (1 << (bits - 1))) >> bits).clamp(0, 255).cast(DType::U8);
 }
 
@@ -116,8 +116,8 @@ Tensor linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) 
   if (x.dtype() == DType::U8) return weigh_bytes(low, high, axis, n.weight);
   std::vector<double> rest;
   for (double w : n.weight) rest.push_back(1.0 - w);
-  return low * along(x, axis, rest).cast(x.dtype()) +
-         high * along(x, axis, n.weight).cast(x.dtype());
+  return low * values_along(x, axis, rest).cast(x.dtype()) +
+         high * values_along(x, axis, n.weight).cast(x.dtype());
 }
 
 std::vector<Step> steps_of(const Tensor& x, const InterpolateOptions& o) {

@@ -191,7 +191,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view i
 
 namespace {
 
-std::vector<double> numbers_of(std::initializer_list<MixedNumber> values) {
+std::vector<double> doubles_of(std::initializer_list<MixedNumber> values) {
   std::vector<double> numbers;
   for (const MixedNumber& number : values) numbers.push_back(number.value);
   return numbers;
@@ -200,12 +200,12 @@ std::vector<double> numbers_of(std::initializer_list<MixedNumber> values) {
 }  // namespace
 
 Tensor Tensor::from(std::initializer_list<MixedNumber> values, std::string_view device) {
-  return from(numbers_of(values), device);
+  return from(doubles_of(values), device);
 }
 
 Tensor Tensor::from(std::initializer_list<MixedNumber> values, Shape shape,
                     std::string_view device) {
-  return from(numbers_of(values), std::move(shape), device);
+  return from(doubles_of(values), std::move(shape), device);
 }
 
 Tensor Tensor::from(std::initializer_list<std::initializer_list<MixedNumber>> rows,
@@ -214,7 +214,7 @@ Tensor Tensor::from(std::initializer_list<std::initializer_list<MixedNumber>> ro
   const int64_t width = rows.size() == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
   for (const auto& row : rows) {
     require_row_length(static_cast<int64_t>(row.size()), width);
-    for (double number : numbers_of(row)) values.push_back(number);
+    for (double number : doubles_of(row)) values.push_back(number);
   }
   return from(values, {static_cast<int64_t>(rows.size()), width}, device);
 }

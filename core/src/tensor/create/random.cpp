@@ -116,12 +116,12 @@ double fan_in(std::string_view function, const Shape& shape) {
   return static_cast<double>(std::max<int64_t>(element_count(std::span(shape).subspan(1)), 1));
 }
 
-struct Layout {
+struct FloatLayout {
   DType dtype, bits;
   int mantissa;
   int64_t one;  // the bits of 1.0
 };
-constexpr Layout kLayouts[] = {
+constexpr FloatLayout kLayouts[] = {
     {DType::F32, DType::U32, 23, 0x3f800000},
     {DType::F64, DType::U64, 52, 0x3ff0000000000000},
     {DType::F16, DType::U16, 10, 0x3c00},
@@ -156,7 +156,7 @@ void Tensor::set_random_state(const RandomState& state) {
 
 // Random mantissas give numbers in [1, 2); subtracts 1.
 Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
-  for (const Layout& layout : kLayouts) {
+  for (const FloatLayout& layout : kLayouts) {
     if (layout.dtype != dtype) continue;
     checked_count("rand", shape);
     const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);

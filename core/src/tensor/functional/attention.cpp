@@ -10,26 +10,26 @@ namespace plugrad {
 
 namespace {
 
-constexpr const char* kName = "scaled_dot_product_attention";
+constexpr const char* kAttentionName = "scaled_dot_product_attention";
 constexpr double kNever = -std::numeric_limits<double>::infinity();  // score of a masked key
 
 void require_sizes(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
-          "[{}] {}, {} and {} need two axes at least", kName, to_string(q.shape()),
+          "[{}] {}, {} and {} need two axes at least", kAttentionName, to_string(q.shape()),
           to_string(k.shape()), to_string(v.shape()));
-  require(q.size(-1) == k.size(-1), "[{}] queries {} and keys {} differ in their last axis", kName,
-          to_string(q.shape()), to_string(k.shape()));
+  require(q.size(-1) == k.size(-1), "[{}] queries {} and keys {} differ in their last axis",
+          kAttentionName, to_string(q.shape()), to_string(k.shape()));
   require(k.size(-2) == v.size(-2), "[{}] keys {} and values {} differ in number, their axis -2",
-          kName, to_string(k.shape()), to_string(v.shape()));
+          kAttentionName, to_string(k.shape()), to_string(v.shape()));
 }
 
 /// Repeats each head of x for the query heads that share it.
 Tensor shared_heads(const Tensor& x, const Tensor& q) {
   require(q.ndim() >= 3 && x.ndim() >= 3, "[{}] enable_gqa needs an axis of heads: {} and {}",
-          kName, to_string(q.shape()), to_string(x.shape()));
+          kAttentionName, to_string(q.shape()), to_string(x.shape()));
   const int64_t heads = q.size(-3), own = x.size(-3);
   require(own > 0 && heads % own == 0, "[{}] {} heads of queries are no multiple of {} of {}",
-          kName, heads, own, to_string(x.shape()));
+          kAttentionName, heads, own, to_string(x.shape()));
   Shape split = x.shape(), merged = split;
   const size_t at = split.size() - 3;
   split.insert(split.begin() + static_cast<int64_t>(at) + 1, 1);
@@ -42,13 +42,14 @@ Tensor shared_heads(const Tensor& x, const Tensor& q) {
 void require_mask(const Tensor& mask, const Tensor& scores) {
   const Shape shape = mask.shape(), full = scores.shape();
   require_type(mask.dtype() == DType::Bool || is_float(mask.dtype()),
-               "[{}] the mask is {}, neither bool nor a float", kName, name_of(mask.dtype()));
+               "[{}] the mask is {}, neither bool nor a float", kAttentionName,
+               name_of(mask.dtype()));
   bool fits = shape.size() <= full.size();
   for (size_t i = 1; fits && i <= shape.size(); ++i) {
     const int64_t size = shape[shape.size() - i];
     fits = size == 1 || size == full[full.size() - i];
   }
-  require(fits, "[{}] mask {} does not broadcast to scores {}: (…, queries, keys)", kName,
+  require(fits, "[{}] mask {} does not broadcast to scores {}: (…, queries, keys)", kAttentionName,
           to_string(shape), to_string(full));
 }
 
@@ -65,7 +66,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
                                     const Tensor& mask, bool is_causal, double dropout,
                                     bool enable_gqa, std::optional<double> scale) {
   require_sizes(q, k, v);
-  require(!(mask.defined() && is_causal), "[{}] give a mask or is_causal, not both", kName);
+  require(!(mask.defined() && is_causal), "[{}] give a mask or is_causal, not both",
+          kAttentionName);
   const Tensor keys = enable_gqa ? shared_heads(k, q) : k,
                values = enable_gqa ? shared_heads(v, q) : v;
   const double by =

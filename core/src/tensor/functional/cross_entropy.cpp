@@ -36,7 +36,7 @@ Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
 }
 
 /// Reshapes one number for each class to the axis of classes.
-Tensor along(const Checked& c, int64_t rank, const Tensor& list) {
+Tensor classes_along(const Checked& c, int64_t rank, const Tensor& list) {
   Shape shape(static_cast<size_t>(rank), 1);
   shape[static_cast<size_t>(c.axis)] = c.classes;
   return list.reshape(shape);
@@ -51,12 +51,13 @@ Tensor smoothed(const Checked& c, const Tensor& of_target, const Tensor& log_p, 
 /// The loss for integer labels. Class weights scale `log_p`.
 Tensor of_labels(const Checked& c, const Tensor& log_p, const Tensor& labels,
                  const CrossEntropyOptions& o, const Tensor& predictions) {
-  const Tensor hit = labels.unsqueeze(c.axis) == along(c, log_p.ndim(), Tensor::arange(c.classes));
+  const Tensor hit =
+      labels.unsqueeze(c.axis) == classes_along(c, log_p.ndim(), Tensor::arange(c.classes));
   const auto pick = [&](const Tensor& x) { return where(hit, x, 0.0).sum(c.axis); };
   Tensor weights;
   Tensor scaled = log_p;
   if (o.weight.defined()) {
-    const Tensor of_class = along(c, log_p.ndim(), to_compute_dtype(o.weight));
+    const Tensor of_class = classes_along(c, log_p.ndim(), to_compute_dtype(o.weight));
     scaled = log_p * of_class;
     weights = pick(of_class);
   }
@@ -77,8 +78,9 @@ Tensor of_probabilities(const Checked& c, const Tensor& log_p, const Tensor& pro
           c.function, to_string(log_p.shape()), to_string(probabilities.shape()));
   require(!o.ignore_index, "[{}] ignore_index is for labels, and the targets are probabilities",
           c.function);
-  const Tensor scaled =
-      o.weight.defined() ? log_p * along(c, log_p.ndim(), to_compute_dtype(o.weight)) : log_p;
+  const Tensor scaled = o.weight.defined()
+                            ? log_p * classes_along(c, log_p.ndim(), to_compute_dtype(o.weight))
+                            : log_p;
   const Tensor loss = -smoothed(c, (scaled * to_compute_dtype(probabilities)).sum(c.axis), scaled,
                                 o.label_smoothing);
   return reduced(loss, o.reduction, predictions);

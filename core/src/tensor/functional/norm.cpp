@@ -15,8 +15,8 @@ Tensor normalised(const Tensor& x, const Axes& axes, double eps) {
 }
 
 /// Reshapes `list`, one element for each index of `axis`, to broadcast with x. Undefined stays so.
-Tensor along(std::string_view function, std::string_view what, const Tensor& x, int64_t axis,
-             const Tensor& list) {
+Tensor parameter_along(std::string_view function, std::string_view what, const Tensor& x,
+                       int64_t axis, const Tensor& list) {
   if (!list.defined()) return list;
   Shape shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(axis)] = x.size(axis);
@@ -41,8 +41,8 @@ Tensor normalise_groups(std::string_view function, const Tensor& x, int64_t grou
   int64_t elements = channels / groups;
   for (size_t i = 2; i < shape.size(); ++i) elements *= shape[i];
   const Tensor y = normalised(to_compute_dtype(x).reshape({shape[0], groups, elements}), -1, eps);
-  return to_result_dtype(scaled(y.reshape(shape), along(function, "weight", x, 1, weight),
-                                along(function, "bias", x, 1, bias)),
+  return to_result_dtype(scaled(y.reshape(shape), parameter_along(function, "weight", x, 1, weight),
+                                parameter_along(function, "bias", x, 1, bias)),
                          x);
 }
 
@@ -80,10 +80,10 @@ Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
   require(mean.defined() && inverse_std.defined(), "[{}] mean and inverse_std must be given",
           kName);
   const int64_t at = tensor::checked_axis(kName, axis, x.ndim());
-  Tensor y = to_compute_dtype(x) - along(kName, "mean", x, at, mean);
-  if (weight.defined()) y = y * along(kName, "weight", x, at, weight);
-  y = y * along(kName, "inverse_std", x, at, inverse_std);
-  return to_result_dtype(scaled(y, {}, along(kName, "bias", x, at, bias)), x);
+  Tensor y = to_compute_dtype(x) - parameter_along(kName, "mean", x, at, mean);
+  if (weight.defined()) y = y * parameter_along(kName, "weight", x, at, weight);
+  y = y * parameter_along(kName, "inverse_std", x, at, inverse_std);
+  return to_result_dtype(scaled(y, {}, parameter_along(kName, "bias", x, at, bias)), x);
 }
 
 Tensor Tensor::dropout(double p, bool training) const {

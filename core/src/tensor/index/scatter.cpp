@@ -71,7 +71,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
 }
 
 /// Pads to the shape of x.
-Tensor whole(const Hits& h, const Tensor& part) {
+Tensor whole_result(const Hits& h, const Tensor& part) {
   std::vector<std::pair<int64_t, int64_t>> pads;
   for (int64_t n : h.missing) pads.emplace_back(0, n);
   return part.pad(pads);
@@ -84,13 +84,15 @@ Tensor last_index(const Hits& h) {
 }
 
 Tensor is_hit(const Hits& h) {
-  return whole(h, last_index(h) >= 0);
+  return whole_result(h, last_index(h) >= 0);
 }
 
 Tensor replace(const Hits& h) {
   if (h.values.ndim() == 0) return plugrad::where(is_hit(h), h.values, h.x);
-  const Tensor last = last_index(h), rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
-  return plugrad::where(whole(h, last >= 0), rows.gather(h.axis, whole(h, last.maximum(0))), h.x);
+  const Tensor last = last_index(h),
+               rows = whole_result(h, h.values.transpose(h.axis, -1).squeeze(-1));
+  return plugrad::where(whole_result(h, last >= 0),
+                        rows.gather(h.axis, whole_result(h, last.maximum(0))), h.x);
 }
 
 Tensor lowest(DType dtype) {
@@ -113,17 +115,17 @@ Tensor combine(const Hits& h, Combine how, bool include_self) {
     return plugrad::where(h.hit, values, otherwise);
   };
   if (how == Combine::Prod) {
-    const Tensor product = whole(h, of_hits(1).prod(-1, false, sum_dtype));
+    const Tensor product = whole_result(h, of_hits(1).prod(-1, false, sum_dtype));
     return include_self ? x * product : product;
   }
   if (how == Combine::Max) {
-    const Tensor top = whole(h, of_hits(lowest(sum_dtype)).max(-1));
+    const Tensor top = whole_result(h, of_hits(lowest(sum_dtype)).max(-1));
     return include_self ? x.maximum(top) : top;
   }
-  Tensor sum = whole(h, of_hits(0).sum(-1, false, sum_dtype));
+  Tensor sum = whole_result(h, of_hits(0).sum(-1, false, sum_dtype));
   if (include_self) sum = x + sum;
   if (how == Combine::Sum) return sum;
-  const Tensor count = whole(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);
+  const Tensor count = whole_result(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);
   return average(sum, count.maximum(1));
 }
 

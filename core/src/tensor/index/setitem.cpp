@@ -17,7 +17,7 @@ using tensor::Range;
 
 /// The value padded to `size`, with its elements at the indices of the range; others are
 /// unspecified.
-Tensor framed(const Tensor& value, int64_t axis, const Range& range, int64_t size) {
+Tensor framed_value(const Tensor& value, int64_t axis, const Range& range, int64_t size) {
   Tensor y = range.step < 0 ? value.flip(axis) : value;
   const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
   const int64_t low = range.step < 0 ? range.start - (range.count - 1) * by : range.start;
@@ -62,7 +62,7 @@ Tensor write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, con
     const int64_t size = shape[static_cast<size_t>(axis)];
     const Tensor here = reached(e.range, size, x.ndim(), axis);
     if (here.defined()) hit = hit.defined() ? hit & here : here;
-    frame = framed(frame, axis++, e.range, size);
+    frame = framed_value(frame, axis++, e.range, size);
   }
   return hit.defined() ? plugrad::where(hit, frame, x) : frame;
 }

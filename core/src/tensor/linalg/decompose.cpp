@@ -72,7 +72,7 @@ QR factors(const Tensor& x, int64_t columns) {
 /// One round of one-sided Jacobi rotations. The first `rows` rows of x are the matrix times v, the
 /// others v. Rotates all column pairs (i, i + half) so that their first `rows` rows are orthogonal,
 /// and permutes the columns to the next pairs of a round-robin tournament.
-Tensor rotated(const Tensor& x, int64_t rows, int64_t half) {
+Tensor rotated_rows(const Tensor& x, int64_t rows, int64_t half) {
   const auto columns = [](const Tensor& t, int64_t begin, int64_t end) {
     return t.slice(-1, {begin, end});
   };
@@ -117,7 +117,7 @@ std::vector<Tensor> jacobi(const Tensor& given, int64_t columns) {
   int64_t sweeps = 6;
   for (int64_t size = 1; size < m; size *= 2) ++sweeps;
   for (int64_t round = 0; m > 1 && round < sweeps * (2 * half - 1); ++round)
-    x = rotated(x, n, half);
+    x = rotated_rows(x, n, half);
   x = x.slice(-1, {0, m});
   const Tensor size = x.slice(-2, {0, n}).square().sum(-2, true).contiguous();
   x = ordered(x, size);

@@ -14,7 +14,7 @@ namespace plugrad {
 namespace {
 
 // Axes of "..." are named by characters that patterns cannot contain, the last one by kDots.
-constexpr char kDots = 1;
+constexpr char kDotsName = 1;
 
 struct Term {
   std::string names;              // without spaces; kDots for "..."
@@ -68,8 +68,8 @@ class Parser {
     const bool is_dots = text_.substr(at, 3) == "...";
     if (!is_dots && std::isalpha(static_cast<unsigned char>(c)) == 0)
       bad(at, "a letter, a comma, ... or -> is expected");
-    if (is_dots && term.names.find(kDots) != std::string::npos) bad(at, "... occurs twice");
-    term.names += is_dots ? kDots : c;
+    if (is_dots && term.names.find(kDotsName) != std::string::npos) bad(at, "... occurs twice");
+    term.names += is_dots ? kDotsName : c;
     term.positions.push_back(at);
     return at + (is_dots ? 3 : 1);
   }
@@ -90,7 +90,8 @@ class Parser {
     std::ranges::sort(all);  // "..." sorts first
     Term output;
     for (size_t i = 0; i < all.size(); ++i)
-      if (all[i] == kDots ? i == 0 : std::ranges::count(all, all[i]) == 1) output.names += all[i];
+      if (all[i] == kDotsName ? i == 0 : std::ranges::count(all, all[i]) == 1)
+        output.names += all[i];
     return output;
   }
 
@@ -125,7 +126,7 @@ Named without_repeats(Named n) {
 }
 
 /// Sums over the axes whose names are not in `kept`.
-Named summed(const Named& n, const std::string& kept) {
+Named summed_over(const Named& n, const std::string& kept) {
   std::vector<int64_t> axes;
   std::string rest;
   for (size_t i = 0; i < n.names.size(); ++i) {
@@ -151,12 +152,12 @@ Tensor aligned(const Named& n, const std::string& names) {
 
 /// Sum of products. Sums a name that only one operand has before the product.
 Named joined(const Named& a, const Named& b, const std::string& kept) {
-  const Named left = summed(a, kept + b.names), right = summed(b, kept + a.names);
+  const Named left = summed_over(a, kept + b.names), right = summed_over(b, kept + a.names);
   std::string outer, inner;
   for (char name : left.names + right.names)
     if (!has(outer + inner, name)) (has(kept, name) ? outer : inner) += name;
   const Tensor product = aligned(left, outer + inner) * aligned(right, outer + inner);
-  return summed({product, outer + inner}, kept);
+  return summed_over({product, outer + inner}, kept);
 }
 
 class Einsum {
@@ -182,7 +183,7 @@ class Einsum {
       for (size_t j = i + 1; j < operands_.size(); ++j) kept += operands_[j].names;
       result = joined(result, operands_[i], kept);
     }
-    Tensor y = aligned(summed(result, output), output);
+    Tensor y = aligned(summed_over(result, output), output);
     Shape shape;  // the sizes of the result
     for (char name : output) shape.push_back(sizes_[static_cast<unsigned char>(name)]);
     return y.expand(shape);
@@ -190,7 +191,7 @@ class Einsum {
 
  private:
   int64_t dots_of(const Tensor& x, const Term& term) const {
-    const bool open = has(term.names, kDots);
+    const bool open = has(term.names, kDotsName);
     const auto named = static_cast<int64_t>(term.names.size()) - (open ? 1 : 0);
     if (open ? x.ndim() < named : x.ndim() != named)
       parser_.bad(term.positions.empty() ? term.end : term.positions[0],
@@ -203,7 +204,7 @@ class Einsum {
   static std::string spelled(const std::string& names, int64_t count) {
     std::string result;
     for (char name : names) {
-      if (name != kDots)
+      if (name != kDotsName)
         result += name;
       else
         for (int64_t i = count; i > 0; --i) result += static_cast<char>(-i);
@@ -233,7 +234,7 @@ class Einsum {
 
   /// The position in the pattern that names axis i of an operand.
   static size_t position(const Term& term, size_t i, int64_t open) {
-    const size_t dots = term.names.find(kDots), count = static_cast<size_t>(open);
+    const size_t dots = term.names.find(kDotsName), count = static_cast<size_t>(open);
     if (dots == std::string::npos || i < dots) return term.positions[i];
     return term.positions[i < dots + count ? dots : i - count + 1];
   }

@@ -1,14 +1,11 @@
 // Turns a matrix product into a product of expanded operands and a sum, which become one kernel.
 #include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/record.h"
 
 namespace plugrad {
 
 namespace {
-
-bool is_half(DType dtype) {
-  return is_float(dtype) && size_of(dtype) < 4;
-}
 
 [[noreturn]] void fail_inner(const Tensor& a, const Tensor& b) {
   std::string hint = "the last axis of the left and the second last of the right must agree";
@@ -34,13 +31,13 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
   // f32 holds products of halves exactly and accumulates them; products of small integers must not
   // wrap.
-  const DType sum_dtype = is_half(common) ? DType::F32
-                          : dtype         ? common
-                                          : tensor::narrow_sum_dtype(common);
+  const DType sum_dtype = tensor::is_half(common) ? DType::F32
+                          : dtype                 ? common
+                                                  : tensor::narrow_sum_dtype(common);
   a = a.cast(sum_dtype).unsqueeze(-2);                    // (…, n, 1, k)
   b = b.cast(sum_dtype).transpose(-2, -1).unsqueeze(-3);  // (…, 1, m, k)
   Tensor y = (a * b).sum(-1, false, sum_dtype);
-  if (is_half(common) || dtype) y = y.cast(common);
+  if (tensor::is_half(common) || dtype) y = y.cast(common);
   if (row) y = y.squeeze(-2);
   return column ? y.squeeze(-1) : y;
 }

@@ -63,7 +63,7 @@ class Unchecked {
 };
 
 /// Combines the reports of all steps, (length, 2), into one.
-Tensor report_of(const Tensor& reports, int64_t count, const AxisSize& length) {
+Tensor combined_report(const Tensor& reports, int64_t count, const AxisSize& length) {
   const int64_t steps = reports.size(0);
   const DType dtype = steps > INT32_MAX / count ? DType::I64 : reports.dtype();
   const Tensor step = Tensor::arange(steps);
@@ -110,7 +110,7 @@ void put_checks(LoopArrays& arrays, std::span<const LoopCheck> checks, const Axi
   const size_t count = arrays.outputs.size() - checks.size();
   std::vector<Tensor> reports;
   for (size_t i = 0; i < checks.size(); ++i)
-    reports.push_back(report_of(arrays.outputs[count + i], checks[i].count, length));
+    reports.push_back(combined_report(arrays.outputs[count + i], checks[i].count, length));
   arrays.outputs.resize(count);
   for (auto* part : {&arrays.states, &arrays.outputs, &arrays.sums})
     for (Tensor& t : *part) t = checked(t, checks, reports);

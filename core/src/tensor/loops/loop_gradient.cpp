@@ -64,7 +64,7 @@ bool is_zero(const Tensor& t) {
 }
 
 /// Undefined for targets on which the loss does not depend.
-Tensors gradients_of(const Tensor& loss, const Tensors& targets) {
+Tensors target_gradients(const Tensor& loss, const Tensors& targets) {
   if (!loss.defined()) return Tensors(targets.size());
   Recorder r(kName);
   const Id node = r.use(loss);
@@ -201,7 +201,7 @@ class BackwardLoop {
                                                 : step_.captured[i - counts_.first_captured()]));
         wanted_.push_back(i);
       }
-    return gradients_of(*loss_, targets);
+    return target_gradients(*loss_, targets);
   }
 
   Tensors assemble(const Tensors& found) {

@@ -8,10 +8,6 @@
 namespace plugrad::tensor {
 namespace {
 
-bool is_view(Op op) {
-  return is_movement(op);
-}
-
 /// A contraction: a sum over axes of a product, or a sum of contractions.
 class Term {
  public:
@@ -24,7 +20,7 @@ class Term {
   bool visit(Id id) {
     const Node& node = r_.graph()[id];
     const auto sources = r_.graph().sources(id);
-    if (is_view(node.op) || node.op == Op::Cast) return visit(sources[0]);
+    if (is_movement(node.op) || node.op == Op::Cast) return visit(sources[0]);
     if (node.op == Op::Add) {
       const Id other = sources[1];
       return visit(sources[0]) && visit(other);
@@ -42,7 +38,7 @@ class Term {
   }
 
   void add_factor(Id id) {
-    while (is_view(r_.graph()[id].op) || r_.graph()[id].op == Op::Cast)
+    while (is_movement(r_.graph()[id].op) || r_.graph()[id].op == Op::Cast)
       id = r_.graph().sources(id)[0];
     if (std::ranges::find(factors_, id) == factors_.end()) factors_.push_back(id);
   }
@@ -62,7 +58,7 @@ class OverSteps {
   Tensor sum(Id id) {
     const Node node = r_.graph()[id];
     const std::vector<Id> sources = sources_of(id);
-    if (is_view(node.op)) return moved(id, sum(sources[0]), 0);
+    if (is_movement(node.op)) return moved(id, sum(sources[0]), 0);
     if (node.op == Op::Cast) return sum(sources[0]).cast(node.dtype);
     if (node.op == Op::Add) return sum(sources[0]) + sum(sources[1]);
     const auto list = list_of(id);
@@ -84,7 +80,7 @@ class OverSteps {
   Tensor stepped(Id id) {
     const Node node = r_.graph()[id];
     const std::vector<Id> sources = sources_of(id);
-    if (is_view(node.op)) return moved(id, stepped(sources[0]), 1);
+    if (is_movement(node.op)) return moved(id, stepped(sources[0]), 1);
     if (node.op == Op::Cast) return stepped(sources[0]).cast(node.dtype);
     if (node.op == Op::Mul && !is_factor_) {
       is_factor_ = true;

@@ -9,7 +9,7 @@
 namespace plugrad::tensor {
 namespace {
 
-bool is_view(Op op) {
+bool is_view_of_elements(Op op) {
   return (is_movement(op) && op != Op::Pad) || op == Op::Bounded;
 }
 
@@ -40,7 +40,7 @@ class Captures {
   }
 
   void capture(Id id) {
-    while (is_view(r_.graph()[id].op)) {
+    while (is_view_of_elements(r_.graph()[id].op)) {
       if (r_.graph()[id].op == Op::Bounded) capture(r_.graph().sources(id)[1]);
       id = r_.graph().sources(id)[0];
     }

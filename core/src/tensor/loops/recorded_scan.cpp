@@ -16,7 +16,7 @@ using Tensors = std::vector<Tensor>;
 
 namespace {
 
-constexpr std::string_view kName = "scan";
+constexpr std::string_view kScanName = "scan";
 
 void check_arguments(const ScanStep& step, const Tensors& state, const Tensors& inputs) {
   require(step != nullptr, "[scan] there is no step");
@@ -42,7 +42,7 @@ void check_arguments(const ScanStep& step, const Tensors& state, const Tensors& 
 
 Tensor checked_state(size_t number, const Tensor& before, const Tensor& after) {
   require(after.defined(), "[scan] the step returns an undefined state {}", number);
-  Recorder r(kName);
+  Recorder r(kScanName);
   Id node = r.use(after);
   const DType dtype = strong(before.dtype());
   if (strong(r.dtype(node)) != r.dtype(node) && r.shape(node).empty()) node = r.take(node, dtype);
@@ -56,7 +56,7 @@ Tensor checked_state(size_t number, const Tensor& before, const Tensor& after) {
 
 Tensor checked_output(size_t number, const Tensor& output) {
   require(output.defined(), "[scan] the step returns an undefined output {}", number);
-  Recorder r(kName);
+  Recorder r(kScanName);
   const Id node = r.use(output);
   return r.done(r.cast(node, strong(r.dtype(node))));
 }

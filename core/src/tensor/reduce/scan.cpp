@@ -29,7 +29,7 @@ Tensor literal(double value, DType dtype) {
   return is_float(dtype) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
 }
 
-Tensor reduced(const Tensor& x, int64_t axis, Kind kind) {
+Tensor reduced_along(const Tensor& x, int64_t axis, Kind kind) {
   switch (kind) {
     case Kind::Sum:
       return x.sum(axis, false, x.dtype());
@@ -61,8 +61,8 @@ Tensor scan_blocks(const Tensor& x, Kind kind) {
   const int64_t n = x.size(2);
   const Tensor index = Tensor::arange(n);
   const Tensor is_before = index.reshape({n, 1}) <= index.reshape({n, 1, 1});
-  return reduced(where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3,
-                 kind);
+  return reduced_along(
+      where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3, kind);
 }
 
 /// Axis 1 of (outer, n, inner), padded with the identity; negative numbers crop.
@@ -85,7 +85,7 @@ Tensor scan_rows(const Tensor& x, Kind kind) {
   const int64_t block = block_of(n), blocks = (n + block - 1) / block;
   const Tensor grid =
       extended(x, 0, blocks * block - n, kind).reshape({outer, blocks, block, inner});
-  const Tensor totals = scan_rows(reduced(grid, 2, kind), kind);
+  const Tensor totals = scan_rows(reduced_along(grid, 2, kind), kind);
   const Tensor before = extended(totals, 1, -1, kind).unsqueeze(2);
   const Tensor all = combined(before, scan_blocks(grid, kind), kind);
   return extended(all.reshape({outer, blocks * block, inner}), 0, n - blocks * block, kind);

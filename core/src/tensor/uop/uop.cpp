@@ -12,24 +12,11 @@
 #include "symbolic/symbolic.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
+#include "tensor/uop/session_nodes.h"
 
 namespace plugrad::ir {
 namespace {
 
-using engine::Session;
-using Lock = Session::Lock;
-
-Session& session() {
-  return Session::current();
-}
-Graph& graph() {
-  return session().graph();
-}
-
-Id node_of(const UOp& node, const char* function) {
-  require(node.defined(), "[{}] a UOp is undefined; assign it a node first", function);
-  return tensor::state_of(node)->node;
-}
 std::vector<Id> nodes_of(const std::vector<UOp>& nodes, const char* function) {
   std::vector<Id> ids;
   for (const UOp& node : nodes) ids.push_back(node_of(node, function));

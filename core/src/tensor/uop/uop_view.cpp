@@ -2,26 +2,9 @@
 #include <ostream>
 
 #include "ir/text/printer.h"
-#include "plugrad/uop.h"
-#include "tensor/handles.h"
-#include "tensor/record.h"
+#include "tensor/uop/session_nodes.h"
 
 namespace plugrad::ir {
-namespace {
-
-using Lock = engine::Session::Lock;
-
-Graph& graph() {
-  return engine::Session::current().graph();
-}
-
-Id node_of(const UOp& node, const char* function) {
-  require(node.defined(), "[{}] a UOp is undefined; assign it a node first", function);
-  return tensor::state_of(node)->node;
-}
-
-}  // namespace
-
 std::string UOp::op() const {
   const Lock lock;
   return printed_name(graph()[node_of(*this, "op")].op);

@@ -23,13 +23,13 @@ using Shared = std::shared_ptr<const cost::Machine>;
 // Bytes; a larger file is not a calibration.
 constexpr size_t kLargestFile = 64 << 10;
 
-struct Known {
+struct KnownMachine {
   std::string name, arch;  // another device may be allocated at the same address
   Shared table, measured;  // measured: null if not calibrated
 };
 struct AllKnown {
   std::mutex mutex;
-  std::map<const runtime::Device*, Known> by_device;
+  std::map<const runtime::Device*, KnownMachine> by_device;
 };
 AllKnown& all_known() {
   static auto* all = new AllKnown;  // used until exit
@@ -57,8 +57,8 @@ Shared read_calibration(const runtime::Device& device, const cost::Machine& tabl
 }
 
 // Requires the lock.
-const Known& known(AllKnown& all, const runtime::Device& device) {
-  Known& entry = all.by_device[&device];
+const KnownMachine& known(AllKnown& all, const runtime::Device& device) {
+  KnownMachine& entry = all.by_device[&device];
   if (entry.table && entry.name == device.name() && entry.arch == device.info().arch) return entry;
   entry = {device.name(), device.info().arch,
            std::make_shared<cost::Machine>(table_machine_of(device)), nullptr};
@@ -88,7 +88,7 @@ cost::Machine table_machine_of(const runtime::Device& device) {
 Shared machine_of(runtime::Device& device) {
   AllKnown& all = all_known();
   const std::lock_guard lock(all.mutex);
-  const Known& entry = known(all, device);
+  const KnownMachine& entry = known(all, device);
   return entry.measured && !settings().deterministic ? entry.measured : entry.table;
 }
 

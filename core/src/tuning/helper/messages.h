@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "codegen/codegen.h"
 
 namespace plugrad::tuning {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 enum class MessageKind : uint32_t {
   // requests to the helper

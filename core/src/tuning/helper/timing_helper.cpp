@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <system_error>
 
@@ -27,7 +26,6 @@
 namespace plugrad::tuning {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kStartSeconds = 60;  // time for a driver to initialise
 constexpr double kCheckSeconds = 60;  // to compile and run a kernel without optimisations
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -18,12 +17,12 @@
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "runtime/registry.h"
 #include "tuning/helper/contents.h"
+#include "tuning/helper/messages.h"
 #include "tuning/ir_params.h"
 
 namespace plugrad::tuning {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kSampleNs = 1'000'000;  // short kernels are launched several times for a sample
 constexpr uint32_t kMostLaunches = 64;     // in a sample
 

@@ -27,7 +27,7 @@ struct ChunkHead {
 };
 
 // Bytes that wait for the file, so that most calls do not enter the kernel.
-constexpr std::size_t kMostWaiting = 1 << 20;
+constexpr std::size_t kMostWaitingBytes = 1 << 20;
 
 }  // namespace
 
@@ -71,8 +71,8 @@ void RecordingWriter::flush() {
 }
 
 void RecordingWriter::add(std::span<const std::byte> bytes) {
-  if (waiting_.size() + bytes.size() > kMostWaiting) flush();
-  if (bytes.size() > kMostWaiting)
+  if (waiting_.size() + bytes.size() > kMostWaitingBytes) flush();
+  if (bytes.size() > kMostWaitingBytes)
     write_now(bytes);
   else
     waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
