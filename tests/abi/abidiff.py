@@ -58,7 +58,7 @@ def release():
 
 def main():
     if not shutil.which("abidiff"):
-        sys.exit("abidiff is missing: tools/setup installs abigail-tools")
+        sys.exit("abidiff is missing: tools/setup --all installs abigail-tools")
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         frozen = build(FROZEN / release(), directory, "frozen")

@@ -9,7 +9,7 @@
 
 namespace plugrad {
 
-/// Plugins for hardware that a machine may lack; tools/setup installs drivers for the others.
+/// Plugins for hardware that a machine may lack; tools/setup --all installs drivers for the others.
 inline constexpr const char* kNeedHardware[] = {"CUDA"};
 
 inline bool needs_hardware(const std::string& plugin) {

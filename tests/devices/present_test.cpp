@@ -17,7 +17,7 @@ TEST(Devices, EveryPluginHasOneOrSaysWhatIsMissing) {
       continue;
     }
     EXPECT_EQ(record.state, runtime::LoadState::Loaded)
-        << "tools/setup installs what this device needs: " << record.hint;
+        << "tools/setup --all installs what this device needs: " << record.hint;
     EXPECT_EQ(std::ranges::count(names, plugin + ":0"), 1);
   }
 }

@@ -86,9 +86,9 @@ class DialectCompilers : public ::testing::TestWithParam<Compiler> {
   void SetUp() override {
     const Compiler& compiler = GetParam();
     if (!is_installed(compiler.command))
-      GTEST_SKIP() << first_word(compiler.command) << " is not installed (tools/setup)";
+      GTEST_SKIP() << first_word(compiler.command) << " is not installed (tools/setup --all)";
     if (compiler.runner && *compiler.runner && !is_installed(compiler.runner))
-      GTEST_SKIP() << first_word(compiler.runner) << " is not installed (tools/setup)";
+      GTEST_SKIP() << first_word(compiler.runner) << " is not installed (tools/setup --all)";
     kernels_ = make_kernels(compiler.has_vectors ? 32 : 1, compiler.has_f16);
   }
 
@@ -179,7 +179,7 @@ TEST_P(DialectCompilers, ComputesWhatTheInterpreterDoes) {
 
 // GCC would treat Clang's vector types as scalars and compute wrong values.
 TEST(DialectC, OfSeveralLanes_IsRefusedByGcc) {
-  if (!is_installed("gcc")) GTEST_SKIP() << "gcc is not installed (tools/setup)";
+  if (!is_installed("gcc")) GTEST_SKIP() << "gcc is not installed (tools/setup --all)";
   const TemporaryDirectory folder;
   const std::string source = folder / "k.c", log = folder / "log";
   std::ofstream(source) << render(make_kernels(32, true).front().block, "c");

@@ -108,7 +108,7 @@ def run_op_cases(prefix, plugin, program, every):
 def main(prefix, what, every=""):
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing:
-        sys.exit(f"not installed: {', '.join(missing)}; run tools/setup")
+        sys.exit(f"not installed: {', '.join(missing)}; run tools/setup --all")
     prefix = pathlib.Path(prefix).resolve()
     with tempfile.TemporaryDirectory() as folder:
         plugin = build(pathlib.Path(folder))

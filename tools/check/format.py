@@ -40,7 +40,7 @@ def main(arguments):
         sys.exit("usage: tools/check/format.py [--write]")
     program = formatter()
     if program is None:
-        print(f"format: skipped: no clang-format {VERSION} here; tools/setup installs it")
+        print(f"format: skipped: no clang-format {VERSION} here; tools/setup --all installs it")
         sys.exit(SKIPPED)
     files = [str(f) for f in tree.sources(*FOLDERS) if f.suffix in (".h", ".cpp")]
     if arguments:

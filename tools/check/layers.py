@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks includes and link lines against the dependencies between rooms."""
+import functools
 import re
 
 import tree
@@ -51,6 +52,7 @@ def closure(room):
     return seen
 
 
+@functools.cache
 def room_of_public_header(name):
     """The room of a public header: named by its folder, or holding its source; tensor if there is
     none."""

@@ -12,7 +12,8 @@ BINARY = {".png", ".webp", ".gz", ".safetensors", ".bin"}
 
 def breaches_of(path):
     text = tree.read(path)
-    for number, line in enumerate(text.splitlines(), 1):
+    suspect = MACHINE_PATH.search(text) or UNFINISHED.search(text)
+    for number, line in enumerate(text.splitlines() if suspect else [], 1):
         if MACHINE_PATH.search(line):
             yield f"{path}:{number}: a path of one machine: {line.strip()[:100]}"
         if UNFINISHED.search(line) and path.suffix in tree.SOURCE_SUFFIXES:

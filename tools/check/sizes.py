@@ -24,6 +24,7 @@ FOLDERS_EXEMPT = {
 }
 STRIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
                    r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
+MARKS = re.compile(r"[{};\n]")
 CONTROL = re.compile(r"\b(if|for|while|switch|catch|do|else|try)\b\s*(constexpr\s*)?(\(|$)")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$")
 
@@ -38,7 +39,8 @@ def functions(text):
     """(first line, length) of every outermost function body, found by matching braces."""
     code, stack, found = blank(text), [], []
     start_of_statement = 0
-    for at, char in enumerate(code):
+    for match in MARKS.finditer(code):
+        at, char = match.start(), match.group()
         if char == "{":
             head = code[start_of_statement:at].strip()
             inside = any(kind == "function" for kind, _ in stack)
