@@ -74,11 +74,17 @@ function(plugrad_precompile_test target)
   target_precompile_headers(${target} REUSE_FROM plugrad_precompiled_test)
 endfunction()
 
-# Programs of a build tree are linked by lld where it is installed, in a fifth of the time. What is installed is linked by
-# the compiler's own linker.
+# Programs of a build tree are linked by mold or else lld, in a fifth of the time. What is installed is linked by the
+# compiler's own linker.
+find_program(PLUGRAD_MOLD mold)
 find_program(PLUGRAD_LLD ld.lld)
-if(PLUGRAD_LLD AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=lld>)
+if(PLUGRAD_MOLD)
+  set(PLUGRAD_LINKER mold)
+elseif(PLUGRAD_LLD)
+  set(PLUGRAD_LINKER lld)
+endif()
+if(PLUGRAD_LINKER AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=${PLUGRAD_LINKER}>)
 endif()
 
 # To Clang, and to GCC in C, -Wconversion means -Wsign-conversion too.
