@@ -12,7 +12,7 @@ from concurrent import futures
 
 import tree
 
-FOLDERS = ("core", "onnx", "sdk", "plugins", "bench", "tools", "tests", "docs", "python")
+FOLDERS = ("core", "sdk", "plugins", "bench", "tools", "tests", "docs", "python")
 VERSION = 19
 SKIPPED = 77
 PARTS = 16  # number of parts of the file list, processed in parallel

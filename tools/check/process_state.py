@@ -26,14 +26,14 @@ def objects(path):
 
 
 def main():
-    found = {(path.as_posix().removeprefix("core/src/"), name)
-             for path in tree.sources("core", "onnx") if "include" not in path.parts for name in objects(path)}
+    found = {(path.relative_to("core/src").as_posix(), name)
+             for path in tree.sources("core") if "src" in path.parts for name in objects(path)}
     listed = set()
     for line in tree.read(PAGE).splitlines():
         row = re.match(r"\| `([\w/.]+)` \| ([^|]+) \|", line)
         if row:
             listed |= {(row[1], name) for name in re.findall(r"`(\w+)`", row[2])}
-    breaches = [f"{path}: {name} outlives a call: give it an owner, or a row in {PAGE}"
+    breaches = [f"core/src/{path}: {name} outlives a call: give it an owner, or a row in {PAGE}"
                 for path, name in sorted(found - listed)]
     breaches += [f"{PAGE}: {path} has no {name} any more" for path, name in sorted(listed - found)]
     tree.finish("process_state", breaches, f"{len(found)} objects")

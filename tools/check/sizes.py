@@ -112,7 +112,7 @@ def growth():
 
 def main():
     warnings, breaches, sizes, lengths = [], [], [], []
-    for path in tree.sources("plugin_api", "sdk", "plugins", "core", "onnx", "tools", "tests", "bench", "docs", "python"):
+    for path in tree.sources("plugin_api", "sdk", "plugins", "core", "tools", "tests", "bench", "docs", "python"):
         if "frozen" in path.parts:
             continue
         size, own = check_file(path, warnings, breaches)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kHead[] =
     "# Operators of ONNX files\n\n"
-    "Written by `tools/update-onnx-operators` from the tables of `onnx/ops` and from "
+    "Written by `tools/update-onnx-operators` from the tables of `core/src/onnx/ops` and from "
     "`tests/python/onnx/failing_cases.tsv`; a test compares them. [onnx.md](onnx.md) says how "
     "models "
     "are run.\n\n"
