@@ -15,19 +15,19 @@ namespace {
 
 using sdk::IrBuilder;
 using testing::HasSubstr;
-constexpr uint32_t I32 = PGR_DTYPE_I32;
+constexpr uint32_t kI32 = PGR_DTYPE_I32;
 
 // out[0] = out[0] * 3 + scalar, after `spins` idle iterations.
 std::vector<std::byte> step_kernel(int64_t spins) {
   IrBuilder b("step");
-  auto out = b.buffer(I32, 1);
-  auto add = b.scalar(I32, 0, 1000);
-  auto zero = b.constant_int(I32, 0);
-  auto dump = b.array(PGR_SPACE_PRIVATE, I32, 1);
-  auto loop = b.loop(zero, b.constant_int(I32, spins));
+  auto out = b.buffer(kI32, 1);
+  auto add = b.scalar(kI32, 0, 1000);
+  auto zero = b.constant_int(kI32, 0);
+  auto dump = b.array(PGR_SPACE_PRIVATE, kI32, 1);
+  auto loop = b.loop(zero, b.constant_int(kI32, spins));
   b.store(dump, zero, loop);
   b.end_loop(loop);
-  auto tripled = b.alu(PGR_OP_MUL, {b.load(out, zero), b.constant_int(I32, 3)});
+  auto tripled = b.alu(PGR_OP_MUL, {b.load(out, zero), b.constant_int(kI32, 3)});
   b.store(out, zero, b.alu(PGR_OP_ADD, {tripled, add}));
   return b.finish();
 }
@@ -35,8 +35,8 @@ std::vector<std::byte> step_kernel(int64_t spins) {
 // Reads beyond the declared size of its buffer: fails at run time.
 std::vector<std::byte> failing_kernel() {
   IrBuilder b("failing");
-  auto out = b.buffer(I32, 1);
-  auto add = b.scalar(I32, 0, 1000);
+  auto out = b.buffer(kI32, 1);
+  auto add = b.scalar(kI32, 0, 1000);
   b.store(out, add, add);
   return b.finish();
 }

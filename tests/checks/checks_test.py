@@ -10,6 +10,7 @@ import layers  # noqa: E402
 import licences  # noqa: E402
 import portable  # noqa: E402
 import sizes  # noqa: E402
+import unity
 import surface  # noqa: E402
 
 
@@ -177,6 +178,28 @@ class Docs(unittest.TestCase):
         self.assertEqual(list(docs.span_breaches(page, [plan, work])), [])
         self.assertEqual(len(list(docs.span_breaches(page, [plan]))), 1)
         self.assertEqual(len(list(docs.span_breaches(page, [plan, work, plan.replace('"plan"', '"lookup"')]))), 1)
+
+
+class Unity(unittest.TestCase):
+    FILES = {
+        "a.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nenum { kFirst, kSecond = 3 };\nint f(int x) { return x; }\n}\n}\n",
+        "b.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nconstexpr int kCount[] = {1}, kSecond = 2;\n}\nint g() { return 1; }\n}\n",
+        "c.cpp": "namespace r {\nnamespace {\nusing Ids = long;\n}\n}\n",
+        "a.h": "namespace r {\ninline int f(long x) { return 0; }\n}\n",
+    }
+
+    def breaches(self, *names):
+        return list(unity.breaches(list(map(pathlib.PurePath, names)), lambda path: self.FILES[str(path)]))
+
+    def test_names_of_two_files_clash(self):
+        self.assertEqual(["kSecond is declared in the anonymous namespaces of a.cpp, b.cpp"], self.breaches("a.cpp", "b.cpp"))
+
+    def test_equal_aliases_do_not_clash_others_do(self):
+        self.assertEqual([], self.breaches("b.cpp"))
+        self.assertIn("Ids is declared", self.breaches("b.cpp", "c.cpp")[0])
+
+    def test_a_name_of_a_header_is_not_hidden(self):
+        self.assertEqual(["f is declared in an anonymous namespace of a.cpp and in a.h"], self.breaches("a.cpp", "a.h"))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ using engine::StatePtr;
 
 namespace {
 
-constexpr const char* kGraphs[] = {
+constexpr const char* kRegressions[] = {
     // The load of %0 is removed: the kernel has fewer parameters than the plan provides.
     "%0 = buffer i16 [0, 1, 9]\n%1 = sub i16 %0, %0\nreturn %1",
     "%0 = buffer u64 [0, 1, 3]\n%1 = neg u64 %0\n%2 = pad u64 %1 [0, 1]\n%3 = reduce u64 %2 [max, "
@@ -80,7 +80,7 @@ class Regressions : public testing::TestWithParam<const char*> {};
 TEST_P(Regressions, AgreeWithTheEvaluator) {
   Session& session = Session::current();
   const SettingScope strict([](Settings& s) { s.contract = false; });
-  for (const char* text : kGraphs) {
+  for (const char* text : kRegressions) {
     SCOPED_TRACE(text);
     const Session::Lock lock(session);
     for (const StatePtr& state : import(session, text, session.device_number(GetParam()))) {

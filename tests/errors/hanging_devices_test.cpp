@@ -43,7 +43,7 @@ Outcome run_with_limit(const std::string& layers, double seconds,
       });
 }
 
-std::string error_of(const std::function<void()>& f) {
+std::string hang_error(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -80,7 +80,7 @@ TEST(HangingDevice, EndsWithDeviceLostInWhicheverCallAndTheProgramGoesOn) {
           };
           for (int again = 0; again < 2; ++again)
             EXPECT_THAT(
-                error_of([&] { use(device); }),
+                hang_error([&] { use(device); }),
                 AllOf(StartsWith("device: ["), HasSubstr(device + ":0 is lost since"),
                       HasSubstr("a call did not return within the " + std::to_string(int(limit)) +
                                 " s of PLUGRAD_DEVICE_TIMEOUT"),
@@ -95,7 +95,7 @@ TEST(HangingDevice, EndsWithDeviceLostInWhicheverCallAndTheProgramGoesOn) {
 
 TEST(HangingDevice, NamesTheKernelThatHangs) {
   const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 1, [] {
-    EXPECT_THAT(error_of([] { use_reference(); }),
+    EXPECT_THAT(hang_error([] { use_reference(); }),
                 AllOf(StartsWith("device: [launch r_"), HasSubstr("(DEVICE_LOST)")));
   });
   EXPECT_EQ(o.error, "");
@@ -106,7 +106,7 @@ TEST(HangingDevice, ProgramsMayFreeEverythingThatTheCallWasGiven) {
   const Outcome o = run_with_limit("faults:device=REFERENCE:copy=1@HANG", 3, [] {
     {
       Floats host(1 << 16, 2.0f);
-      EXPECT_THAT(error_of([&] { (Tensor::from(host, "REFERENCE") + 1).realize(); }),
+      EXPECT_THAT(hang_error([&] { (Tensor::from(host, "REFERENCE") + 1).realize(); }),
                   HasSubstr("(DEVICE_LOST)"));
     }
     EXPECT_EQ((Tensor::from(Floats(1 << 16, 1.0f)) + 1).to_vector<float>()[77], 2.0f);
@@ -117,7 +117,7 @@ TEST(HangingDevice, ProgramsMayFreeEverythingThatTheCallWasGiven) {
 TEST(HangingDevice, IsReportedWhileItHangsWithDeviceCallAndKernel) {
   const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 1, [] {
     runtime::report_calls_after(100ms);
-    EXPECT_THAT(error_of([] { use_reference(); }), HasSubstr("(DEVICE_LOST)"));
+    EXPECT_THAT(hang_error([] { use_reference(); }), HasSubstr("(DEVICE_LOST)"));
   });
   EXPECT_EQ(o.error, "");
   EXPECT_THAT(o.log, AllOf(HasSubstr("plugrad: warning: [launch r_"),
@@ -136,7 +136,7 @@ TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
       runtime::Registry::instance().find_device("REFERENCE").synchronize();
     };
     run();
-    EXPECT_THAT(error_of(run), HasSubstr("(DEVICE_LOST)"));
+    EXPECT_THAT(hang_error(run), HasSubstr("(DEVICE_LOST)"));
   });
   EXPECT_EQ(o.error, "");
   EXPECT_THAT(o.log, Not(HasSubstr("for the first time")));
@@ -146,7 +146,7 @@ TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
     const Tensor x = Tensor::from<float>({3, 4}, "REFERENCE");
     const Tensor y = (x * 2).realize(), z = (x + 1).realize();
     EXPECT_THAT(
-        error_of([] { runtime::Registry::instance().find_device("REFERENCE").synchronize(); }),
+        hang_error([] { runtime::Registry::instance().find_device("REFERENCE").synchronize(); }),
         HasSubstr("(DEVICE_LOST)"));
   });
   EXPECT_EQ(first.error, "");
@@ -186,7 +186,7 @@ TEST(DeviceTimeout, AHealthyDeviceGivesTheSameValuesReplaysAndErrors) {
   });
   EXPECT_EQ(o.error, "");
   const Outcome failing = run_with_limit("faults:launch=1@THROW", 60, [] {
-    EXPECT_THAT(error_of([] { (Tensor::from<float>({1}) + 1).realize(); }),
+    EXPECT_THAT(hang_error([] { (Tensor::from<float>({1}) + 1).realize(); }),
                 HasSubstr("CPU:0: an exception left the plugin"));
   });
   EXPECT_EQ(failing.error, "");

@@ -25,7 +25,7 @@ bool is_mapped(const std::string& library) {
   return false;
 }
 
-void compute() {
+void compute_warm() {
   const Tensor x = Tensor::from<float>({1, 2, 3});
   if ((x * 2 + 1).to_vector<float>() != std::vector<float>{3, 5, 7})
     throw std::runtime_error("wrong numbers");
@@ -38,7 +38,7 @@ TEST(WarmStart, TheFirstKernelNeedsNoCompiler) {
   const auto use_cache = [&](Settings& s) { s.cache_dir = cache.path(); };
   EXPECT_EQ(run_in_fresh_process(use_cache,
                                  [] {
-                                   compute();
+                                   compute_warm();
                                    if (!is_mapped("libplugrad_clang"))
                                      throw std::runtime_error("compiled without the compiler");
                                  })
@@ -47,7 +47,7 @@ TEST(WarmStart, TheFirstKernelNeedsNoCompiler) {
   EXPECT_EQ(
       run_in_fresh_process(use_cache,
                            [] {
-                             compute();
+                             compute_warm();
                              for (const char* library :
                                   {"libLLVM", "libclang", "libplugrad_clang", "libplugrad_render"})
                                if (is_mapped(library)) throw std::runtime_error(library);

@@ -8,7 +8,7 @@ using testing::HasSubstr;
 
 namespace {
 
-Tensor places(const std::vector<int32_t>& numbers) {
+Tensor function_places(const std::vector<int32_t>& numbers) {
   return Tensor::from(numbers);
 }
 
@@ -22,7 +22,7 @@ Tensor whole_numbers(const Tensor& x) {
 }
 
 // clang-format off
-std::vector<Case> cases() {
+std::vector<Case> function_cases() {
   const Tensor w = numbers({3, 6, 3}, 5), image_w = numbers({2, 1, 3, 2}, 6), front = numbers({2, 6}, 7);
   const auto image = [](const Tensor& x) { return x.transpose().unsqueeze(0); };  // (1, 6, n)
   const ConvTransposeOptions in_groups{.stride = 2, .groups = 2},
@@ -49,9 +49,9 @@ std::vector<Case> cases() {
       {"gather along", [=](const Tensor& x) { return x.gather(0, whole_numbers(x).argsort(0)); }},
       {"gather beside", [=](const Tensor& x) { return x.gather(1, (x > 0).cast(DType::I32)); }},
       {"gather of few", [=](const Tensor& x) { return x.gather(0, Tensor::zeros({1, 6}, DType::I32) - 1); }},
-      {"rows by places", [=](const Tensor& x) { return x.index_select(0, places({0, -1})); }},
+      {"rows by places", [=](const Tensor& x) { return x.index_select(0, function_places({0, -1})); }},
       {"rows by places of rows", [=](const Tensor& x) { return x.index_select(0, places_of(x)); }},
-      {"index of a row", [=](const Tensor& x) { return x[places({-1, 0})]; }},
+      {"index of a row", [=](const Tensor& x) { return x[function_places({-1, 0})]; }},
       {"last row", [=](const Tensor& x) { return x[-1]; }},
       {"flip", [=](const Tensor& x) { return x.flip({0, 1}); }},
       {"scatter along",
@@ -96,7 +96,7 @@ std::vector<Case> cases() {
 
 TEST(VariableFunctions, GiveWhatTensorsOfThoseSizesGive) {
   const OnDevice reference("REFERENCE");
-  for (const Case& each : cases())
+  for (const Case& each : function_cases())
     for (int64_t n : {int64_t{1}, int64_t{2}, int64_t{7}, kMost}) {
       const Tensor x = numbers({n, 6}, static_cast<int>(n));
       const Tensor expected = each.function(x);
@@ -107,12 +107,12 @@ TEST(VariableFunctions, GiveWhatTensorsOfThoseSizesGive) {
 }
 
 TEST(VariableFunctions, OneRecordingServesSizesOnTheDefaultDevice) {
-  for (const Case& each : cases()) expect_one_recording(each, {1, 2, 8, kMost});
+  for (const Case& each : function_cases()) expect_one_recording(each, {1, 2, 8, kMost});
 }
 
 TEST(VariableFunctions, GradientsAreThoseOfTheElements) {
   const OnDevice reference("REFERENCE");
-  for (const Case& each : cases())
+  for (const Case& each : function_cases())
     for (int64_t n : {int64_t{1}, int64_t{7}, kMost}) {
       if (each.name.find("NaN") != std::string::npos || each.name.find("inf") != std::string::npos)
         continue;

@@ -76,12 +76,17 @@ def with_rows(name, text):
 def check_compiles(source, build, tree):
     """Compiles the changed files as BUILD compiles the originals; for headers and tables, the files
     that include them."""
-    commands = {command["file"]: command for command in json.loads((build / "compile_commands.json").read_text())}
+    commands = {}
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        commands[command["file"]] = command
+        if "/Unity/unity_" in command["file"]:  # a batch of files
+            commands |= dict.fromkeys(re.findall(r'#include "(.*)"', pathlib.Path(command["file"]).read_text()), command)
 
     def compile_copy(name):
         command = commands[str(source / name)]
+        text = command["command"].replace(command["file"], str(source / name))
         # Folders of the tree refer to the copy, those of the build remain.
-        words = re.sub(rf"{re.escape(str(source))}/(?!build/)", f"{tree}/", command["command"]).split()
+        words = re.sub(rf"{re.escape(str(source))}/(?!build/)", f"{tree}/", text).split()
         words = [word for word in words if word != "-c"]
         del words[words.index("-o"):words.index("-o") + 2]
         return subprocess.run([*words, "-fsyntax-only"], cwd=command["directory"], text=True, capture_output=True)

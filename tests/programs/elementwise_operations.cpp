@@ -13,7 +13,7 @@ using Result = std::vector<Tensor>;
 #define WITH_NUMBER(kind, name, symbol, number) \
   {"binary", name, [](Args& a) -> Result { const Tensor& x = a.kind(); return {x symbol a.number}; }}
 
-const Operation kOperations[] = {
+const Operation kElementwise[] = {
     {"unary", "neg", [](Args& a) -> Result { return {-a.numeric()}; }},
     {"unary", "not", [](Args& a) -> Result { return {~a.tensor([](const Tensor& t) { return !is_float(t.dtype()); })}; }},
     UNARY(tensor, logical_not), UNARY(real, reciprocal), UNARY(real, sqrt), UNARY(real, rsqrt), UNARY(numeric, square),
@@ -70,7 +70,7 @@ const Operation kOperations[] = {
 }  // namespace
 
 std::span<const Operation> elementwise_operations() {
-  return kOperations;
+  return kElementwise;
 }
 
 }  // namespace plugrad::programs

@@ -15,7 +15,7 @@
 namespace plugrad::programs {
 namespace {
 
-constexpr uint64_t kSeed = 40001, kPrograms = 60;
+constexpr uint64_t kSeed = 40001, kExportedPrograms = 60;
 
 bool is_host_leaf(const Step& step) {
   return step.operation->family == std::string_view("leaf") &&
@@ -97,7 +97,7 @@ class ExportedProgram {
 
 TEST(Exported, FilesComputeWhatTheProgramMeans) {
   const uint64_t first = number_from("PLUGRAD_TEST_SEED", kSeed);
-  const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kPrograms);
+  const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kExportedPrograms);
   const SettingScope scope([](Settings& s) { s.contract = false; });
   const exported::Folder folder;
   uint64_t refused = 0;

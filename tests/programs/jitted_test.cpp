@@ -19,9 +19,9 @@ namespace plugrad::programs {
 namespace {
 
 constexpr int kCalls = 5;
-constexpr uint64_t kSeed = 30001, kPrograms = 60;
+constexpr uint64_t kJittedSeed = 30001, kJittedPrograms = 60;
 
-bool is_host_leaf(const Step& step) {
+bool is_jitted_host_leaf(const Step& step) {
   return step.operation->family == std::string_view("leaf") &&
          std::string_view(step.operation->name).ends_with("leaf");
 }
@@ -49,7 +49,7 @@ class JittedProgram {
     World world(true);
     for (Step step : program_.steps)
       if (!reads(step) && perform(world, step, nullptr))
-        (is_host_leaf(step) ? leaves_ : steps_).push_back(step);
+        (is_jitted_host_leaf(step) ? leaves_ : steps_).push_back(step);
     const bool has_outside = program_.seed % 2 == 0;
     if (!leaves_.empty()) outside_ = in_world(leaf_value(leaves_[0], 0));
     first_argument_ = has_outside ? 1 : 0;
@@ -117,8 +117,8 @@ class JittedProgram {
 };
 
 TEST(Jitted, EveryCallComputesWhatTheProgramMeans) {
-  const uint64_t first = number_from("PLUGRAD_TEST_SEED", kSeed);
-  const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kPrograms);
+  const uint64_t first = number_from("PLUGRAD_TEST_SEED", kJittedSeed);
+  const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kJittedPrograms);
   const SettingScope scope([](Settings& s) { s.contract = false; });
   uint64_t replayed = 0, refused = 0;
   int failures = 0;

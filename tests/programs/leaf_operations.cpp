@@ -56,7 +56,7 @@ Tensor leaf(Args& a, Shape shape, DType dtype) {
   return Tensor::from_bytes(made.to_bytes(), shape, dtype);
 }
 
-const Operation kOperations[] = {
+const Operation kLeaves[] = {
     {"leaf", "leaf",
      [](Args& a) -> std::vector<Tensor> {
        const DType dtype = a.one_of(kDTypes);
@@ -114,7 +114,7 @@ const Operation kOperations[] = {
 }  // namespace
 
 std::span<const Operation> leaf_operations() {
-  return kOperations;
+  return kLeaves;
 }
 
 }  // namespace plugrad::programs

@@ -101,7 +101,7 @@ Result gradients(Args& a) {
 }
 
 // clang-format off: a table
-const Operation kOperations[] = {
+const Operation kNetwork[] = {
     {"matmul", "matmul", matmul_any},
     {"matmul", "x @ x.T", [](Args& a) -> Result { const Tensor& x = a.tensor(is_matrix); return {x.matmul(x.transpose())}; }},
     {"matmul", "by expand and sum", [](Args& a) -> Result {
@@ -120,7 +120,7 @@ const Operation kOperations[] = {
 }  // namespace
 
 std::span<const Operation> network_operations() {
-  return kOperations;
+  return kNetwork;
 }
 
 }  // namespace plugrad::programs

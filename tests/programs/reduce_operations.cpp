@@ -15,7 +15,7 @@ using Result = std::vector<Tensor>;
   {family, #name, [](Args& a) -> Result { \
      const Tensor& x = a.kind(); require_fit(x.ndim() > 0); const auto [values, places] = x.name(a.axis(x)); return {values, places}; }}
 
-const Operation kOperations[] = {
+const Operation kReductions[] = {
     REDUCE(tensor, sum), REDUCE(numeric, sum), REDUCE(numeric, max), REDUCE(numeric, min), REDUCE(numeric, mean), REDUCE(tensor, any),
     REDUCE(tensor, all), REDUCE(real, var), REDUCE(real, std), REDUCE(real, logsumexp), REDUCE(numeric, prod),
     {"reduce", "argmax", [](Args& a) -> Result { const Tensor& x = a.numeric(); require_fit(x.ndim() > 0); const int64_t axis = a.axis(x); return {x.argmax(axis, a.chance(30))}; }},
@@ -35,7 +35,7 @@ const Operation kOperations[] = {
 }  // namespace
 
 std::span<const Operation> reduce_operations() {
-  return kOperations;
+  return kReductions;
 }
 
 }  // namespace plugrad::programs

@@ -48,7 +48,7 @@ std::vector<std::pair<int64_t, int64_t>> margins(Args& a, const Tensor& x, int64
   return list;
 }
 
-Result shrink(Args& a) {
+Result shrink_axes(Args& a) {
   const Tensor& x = a.with_axes();
   std::vector<std::pair<int64_t, int64_t>> list;
   for (int64_t size : x.shape()) {
@@ -113,7 +113,7 @@ Result split(Args& a) {
 }
 
 // clang-format off: a table
-const Operation kOperations[] = {
+const Operation kShaping[] = {
     {"movement", "reshape", reshape},
     {"movement", "permute", permute},
     {"movement", "expand", expand},
@@ -147,7 +147,7 @@ const Operation kOperations[] = {
 }  // namespace
 
 std::span<const Operation> shape_operations() {
-  return kOperations;
+  return kShaping;
 }
 
 }  // namespace plugrad::programs

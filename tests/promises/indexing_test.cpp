@@ -7,7 +7,7 @@
 namespace plugrad {
 namespace {
 
-Tensor stored(const Shape& shape) {
+Tensor stored_parts(const Shape& shape) {
   return Tensor::rand(shape).realize();
 }
 Tensor places(const Shape& shape, int64_t size, DType dtype = DType::I32) {
@@ -22,7 +22,7 @@ size_t reductions(const Tensor& t) {
 }
 
 TEST(Indexing, by_data_is_a_load) {
-  const Tensor x = stored({40, 50, 60});
+  const Tensor x = stored_parts({40, 50, 60});
   for (DType dtype : {DType::I32, DType::I64}) {
     const Tensor i = places({100}, 40, dtype), j = places({100}, 50, dtype),
                  k = places({7, 1}, 60, dtype);
@@ -40,10 +40,10 @@ TEST(Indexing, by_data_is_a_load) {
 
 // The gradient scatters: each element is added at its index, without a search over rows.
 TEST(Indexing, its_gradient_adds_to_places) {
-  Tensor table = stored({1000, 64});
+  Tensor table = stored_parts({1000, 64});
   table.requires_grad_();
   const Tensor i = places({4096}, 1000), each = places({4096, 64}, 1000);
-  const Tensor weight = stored({4096, 64});
+  const Tensor weight = stored_parts({4096, 64});
   const std::vector<Tensor> readings = {embedding(table, i), table[i], table.gather(0, each)};
   for (const Tensor& read : readings) {
     const Tensor gradient_of = gradient((read * weight).sum(), {table})[0];
@@ -57,9 +57,9 @@ TEST(Indexing, its_gradient_adds_to_places) {
 
 // Sums of 16 on top of those of the blocks before: no element looks at the whole row.
 TEST(Indexing, running_sums_are_sums_of_blocks_forward_and_back) {
-  Tensor x = stored({4096});
+  Tensor x = stored_parts({4096});
   x.requires_grad_();
-  const Tensor y = x.cumsum(0), back = gradient((y * stored({4096})).sum(), {x})[0];
+  const Tensor y = x.cumsum(0), back = gradient((y * stored_parts({4096})).sum(), {x})[0];
   for (const Tensor& t : {y, back}) {
     EXPECT_LE(t.schedule().size(), 5u);
     int64_t flops = 0;
@@ -69,7 +69,7 @@ TEST(Indexing, running_sums_are_sums_of_blocks_forward_and_back) {
 }
 
 TEST(Indexing, assignment_by_numbers_is_one_kernel) {
-  Tensor x = stored({40, 50, 60});
+  Tensor x = stored_parts({40, 50, 60});
   x[{Slice(1, 30, 2), 3}] = 5;
   EXPECT_EQ(x.schedule().size(), 1u);
 }

@@ -118,9 +118,9 @@ class Values {
 };
 
 /// A node that the left side of a rule may match.
-class Instance {
+class LoweredInstance {
  public:
-  Instance(Graph& g, testing::RandomValues& random) : g_(g), random_(random) {}
+  LoweredInstance(Graph& g, testing::RandomValues& random) : g_(g), random_(random) {}
 
   Id build(const Pattern& p, int at, DType wanted) {
     const PatternNode& n = p.nodes[at];
@@ -279,20 +279,20 @@ std::string compare(Graph& g, const Rule& rule, Id before, Id after, const std::
   return "";
 }
 
-DType wanted_dtype(Instance& instance, const Rule& rule) {
+DType wanted_dtype(LoweredInstance& instance, const Rule& rule) {
   const PatternNode& root = rule.left.root();
   if (root.kind != PatternKind::OneOf && is_compare(root.op)) return DType::Bool;
   return instance.dtype(root.classes);
 }
 
 // Returns how often the row applied.
-int exercise(const Rule& rule, unsigned seed, int rounds) {
+int exercise_lowering(const Rule& rule, unsigned seed, int rounds) {
   const RuleTable table(std::span(&rule, 1));
   testing::RandomValues random(seed);
   int hits = 0;
   for (int round = 0; round < rounds && hits < 60; ++round) {
     Graph g;
-    Instance instance(g, random);
+    LoweredInstance instance(g, random);
     const Id before = instance.build(rule.left, rule.left.count - 1, wanted_dtype(instance, rule));
     const Node& n = g[before];
     if (is_alu(n.op) && !takes(n.op, codegen::operand_dtype(g, n))) continue;
@@ -319,7 +319,7 @@ TEST(LoweringRules, KeepTheValue) {
   const RuleTable& table = codegen::lowering_table();
   std::string idle;
   for (uint32_t i = 0; i < table.size(); ++i)
-    if (exercise(table[i], 300 + i, 4000) == 0) idle += std::string(" ") + table[i].name;
+    if (exercise_lowering(table[i], 300 + i, 4000) == 0) idle += std::string(" ") + table[i].name;
   EXPECT_EQ(idle, "") << "these rows never applied";
 }
 

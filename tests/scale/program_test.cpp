@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string error_of(const std::vector<TracedPlan>& plans, const ProgramOptions& options) {
+std::string program_error(const std::vector<TracedPlan>& plans, const ProgramOptions& options) {
   try {
     program_of(plans, options);
   } catch (const Error& error) {
@@ -71,17 +71,17 @@ TEST(StepOfATrace, TheLargestPlanThatAssignsIsTheStep) {
 TEST(StepOfATrace, WrongTracesAndOptionsAreRefused) {
   TracedPlan reads = linear_step(8, 4, 6);
   reads.replaces = {-1, -1, -1};
-  EXPECT_THAT(error_of({reads}, {}), HasSubstr("no plan of the trace assigns"));
-  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.plan = 3}), HasSubstr("no plan 3; it has 7"));
-  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.batch = 5}), HasSubstr("--batch 5"));
-  EXPECT_THAT(error_of({linear_step(8, 4, 6)}, {.roles = {{3, Role::Other}}}),
+  EXPECT_THAT(program_error({reads}, {}), HasSubstr("no plan of the trace assigns"));
+  EXPECT_THAT(program_error({linear_step(8, 4, 6)}, {.plan = 3}), HasSubstr("no plan 3; it has 7"));
+  EXPECT_THAT(program_error({linear_step(8, 4, 6)}, {.batch = 5}), HasSubstr("--batch 5"));
+  EXPECT_THAT(program_error({linear_step(8, 4, 6)}, {.roles = {{3, Role::Other}}}),
               HasSubstr("no input 3; it has 3"));
   const TracedPlan two{1,
                        "%0 = buffer f32 [0, 1, 2]\n%1 = buffer f32 [1, 2, 2]\n%2 = copy f32 %1 #1\n"
                        "%3 = add f32 %0, %2\nreturn %3\n",
                        {0},
                        {}};
-  EXPECT_THAT(error_of({two}, {}), HasSubstr("several devices"));
+  EXPECT_THAT(program_error({two}, {}), HasSubstr("several devices"));
 }
 
 TEST(StepOfATrace, ARoleCanBeGiven) {

@@ -154,8 +154,8 @@ TEST(ShardedModules, TensorParallelKeepsValuesBetweenPairsCut) {
             "[-, -] partial add(data)");
 }
 
-std::vector<float> losses(const std::function<void(Letters&)>& place,
-                          const std::function<Tensor(const Tensor&)>& input) {
+std::vector<float> module_losses(const std::function<void(Letters&)>& place,
+                                 const std::function<Tensor(const Tensor&)>& input) {
   Tensor::manual_seed(7);
   Letters net;
   place(net);
@@ -179,19 +179,21 @@ std::vector<float> losses(const std::function<void(Letters&)>& place,
 }
 
 TEST(ShardedModules, TrainAsOnOneDevice) {
-  const std::vector<float> expected = losses([](Letters&) {}, [](const Tensor& x) { return x; });
+  const std::vector<float> expected =
+      module_losses([](Letters&) {}, [](const Tensor& x) { return x; });
   const auto expect_same = [&](const std::vector<float>& actual) {
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(actual[i], expected[i], 1e-5F * expected[i]) << i;
   };
   const Mesh mesh = Mesh({{"data", 2}, {"model", 2}}, {"CPU", "CPU", "CPU", "CPU"});
   const auto by_rows = [&](const Tensor& x) { return x.shard(mesh, {"data"}); };
-  expect_same(losses([&](Letters& net) { nn::data_parallel(net, mesh); }, by_rows));
-  expect_same(losses([&](Letters& net) { nn::shard(net, mesh, nn::tensor_parallel(net, "model")); },
-                     by_rows));
-  expect_same(losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data"}}}); }, by_rows));
+  expect_same(module_losses([&](Letters& net) { nn::data_parallel(net, mesh); }, by_rows));
+  expect_same(module_losses(
+      [&](Letters& net) { nn::shard(net, mesh, nn::tensor_parallel(net, "model")); }, by_rows));
   expect_same(
-      losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data+model"}}}); }, by_rows));
+      module_losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data"}}}); }, by_rows));
+  expect_same(
+      module_losses([&](Letters& net) { nn::shard(net, mesh, {{"*", {"data+model"}}}); }, by_rows));
 }
 
 nn::RecurrentOptions two_layers(bool bidirectional, double dropout) {

@@ -13,7 +13,7 @@ Mesh on_cpu(bool is_square) {
                    : Mesh({{"data", 2}}, {"CPU", "CPU"});
 }
 
-struct Net {
+struct OptimNet {
   nn::Linear hidden{5, 7}, out{7, 3};
   PLUGRAD_FIELDS(hidden, out)
   Tensor operator()(const Tensor& x) const { return out(hidden(x).tanh()); }
@@ -23,12 +23,12 @@ struct Run {
   std::vector<float> losses, parameters;
 };
 
-using Place = std::function<void(Net&)>;
+using StatePlace = std::function<void(OptimNet&)>;
 
 template <class Optimizer, class Options, class Shard>
-Run trained(const Options& options, const Mesh* mesh, const Place& place, const Shard& shard) {
+Run trained(const Options& options, const Mesh* mesh, const StatePlace& place, const Shard& shard) {
   Tensor::manual_seed(11);
-  Net net;
+  OptimNet net;
   place(net);
   std::vector<Tensor> parameters = nn::parameters(net);
   if constexpr (std::is_same_v<Optimizer, optim::Muon>)
@@ -66,11 +66,13 @@ void expect_near(const Run& actual, const Run& expected, const std::string& what
 template <class Optimizer, class Options>
 void expect_equal_everywhere(const std::string& name, const Options& options) {
   const auto stay = [](auto&, int) {};
-  const Run expected = trained<Optimizer>(options, nullptr, [](Net&) {}, stay);
+  const Run expected = trained<Optimizer>(options, nullptr, [](OptimNet&) {}, stay);
   for (const bool is_square : {false, true}) {
     const Mesh mesh = on_cpu(is_square);
-    const Place whole = [&](Net& net) { nn::data_parallel(net, mesh); };
-    const Place cut = [&](Net& net) { nn::shard(net, mesh, nn::tensor_parallel(net, "model")); };
+    const StatePlace whole = [&](OptimNet& net) { nn::data_parallel(net, mesh); };
+    const StatePlace cut = [&](OptimNet& net) {
+      nn::shard(net, mesh, nn::tensor_parallel(net, "model"));
+    };
     const auto at = [](int wanted) {
       return [wanted](auto& optimizer, int step) {
         if (step == wanted) optimizer.shard_state("data");
@@ -111,7 +113,7 @@ TEST(ShardedOptimizers, Muon) {
 
 TEST(ShardedOptimizers, AStateLiesAsItsParameterUntilItIsCut) {
   const Mesh mesh = on_cpu(true);
-  Net net;
+  OptimNet net;
   nn::shard(net, mesh, nn::tensor_parallel(net, "model"));
   optim::Adam adam(nn::parameters(net));
   const auto spec_of = [&](const std::string& wanted) {
@@ -135,7 +137,7 @@ TEST(ShardedOptimizers, AStateLiesAsItsParameterUntilItIsCut) {
 
 TEST(ShardedOptimizers, StateIsCutByRulesOfNames) {
   const Mesh mesh = on_cpu(false);
-  Net net;
+  OptimNet net;
   nn::data_parallel(net, mesh);
   optim::Adam adam(nn::parameters(net));
   nn::shard(adam, mesh, {{"mean.*", {"data"}}, {"variance.0", {"", "data"}}});
@@ -145,7 +147,7 @@ TEST(ShardedOptimizers, StateIsCutByRulesOfNames) {
   EXPECT_EQ(nn::state_dict(adam)[4].second.shard_spec().to_string(), "[-, data]");
 }
 
-auto jitted_step(Net& net, optim::Adam& adam) {
+auto jitted_step(OptimNet& net, optim::Adam& adam) {
   return jit([&net, &adam](const Tensor& x) {
     adam.zero_grad();
     const Tensor loss = net(x).square().sum();
@@ -159,7 +161,7 @@ TEST(ShardedOptimizers, AJittedStepIsRecordedOnce) {
   const Mesh mesh = on_cpu(false);
   const auto train = [&](bool is_sharded) {
     Tensor::manual_seed(2);
-    Net net;
+    OptimNet net;
     if (is_sharded) nn::data_parallel(net, mesh);
     optim::Adam adam(nn::parameters(net), {.lr = 0.01});
     if (is_sharded) adam.shard_state("data");
@@ -179,9 +181,9 @@ TEST(ShardedOptimizers, AJittedStepIsRecordedOnce) {
 // A replay of the old recording would read other parts than it knows.
 TEST(ShardedOptimizers, AJittedStepIsRecordedAgainAfterTensorsWereCut) {
   const Mesh mesh = on_cpu(false);
-  const auto train = [&](const std::function<void(Net&, optim::Adam&)>& change) {
+  const auto train = [&](const std::function<void(OptimNet&, optim::Adam&)>& change) {
     Tensor::manual_seed(2);
-    Net net;
+    OptimNet net;
     nn::data_parallel(net, mesh);
     optim::Adam adam(nn::parameters(net), {.lr = 0.01});
     const auto step = jitted_step(net, adam);
@@ -192,21 +194,21 @@ TEST(ShardedOptimizers, AJittedStepIsRecordedAgainAfterTensorsWereCut) {
     }
     return losses;
   };
-  const std::vector<float> kept = train([](Net&, optim::Adam&) {});
+  const std::vector<float> kept = train([](OptimNet&, optim::Adam&) {});
   const auto expect_same = [&](const std::vector<float>& losses) {
     for (size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(losses[i], kept[i], 1e-5F * kept[i]) << i;
   };
-  expect_same(train([](Net&, optim::Adam& adam) { adam.shard_state("data"); }));
+  expect_same(train([](OptimNet&, optim::Adam& adam) { adam.shard_state("data"); }));
   expect_same(
-      train([&](Net&, optim::Adam& adam) { nn::shard(adam, mesh, {{"mean.*", {"data"}}}); }));
-  expect_same(train([&](Net& net, optim::Adam& adam) {
+      train([&](OptimNet&, optim::Adam& adam) { nn::shard(adam, mesh, {{"mean.*", {"data"}}}); }));
+  expect_same(train([&](OptimNet& net, optim::Adam& adam) {
     nn::shard(net, mesh, {{"*", {"data"}}});
     nn::shard(adam, mesh, {{"mean.*", {"data"}}, {"variance.*", {"data"}}});
   }));
 }
 
 TEST(ShardedOptimizers, NameWhatIsWrong) {
-  Net net;
+  OptimNet net;
   optim::Adam plain(nn::parameters(net));
   EXPECT_THAT(error_of([&] { plain.shard_state("data"); }), HasSubstr("no parameter is on a mesh"));
   nn::data_parallel(net, on_cpu(false));

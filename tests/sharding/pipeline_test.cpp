@@ -18,7 +18,7 @@ Tensor square_error(const Tensor& made, const Tensor& wanted) {
 }
 
 template <class Net, class Loss>
-std::vector<float> trained(const Net& net, const Loss& loss_of) {
+std::vector<float> trained_in_stages(const Net& net, const Loss& loss_of) {
   optim::Adam adam(nn::parameters(net), {.lr = 0.02});
   std::vector<float> losses;
   for (int step = 0; step < 4; ++step) {
@@ -34,15 +34,15 @@ std::vector<float> trained(const Net& net, const Loss& loss_of) {
 
 TEST(Pipelines, TrainAsTheLayersOnOneDevice) {
   const nn::Sequential plain = layers();
-  const std::vector<float> expected =
-      trained(plain, [&](const Tensor& x, const Tensor& y) { return square_error(plain(x), y); });
+  const std::vector<float> expected = trained_in_stages(
+      plain, [&](const Tensor& x, const Tensor& y) { return square_error(plain(x), y); });
   const Mesh mesh = two();
   for (const std::string& last : {std::string("CPU"), std::string("REFERENCE"), mesh.device()})
     for (const int64_t micro_batches : {1, 3, 7}) {
       const nn::Pipeline pipeline(layers(), {{0, "CPU"}, {2, last}}, micro_batches);
-      const std::vector<float> actual = trained(pipeline, [&](const Tensor& x, const Tensor& y) {
-        return pipeline.loss(x, y, square_error);
-      });
+      const std::vector<float> actual = trained_in_stages(
+          pipeline,
+          [&](const Tensor& x, const Tensor& y) { return pipeline.loss(x, y, square_error); });
       for (size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(actual[i], expected[i], 1e-5F * expected[i]) << last << " " << micro_batches;
     }

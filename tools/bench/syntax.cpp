@@ -6,7 +6,7 @@
 namespace plugrad::tools {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kBenchUsage[] =
     "plugrad bench [gemm|conv|elementwise|framework|models|halves|networks]… [--filter TEXT] "
     "[--threads N] "
     "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
@@ -23,7 +23,7 @@ constexpr char kUsage[] =
 
 Syntax bench_syntax() {
   namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage,
+  Syntax syntax{.usage = kBenchUsage,
                 .words = "suite",
                 .choices = {{"suite",
                              {"gemm", "conv", "elementwise", "framework", "models", "halves",

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that the files of one room, or of one test program, can be compiled as one file.
+"""Checks that the files of a target that is compiled in batches can be compiled as one file.
 
 A unity build (CMake option PLUGRAD_UNITY) joins several files of a target. There a name of an
 anonymous namespace must differ from those of other files, unless both are the same alias, and from
-what the room's headers declare: otherwise a call could mean another function than in its own file."""
+what headers beside it declare: otherwise a call could mean another function than in its own file."""
 import collections
-import pathlib
 import re
 
 import tree
@@ -15,7 +14,11 @@ NOT_CODE = re.compile(
     re.S | re.M)
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\] )?(\w+)(?: final)?(?: :.*)?$")
+ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = (.*)")
+CALL = re.compile(r"\b(add_library|add_executable|plugrad_add_test|plugrad_add_room)\s*\(\s*([\w-]+)([^()]*)\)")
+UNITING = ("plugrad_add_test", "plugrad_add_room")  # each target of theirs
+CONSTANT = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*=(?!=)")
 NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*$")
 
 
@@ -41,6 +44,9 @@ def split(text):
         elif token == "}":
             depth -= 1
             following = code[match.end():match.end() + 40].lstrip()[:1]
+            if depth == 0 and (body := ENUM.match(" ".join(code[start:match.start()].split()))):
+                for name in body.group(1).split(","):
+                    yield tuple(scopes), f"constexpr {name.split('=')[0].strip()} ="
             if depth == 0 and following not in (";", ",", ")", "=", "{", "["):
                 yield tuple(scopes), " ".join(code[start:end].split())
                 start, end = match.end(), None
@@ -57,28 +63,30 @@ def without_angles(text):
     return text.strip()
 
 
-def name_of(head):
-    """The declared name and what makes two declarations of it equal."""
+def names_of(head):
+    """The names that a declaration introduces, each with what makes two declarations of it equal."""
     if alias := ALIAS.search(head):
-        return alias.group(1), alias.group(2)
+        return [(alias.group(1), alias.group(2))]
     head = without_angles(re.sub(r"\[\[.*?\]\]", "", head)).removeprefix("template").strip()
     if not head or head.startswith(("using", "friend", "static_assert", "extern", "TEST", "INSTANTIATE", "typedef")):
-        return None
+        return []
     if found := TYPE.match(head):
-        return found.group(1), None
+        return [(found.group(1), None)]
+    if head.startswith(("constexpr", "const ")) and "=" in head and "(" not in head.split("=")[0]:
+        return [(name, None) for name in CONSTANT.findall(head)]
     head = re.split(r"\(|=(?!=)", head, maxsplit=1)[0]
     if "operator" in head or "::" in head.split(" ")[-1]:
-        return None
-    found = NAME.search(head)
-    return (found.group(1), None) if found else None
+        return []
+    return [(found.group(1), None)] if (found := NAME.search(head)) else []
 
 
 def names(text, anonymous):
     """The names that a file declares in namespaces, anonymous or not: name -> (namespaces, alias text)."""
     found = {}
     for scopes, head in split(text):
-        if ("" in scopes) == anonymous and (named := name_of(head)):
-            found.setdefault((tuple(filter(None, scopes)), named[0]), named[1])
+        if ("" in scopes) == anonymous:
+            for name, alias in names_of(head):
+                found.setdefault((tuple(filter(None, scopes)), name), alias)
     return found
 
 
@@ -99,19 +107,22 @@ def breaches(files, read=tree.read):
             yield f"{name} is declared in an anonymous namespace of {found[0][0]} and in {public[name]}"
 
 
-def rooms():
-    """Files that may be compiled as one: the rooms of core but onnx, whose library is not united."""
-    groups = collections.defaultdict(list)
-    for path in tree.sources("core"):
-        if path.suffix in (".cpp", ".h") and path.parts[1] == "src" and path.parts[2] != "onnx":
-            groups[pathlib.Path(*path.parts[:3])].append(path)
-    return groups
+def united(cmake):
+    """The targets of a CMakeLists.txt that are compiled in batches, each with its sources and their headers."""
+    text = re.sub(r"#.*", "", tree.read(cmake))
+    named = set(re.findall(r"plugrad_unite\(([\w-]+)", text))
+    for call, name, rest in CALL.findall(text):
+        sources = [cmake.parent / source for source in re.findall(r"[\w./-]+\.cpp", rest)]
+        if call in UNITING or name in named:
+            sources = [source for source in sources if (tree.ROOT / source).is_file()]
+            headers = {header.relative_to(tree.ROOT) for source in sources for header in (tree.ROOT / source.parent).glob("*.h")}
+            yield sources + sorted(headers)
 
 
 def main():
-    groups = rooms()
-    found = [breach for files in groups.values() for breach in breaches(files)]
-    tree.finish("unity", found, f"{sum(map(len, groups.values()))} files of {len(groups)} rooms")
+    targets = [files for path in tree.tracked_files() if path.name == "CMakeLists.txt" for files in united(path)]
+    found = [breach for files in targets for breach in breaches(files)]
+    tree.finish("unity", found, f"{sum(file.suffix == '.cpp' for files in targets for file in files)} files of {len(targets)} targets")
 
 
 if __name__ == "__main__":

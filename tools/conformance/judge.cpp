@@ -59,7 +59,7 @@ std::vector<Level> parse_levels(const std::vector<std::string>& given) {
 }
 
 template <class Number>
-Number parse_number(const char* what, const std::string& text) {
+Number parse_limit(const char* what, const std::string& text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
@@ -70,13 +70,13 @@ Number parse_number(const char* what, const std::string& text) {
 // 0 if not given: the suite's default.
 uint32_t parse_jobs(const std::string& text) {
   if (text.empty()) return 0;
-  const auto jobs = parse_number<uint32_t>("--jobs", text);
+  const auto jobs = parse_limit<uint32_t>("--jobs", text);
   if (jobs < 1 || jobs > 64) throw UsageError(fmt::format("--jobs {}: from 1 to 64", text));
   return jobs;
 }
 
 uint32_t parse_index(const std::string& text) {
-  return parse_number<uint32_t>("device", text);
+  return parse_limit<uint32_t>("device", text);
 }
 
 // "CPU" or "CPU:1": the plugin's path from the discovery records, without loading it.
@@ -144,7 +144,7 @@ suite::Options read_options(const Parsed& parsed) {
   options.plugin_options = parse_key_values(parsed.get<std::vector<std::string>>("plugin-option"));
   options.full = parsed.has("full");
   options.filter = parsed.get<std::string>("filter");
-  options.seed = parse_number<uint64_t>("--seed", parsed.get<std::string>("seed"));
+  options.seed = parse_limit<uint64_t>("--seed", parsed.get<std::string>("seed"));
   options.replay = parsed.get<std::string>("replay");
   options.waivers_path = parsed.get<std::string>("waivers");
   options.jobs = parse_jobs(parsed.get<std::string>("jobs"));

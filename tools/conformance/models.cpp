@@ -25,7 +25,7 @@ using conformance::Level;
 using conformance::Status;
 using conformance::TestResult;
 
-constexpr double kLimitSeconds = 60;
+constexpr double kModelSeconds = 60;
 
 // A private cache, so that no kernel comes from another build of the plugin.
 class ScratchCache {
@@ -83,7 +83,7 @@ TestResult result_of(const ChildOutcome& child, double seconds) {
 
 TestResult run_isolated(const std::string& model, const ModelTarget& target) {
   const auto start = std::chrono::steady_clock::now();
-  const double seconds = kLimitSeconds * target.time_limit_factor;
+  const double seconds = kModelSeconds * target.time_limit_factor;
   TestResult result;
   try {
     const ScratchCache cache;

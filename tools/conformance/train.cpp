@@ -38,7 +38,7 @@ struct Named {
 };
 
 // Compares each stored value with the evaluator's result from the previously stored values.
-class Comparison {
+class TrainingComparison {
  public:
   // Computes the tensors and compares them.
   void take(const std::vector<Named>& tensors) {
@@ -107,7 +107,7 @@ struct Losses {
 };
 
 template <class Net>
-Losses train(Comparison& comparison) {
+Losses train(TrainingComparison& comparison) {
   Numbers numbers(1);
   Net net;
   const nn::StateDict state = nn::state_dict(net);
@@ -137,14 +137,14 @@ Losses train(Comparison& comparison) {
   return losses;
 }
 
-Losses train_named(const std::string& name, Comparison& result) {
+Losses train_named(const std::string& name, TrainingComparison& result) {
   if (name == Mlp::kName) return train<Mlp>(result);
   if (name == Convnet::kName) return train<Convnet>(result);
   if (name == Transformer::kName) return train<Transformer>(result);
   throw std::invalid_argument(fmt::format("there is no model {}", name));
 }
 
-void judge(const Comparison& comparison, const Losses& losses, TestResult& result) {
+void judge(const TrainingComparison& comparison, const Losses& losses, TestResult& result) {
   result.metric = "error/bound";
   result.worst = comparison.worst;
   result.worst_input = comparison.where;
@@ -182,7 +182,7 @@ TestResult train_model(const std::string& name, const ModelTarget& target) {
   const SettingScope scope([](Settings& s) { s.contract = false; });
   try {
     select_device(target);
-    Comparison comparison;
+    TrainingComparison comparison;
     const Losses losses = train_named(name, comparison);
     judge(comparison, losses, result);
   } catch (const Error& error) {

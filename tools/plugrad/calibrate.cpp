@@ -20,7 +20,7 @@ const char* source_of(runtime::Device& device) {
 }
 
 // Grouped by unit: registers and lanes are not rates.
-void print_text(runtime::Device& device, const cost::Machine& m) {
+void print_machine(runtime::Device& device, const cost::Machine& m) {
   fmt::print("{}",
              sanitise_text(fmt::format("device       {}\n", tuning::machine_identity(device))));
   fmt::print("from         {}\n", tuning::is_calibrated(device)
@@ -96,7 +96,7 @@ int run_calibrate(const Arguments& arguments) {
   if (parsed.has("json"))
     print_figures(device, *machine);
   else
-    print_text(device, *machine);
+    print_machine(device, *machine);
   return result;
 }
 

@@ -129,7 +129,7 @@ Outcome run_network(const Request& request) {
   return outcome;
 }
 
-nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
+nlohmann::ordered_json training_json(const Request& request, const Outcome& outcome) {
   double rate =
       outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
   nlohmann::ordered_json json = {{"device", Device::default_device()},
@@ -241,7 +241,7 @@ int run_train(const Arguments& arguments) {
     tell_interruption(request, outcome);
   else if (!request.json)
     fmt::print("test accuracy {:.2f}%\n", outcome.accuracy * 100);
-  print_json(to_json(request, outcome));
+  print_json(training_json(request, outcome));
   return outcome.interrupted ? interruption_exit_code() : kSuccess;
 }
 

@@ -11,7 +11,7 @@
 namespace plugrad::tools::scale {
 namespace {
 
-using Json = nlohmann::json;
+using PlanJson = nlohmann::json;
 
 struct Launch {
   int64_t start = 0, duration = 0, step = 0, kernel = 0;
@@ -56,7 +56,7 @@ class Reader {
   void add(std::string_view text) {
     for (const std::string_view large : {R"({"t":"rule")", R"({"t":"stage")"})
       if (text.starts_with(large)) return;
-    const Json line = Json::parse(text);
+    const PlanJson line = PlanJson::parse(text);
     const auto is = [&](std::string_view type) { return line.at("t") == type; };
     if (is("plan"))
       add_plan(line);
@@ -82,13 +82,13 @@ class Reader {
   }
 
  private:
-  void add_plan(const Json& line) {
+  void add_plan(const PlanJson& line) {
     if (!line.contains("recorded")) return;
     plans_.push_back({line.at("id"), line.at("recorded"), line.at("replaces"), {}});
   }
 
-  void add_launches(const Json& columns) {
-    const Json& plans = columns.at("plan");
+  void add_launches(const PlanJson& columns) {
+    const PlanJson& plans = columns.at("plan");
     int64_t start = 0;
     for (size_t i = 0; i < plans.size(); ++i) {
       start += columns.at("start").at(i).get<int64_t>();

@@ -50,7 +50,7 @@ void add(KernelChange& change, const Single& single) {
   side.total_ns += single.row->total_ns;
 }
 
-KernelChange describe(const std::vector<Single>& group) {
+KernelChange describe_change(const std::vector<Single>& group) {
   KernelChange change;
   std::string before, after;
   for (const Single& single : group) {  // the rows with the most time are first
@@ -78,7 +78,7 @@ void match(std::vector<Single>& singles, Key key, bool is_last, std::vector<Kern
     const auto count = std::ranges::count(group, true, &Single::is_before);
     const bool has_both = count > 0 && count < static_cast<std::ptrdiff_t>(group.size());
     if (is_last || (has_both && !text.empty()))
-      out.push_back(describe(group));
+      out.push_back(describe_change(group));
     else
       singles.insert(singles.end(), group.begin(), group.end());
   }

@@ -41,9 +41,9 @@ std::string shared_text(const Trace& trace, const Slice& slice) {
   return text;
 }
 
-class Writer {
+class ChromeWriter {
  public:
-  explicit Writer(const Trace& trace)
+  explicit ChromeWriter(const Trace& trace)
       : trace_(trace), shared_(slice_key_count(trace)), arguments_(trace.kernels.size() + 1) {}
 
   std::string run() {
@@ -128,7 +128,7 @@ class Writer {
 }  // namespace
 
 std::string to_chrome(const Trace& trace) {
-  return Writer(trace).run();
+  return ChromeWriter(trace).run();
 }
 
 }  // namespace plugrad::tools::trace

@@ -19,9 +19,9 @@ struct Frame {
   auto operator<=>(const Frame&) const = default;
 };
 
-class Writer {
+class SpeedscopeWriter {
  public:
-  explicit Writer(const Trace& trace) : trace_(trace), stacks_(slice_key_count(trace)) {}
+  explicit SpeedscopeWriter(const Trace& trace) : trace_(trace), stacks_(slice_key_count(trace)) {}
 
   std::string run() {
     const Summary summary = summarise(trace_);
@@ -106,7 +106,7 @@ class Writer {
 }  // namespace
 
 std::string to_speedscope(const Trace& trace) {
-  return Writer(trace).run();
+  return SpeedscopeWriter(trace).run();
 }
 
 }  // namespace plugrad::tools::trace

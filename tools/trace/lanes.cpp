@@ -9,7 +9,7 @@
 namespace plugrad::tools::trace {
 namespace {
 
-constexpr size_t kDirections = 4, kCategories = 9;
+constexpr size_t kDirections = 4, kTraceCategories = 9;
 
 void add_slices(const Events& events, SliceKind kind, std::vector<std::vector<Slice>>& of_tracks) {
   for (size_t i = 0; i < events.size(); ++i) {
@@ -117,7 +117,7 @@ const char* slice_category(const Trace& trace, const Slice& slice) {
 
 size_t slice_key_count(const Trace& trace) {
   return trace.kernels.size() + 1 + kDirections + trace.devices.size() + 1 + kCollectiveKinds +
-         kCategories * (trace.names.size() + 1);
+         kTraceCategories * (trace.names.size() + 1);
 }
 
 size_t slice_key(const Trace& trace, const Slice& slice) {
@@ -132,7 +132,7 @@ size_t slice_key(const Trace& trace, const Slice& slice) {
   if (slice.kind == SliceKind::Collective)
     return first + static_cast<size_t>(trace.collectives.kind[slice.index]);
   first += kCollectiveKinds;
-  return first + kCategories * slot(trace.spans.name[slice.index]) +
+  return first + kTraceCategories * slot(trace.spans.name[slice.index]) +
          static_cast<size_t>(trace.spans.category[slice.index]);
 }
 

@@ -10,7 +10,7 @@ using namespace plugrad::cuda_double;
 
 namespace {
 
-char* pointer(CUdeviceptr at) {
+char* pointer_at(CUdeviceptr at) {
   return reinterpret_cast<char*>(at);
 }
 
@@ -141,8 +141,8 @@ DOUBLE_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, si
   expect_pinned(from, size);
   return submit(stream, [=] {
     linger();
-    check_device_memory(pointer(to), size);
-    std::memcpy(pointer(to), from, size);
+    check_device_memory(pointer_at(to), size);
+    std::memcpy(pointer_at(to), from, size);
   });
 }
 DOUBLE_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t size,
@@ -151,25 +151,25 @@ DOUBLE_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t s
   expect_pinned(to, size);
   return submit(stream, [=] {
     linger();
-    check_device_memory(pointer(from), size);
-    std::memcpy(to, pointer(from), size);
+    check_device_memory(pointer_at(from), size);
+    std::memcpy(to, pointer_at(from), size);
   });
 }
 DOUBLE_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size,
                                             Stream* stream) {
   DOUBLE_ENTER(true);
   return submit(stream, [=] {
-    check_device_memory(pointer(to), size);
-    check_device_memory(pointer(from), size);
-    std::memcpy(pointer(to), pointer(from), size);
+    check_device_memory(pointer_at(to), size);
+    check_device_memory(pointer_at(from), size);
+    std::memcpy(pointer_at(to), pointer_at(from), size);
   });
 }
 DOUBLE_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
                                        Stream* stream) {
   DOUBLE_ENTER(true);
   return submit(stream, [=] {
-    check_device_memory(pointer(to), count);
-    std::memset(pointer(to), value, count);
+    check_device_memory(pointer_at(to), count);
+    std::memset(pointer_at(to), value, count);
   });
 }
 DOUBLE_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
@@ -177,8 +177,8 @@ DOUBLE_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t c
   DOUBLE_ENTER(true);
   if (to % 4 != 0) return kInvalidValue;
   return submit(stream, [=] {
-    check_device_memory(pointer(to), count * 4);
-    fill_columns(pointer(to), 4, 4, &value, count);
+    check_device_memory(pointer_at(to), count * 4);
+    fill_columns(pointer_at(to), 4, 4, &value, count);
   });
 }
 DOUBLE_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value,
@@ -186,8 +186,8 @@ DOUBLE_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned 
   DOUBLE_ENTER(true);
   if (width != 1) return kInvalidValue;
   return submit(stream, [=] {
-    check_device_memory(pointer(to), (height - 1) * pitch + 1);
-    fill_columns(pointer(to), pitch, 1, &value, height);
+    check_device_memory(pointer_at(to), (height - 1) * pitch + 1);
+    fill_columns(pointer_at(to), pitch, 1, &value, height);
   });
 }
 
@@ -271,9 +271,9 @@ std::function<void()> work_of(const CopyParams& copy) {
   if (copy.from.type != 2 || copy.to.type != 2 || copy.height != 1 || copy.depth != 1)
     return nullptr;
   return [to = copy.to.device, from = copy.from.device, size = copy.width] {
-    check_device_memory(pointer(to), size);
-    check_device_memory(pointer(from), size);
-    std::memcpy(pointer(to), pointer(from), size);
+    check_device_memory(pointer_at(to), size);
+    check_device_memory(pointer_at(from), size);
+    std::memcpy(pointer_at(to), pointer_at(from), size);
   };
 }
 

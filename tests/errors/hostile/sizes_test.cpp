@@ -40,7 +40,7 @@
 namespace plugrad {
 namespace {
 
-constexpr std::size_t kMostRequested = 8 << 20;
+constexpr std::size_t kMostOfSizes = 8 << 20;
 
 // Beyond 31, 49, 62, 63 and 64 bits, and below 0.
 const std::vector<std::string> kSizes = {"-1",
@@ -62,7 +62,7 @@ struct SizeReader {
 };
 
 template <class Read>
-std::string refusal_of(Read read) {
+std::string size_refusal(Read read) {
   try {
     read();
     return "";
@@ -104,7 +104,7 @@ std::string refusal_of_file(const std::string& content,
   const TemporaryDirectory directory;
   const std::string path = directory / "hostile";
   std::ofstream(path, std::ios::binary) << content;
-  const std::string refusal = refusal_of([&] { read(path); });
+  const std::string refusal = size_refusal([&] { read(path); });
   EXPECT_TRUE(refusal.empty() || refusal.find(path) != refusal.npos) << refusal;
   return refusal;
 }
@@ -196,7 +196,7 @@ std::string refusal_of_figure(const std::string& name, const std::string& value)
 }
 
 std::string refusal_of_ir(const std::string& text) {
-  return refusal_of([&] {
+  return size_refusal([&] {
     Graph graph;
     const auto roots = parse(graph, text);
     try {
@@ -208,7 +208,7 @@ std::string refusal_of_ir(const std::string& text) {
 }
 
 std::string refusal_of_setting(const std::string& row, const std::string& value) {
-  return refusal_of([&] {
+  return size_refusal([&] {
     read_settings(
         [&](const char* name) { return name == row ? std::optional(value) : std::nullopt; });
   });
@@ -223,7 +223,7 @@ std::string refusal_of_block(std::size_t at, std::size_t width, const std::strin
   const uint64_t hostile = bits_of(size);
   std::memcpy(block.data() + at, &hostile, width);
   const bool has_facts = runtime::read_kernel_facts(block).has_value();
-  const std::string refusal = refusal_of([&] { sdk::decode_ir(block); });
+  const std::string refusal = size_refusal([&] { sdk::decode_ir(block); });
   return has_facts && refusal.empty() ? "" : refusal + " or no facts";
 }
 
@@ -292,19 +292,19 @@ const SizeReader kReaders[] = {
     {"calibration", [](const auto& s) { return refusal_of_figure("latency", s); }},
     {"schedule step's amount",
      [](const auto& s) {
-       return refusal_of([&] { codegen::parse_schedule("upcast(0, " + s + ")"); });
+       return size_refusal([&] { codegen::parse_schedule("upcast(0, " + s + ")"); });
      },
      {"*"}},
     {"schedule step's axis",
      [](const auto& s) {
-       return refusal_of([&] { codegen::parse_schedule("upcast(" + s + ", 4)"); });
+       return size_refusal([&] { codegen::parse_schedule("upcast(" + s + ", 4)"); });
      },
      {"2147483648"}},
     {"manifest's priority",
      [](const auto& s) { return refusal_of_manifest(with_number("priority", s)); }},
     {"suite's manifest",
      [](const auto& s) {
-       return refusal_of([&] { conformance::parse_manifest(with_number("priority", s)); });
+       return size_refusal([&] { conformance::parse_manifest(with_number("priority", s)); });
      },
      {"*"}},
     {"IR: buffer",
@@ -353,7 +353,7 @@ TEST(HostileSizes, EachReaderRefusesThemBeforeItAllocates) {
       SCOPED_TRACE(std::string(reader.name) + " of " + size);
       test::take_largest_request();
       const std::string refusal = reader.refusal(size);
-      EXPECT_LT(test::take_largest_request(), kMostRequested);
+      EXPECT_LT(test::take_largest_request(), kMostOfSizes);
       EXPECT_THAT(refusal, testing::Not(testing::HasSubstr("bad_alloc")));
       if (reader.legal == std::vector<std::string>{"*"}) continue;
       EXPECT_EQ(refusal.empty(), std::ranges::count(reader.legal, size) > 0) << refusal;
@@ -391,7 +391,7 @@ TEST(HostileSizes, FilesOfAnArchiveThatOverlap) {
   const std::size_t first = archive.find("PK\x01\x02"),
                     second = archive.find("PK\x01\x02", first + 4);
   archive.replace(second + 16, 30, archive.substr(first + 16, 30));  // checksum, sizes, offset
-  EXPECT_THAT(refusal_of([&] { io::ZipReader(bytes_of(archive), "archive"); }),
+  EXPECT_THAT(size_refusal([&] { io::ZipReader(bytes_of(archive), "archive"); }),
               testing::HasSubstr("the file is damaged"));
 }
 
@@ -410,7 +410,7 @@ TEST(HostileSizes, TextThatNestsWithoutEnd) {
               testing::HasSubstr("more than 64 numbers"));
   EXPECT_THAT(refusal_of_manifest(deep), testing::HasSubstr("larger than"));
   EXPECT_THAT(refusal_of_manifest(deep.substr(0, 1000)), testing::HasSubstr("levels deep"));
-  EXPECT_THAT(refusal_of([&] { conformance::parse_manifest(R"({"renderer_options": )" + deep); }),
+  EXPECT_THAT(size_refusal([&] { conformance::parse_manifest(R"({"renderer_options": )" + deep); }),
               testing::HasSubstr("too deeply"));
 }
 

@@ -122,8 +122,8 @@ std::vector<ReplayCase> reads() {
 
 // A step along the gradient with respect to a parameter.
 using Loss = std::function<Tensor(const Tensor& w, const Tensors& in)>;
-ReplayCase trained(const std::string& name, const Shape& shape, const Loss& loss,
-                   std::function<Tensors(int)> arguments) {
+ReplayCase trained_in_order(const std::string& name, const Shape& shape, const Loss& loss,
+                            std::function<Tensors(int)> arguments) {
   return {"trained " + name,
           [shape, loss] {
             const auto w = kept<Tensor>(Tensor::randn(shape).realize());
@@ -143,28 +143,28 @@ ReplayCase trained(const std::string& name, const Shape& shape, const Loss& loss
 std::vector<ReplayCase> gradients_of_orders() {
   const auto line = rows({300});
   return {
-      trained(
+      trained_in_order(
           "sort", {300},
           [](const Tensor& w, const Tensors& in) { return (w.sort().first * in[0]).sum(); }, line),
-      trained(
+      trained_in_order(
           "cumsum", {300},
           [](const Tensor& w, const Tensors& in) { return (w.cumsum(0) * in[0]).tanh().sum(); },
           line),
-      trained(
+      trained_in_order(
           "cumprod", {300},
           [](const Tensor& w, const Tensors& in) {
             return ((w * 0.01 + 1).cumprod(0) * in[0]).mean();
           },
           line),
-      trained(
+      trained_in_order(
           "logcumsumexp", {300},
           [](const Tensor& w, const Tensors& in) { return (w.logcumsumexp(0) * in[0]).mean(); },
           line),
-      trained(
+      trained_in_order(
           "cummax", {300},
           [](const Tensor& w, const Tensors& in) { return (w.cummax(0).first * in[0]).mean(); },
           line),
-      trained(
+      trained_in_order(
           "topk", {3000},
           [](const Tensor& w, const Tensors& in) {
             return (w.topk(4).first * in[0].slice(0, Slice(0, 4))).sum();
@@ -176,24 +176,24 @@ std::vector<ReplayCase> gradients_of_orders() {
 std::vector<ReplayCase> gradients_at_places() {
   const auto at = [](int call) { return Tensors{places({500}, 300, call), numbers({500}, call)}; };
   return {
-      trained(
+      trained_in_order(
           "gather", {300},
           [](const Tensor& w, const Tensors& in) { return (w.gather(0, in[0]) * in[1]).mean(); },
           at),
-      trained(
+      trained_in_order(
           "index_select", {300, 2},
           [](const Tensor& w, const Tensors& in) {
             return (w.index_select(0, in[0]).sum(1) * in[1]).mean();
           },
           at),
-      trained(
+      trained_in_order(
           "scatter", {500},
           [](const Tensor& w, const Tensors& in) {
             return (Tensor::ones({300}).scatter(0, in[0], w, Combine::Sum)).square().mean() +
                    (w * in[1]).mean();
           },
           at),
-      trained(
+      trained_in_order(
           "two uses of one table", {1000, 2},
           [](const Tensor& w, const Tensors& in) {
             return (embedding(w, in[0]) * embedding(w, in[1])).sum() + w.square().mean();

@@ -42,7 +42,7 @@ int write_text(const std::string& path, std::string_view text, ReplaceOptions op
   return replace_file(path, parts, options);
 }
 
-std::string text_of(const std::string& path) {
+std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -64,8 +64,8 @@ TEST(ReplaceFile, ALinkStaysAndItsTargetIsReplaced) {
   EXPECT_EQ(write_text(d / "dangling", "made"), 0);
   EXPECT_TRUE(fs::is_symlink(d / "link"));
   EXPECT_TRUE(fs::is_symlink(d / "deep/second"));
-  EXPECT_EQ(text_of(d / "deep/target"), "new");
-  EXPECT_EQ(text_of(d / "not-there-yet"), "made");
+  EXPECT_EQ(file_text(d / "deep/target"), "new");
+  EXPECT_EQ(file_text(d / "not-there-yet"), "made");
   fs::create_symlink("round", d / "round");
   EXPECT_EQ(write_text(d / "round", "x"), ELOOP);
 }
@@ -102,7 +102,7 @@ TEST(ReplaceFile, ACheckSaysWhatWritingWouldAndLeavesNothing) {
   EXPECT_EQ(check_replaceable(d.path()), EISDIR);
   EXPECT_EQ(check_replaceable(d / "absent/file"), ENOENT);
   for (const char* name : {"new", "old", "dangling"}) EXPECT_EQ(check_replaceable(d / name), 0);
-  EXPECT_EQ(text_of(d / "old"), "stays");
+  EXPECT_EQ(file_text(d / "old"), "stays");
   EXPECT_EQ(files_in(d.path()), 4u);
 }
 
@@ -161,7 +161,7 @@ TEST(ReplaceFile, ALimitOfFileSizesIsAnError) {
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(text_of(d / "file"), "old");
+  EXPECT_EQ(file_text(d / "file"), "old");
   EXPECT_EQ(files_in(d.path()), 1u);
 }
 

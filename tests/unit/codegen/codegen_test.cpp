@@ -17,7 +17,8 @@ namespace {
 using codegen::generate;
 using Floats = std::vector<float>;
 
-codegen::KernelCode build(const Ast& ast, codegen::Options options = {}, uint32_t lanes = 4) {
+codegen::KernelCode build_for_cpu(const Ast& ast, codegen::Options options = {},
+                                  uint32_t lanes = 4) {
   const pgr_device_caps caps = small_cpu(lanes);
   return generate(ast.graph, ast.sink, caps, options);
 }
@@ -42,7 +43,7 @@ TEST_P(Elementwise, add_is_right_for_any_length_and_writes_nothing_else) {
   const int64_t n = GetParam();
   const Ast ast = add(n);
   for (bool no_opt : {false, true}) {
-    const auto code = build(ast, {.no_opt = no_opt});
+    const auto code = build_for_cpu(ast, {.no_opt = no_opt});
     Floats out(static_cast<size_t>(n), -99), a = small_integers(n, 1), b = small_integers(n, 2);
     run(code, {&out, &a, &b});
     for (int64_t i = 0; i < n; ++i)
@@ -64,7 +65,7 @@ TEST_P(Matmul, equals_three_loops) {
   const Floats expected = matmul_loops(a, b, m, n, k);
   for (uint32_t lanes : {1u, 4u, 16u}) {
     Floats c(static_cast<size_t>(m * n));
-    run(build(matmul(m, n, k), {}, lanes), {&c, &a, &b});
+    run(build_for_cpu(matmul(m, n, k), {}, lanes), {&c, &a, &b});
     EXPECT_EQ(c, expected) << lanes << " lanes";
   }
 }
@@ -80,7 +81,7 @@ TEST(Convolution, forward_equals_seven_loops) {
            w = small_integers(s.o * s.c * s.k * s.k, 4);
     const Floats expected = conv_loops(in, w, s);
     Floats out(expected.size());
-    run(build(conv2d(s)), {&out, &in, &w});
+    run(build_for_cpu(conv2d(s)), {&out, &in, &w});
     EXPECT_EQ(out, expected);
   }
 }
@@ -100,13 +101,13 @@ TEST(Convolution, weight_gradient_equals_seven_loops) {
           expected[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] *
                           grad[((n * s.o + o) * oh + y) * ow + x];
   }
-  run(build(conv2d_weight_gradient(s)), {&out, &in, &grad});
+  run(build_for_cpu(conv2d_weight_gradient(s)), {&out, &in, &grad});
   EXPECT_EQ(out, expected);
 }
 
 TEST(Pooling, maximum_of_2_by_2_windows) {
   Floats in = small_integers(2 * 6 * 10, 5), out(2 * 3 * 5);
-  run(build(max_pool2(2, 6, 10)), {&out, &in});
+  run(build_for_cpu(max_pool2(2, 6, 10)), {&out, &in});
   for (int64_t n = 0; n < 2; ++n)
     for (int64_t y = 0; y < 3; ++y)
       for (int64_t x = 0; x < 5; ++x) {
@@ -130,7 +131,7 @@ TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
     const Floats expected = matmul_loops(banded, b, m, n, k);
     for (const bool no_opt : {false, true}) {
       Floats c(static_cast<size_t>(m * n));
-      run(build(band_matmul(m, n, k, below, above), {.no_opt = no_opt}), {&c, &a, &b});
+      run(build_for_cpu(band_matmul(m, n, k, below, above), {.no_opt = no_opt}), {&c, &a, &b});
       EXPECT_EQ(c, expected) << below << ", " << above;
     }
   }
@@ -153,7 +154,7 @@ TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
               in[((n * s.h + h) * s.w + v) * s.c + c] * w[((p * s.k + q) * s.c + c) * s.o + o];
       }
   }
-  const auto code = build(padded_conv2d(s, pad));
+  const auto code = build_for_cpu(padded_conv2d(s, pad));
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   int tests = 0, gates = 0;
   for (const pgr_ir_inst& inst : ir.insts()) {
@@ -168,7 +169,7 @@ TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
        {"", "vectorize(2, 4)", "upcast(1, 2) vectorize(3, 4)", "unroll(5, 3) upcast(0, 2)"}) {
     const auto list = codegen::parse_schedule(text);
     Floats again(expected.size());
-    run(build(padded_conv2d(s, pad), {.schedule = &list}), {&again, &in, &w});
+    run(build_for_cpu(padded_conv2d(s, pad), {.schedule = &list}), {&again, &in, &w});
     EXPECT_EQ(again, expected) << text;
   }
 }
@@ -178,7 +179,7 @@ TEST(Reduction, sum_of_relu_over_lengths_that_lanes_do_not_divide) {
     Floats a = small_integers(n, 6), out(1, -1);
     float expected = 0;
     for (float v : a) expected += std::max(v, 0.0f);
-    run(build(relu_sum(n)), {&out, &a});
+    run(build_for_cpu(relu_sum(n)), {&out, &a});
     EXPECT_EQ(out[0], expected) << n;
   }
 }
@@ -194,7 +195,7 @@ TEST(Borders, a_padded_row_has_no_condition_in_its_loops_and_every_piece_is_in_l
   const Id index = affine(g, y, 200, g.binary(Op::Add, x, g.index(-3)));
   store(ast, param(g, 0, 700 * 240, true), affine(g, y, 240, x),
         g.add(Op::Load, DType::F32, {from, index, inside, zero}));
-  const auto code = build(ast);
+  const auto code = build_for_cpu(ast);
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   for (const pgr_ir_inst& inst : ir.insts()) {
     EXPECT_NE(inst.op, PGR_OP_CMPLT);
@@ -218,7 +219,7 @@ TEST(Borders, pieces_without_a_common_loop_share_the_groups) {
   const Id first = g.binary(Op::CmpLt, x, g.index(40001));
   store(ast, param(g, 0, n, true), x,
         g.where(first, a, g.binary(Op::Mul, a, g.constant(DType::F32, 2.0))));
-  const auto code = build(ast);
+  const auto code = build_for_cpu(ast);
   EXPECT_GT(code.group_count[0], 8u);
   Floats in = small_integers(n, 7), out(static_cast<size_t>(n), -99);
   run(code, {&out, &in});
@@ -239,7 +240,7 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
         "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0)", "thread(0, 0) thread(1, 0)",
         "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
     const auto list = codegen::parse_schedule(text);
-    const auto code = build(matmul(24, 48, 10), {.schedule = &list});
+    const auto code = build_for_cpu(matmul(24, 48, 10), {.schedule = &list});
     Floats c(expected.size());
     run(code, {&c, &a, &b});
     EXPECT_EQ(c, expected) << text;
@@ -293,7 +294,7 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
        {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)",
         "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
     const auto list = codegen::parse_schedule(text);
-    const auto code = build(ast, {.schedule = &list});
+    const auto code = build_for_cpu(ast, {.schedule = &list});
     EXPECT_EQ(codegen::to_string(code.schedule), text);
     if (std::string_view(text).size() <= 10) {
       EXPECT_EQ(count_of(code, PGR_OP_EXP2), list.empty() ? 2u : 1u) << text;
@@ -309,7 +310,7 @@ TEST(Optimisations, nothing_is_stored_over_rows_that_wait_in_the_output) {
   for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)",
                            "keep(2, 1) block(0, 2)", "keep(2, 1) accumulate(3, 1)"}) {
     const auto list = codegen::parse_schedule(text);
-    EXPECT_THROW(build(softmax2(6, 32), {.schedule = &list}), Error) << text;
+    EXPECT_THROW(build_for_cpu(softmax2(6, 32), {.schedule = &list}), Error) << text;
   }
 }
 
@@ -323,14 +324,14 @@ TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
         "upcast(3, 3) vectorize(1, 4) stage(1, 1) stage(2, 0)",
         "block(4, 1) accumulate(4, 1) stage(1, 2)", "upcast(0, 2) stage(1, 0) thread(1, 0)"}) {
     const auto list = codegen::parse_schedule(text);
-    const auto code = build(conv2d(s), {.schedule = &list});
+    const auto code = build_for_cpu(conv2d(s), {.schedule = &list});
     Floats out(expected.size());
     run(code, {&out, &in, &w});
     EXPECT_EQ(out, expected) << text;
   }
   // The whole image of a channel: 9 rows of 11 and no copy for each tap.
   const auto list = codegen::parse_schedule("stage(1, 2)");
-  const auto code = build(conv2d(s), {.schedule = &list});
+  const auto code = build_for_cpu(conv2d(s), {.schedule = &list});
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   uint64_t largest = 0;
   for (const pgr_ir_array& array : ir.arrays()) largest = std::max(largest, array.elem_count);
@@ -346,7 +347,7 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
         g.binary(Op::Mul, g.binary(Op::Add, sum, g.constant(DType::F32, 1.0)),
                  g.constant(DType::F32, 2.0)));
   const auto by_row = codegen::parse_schedule("block(1, 5) accumulate(1, 0)");
-  const auto code = build(ast, {.schedule = &by_row});
+  const auto code = build_for_cpu(ast, {.schedule = &by_row});
   Floats in = small_integers(6 * 23, 5), out(6, -9);
   run(code, {&out, &in});
   for (int64_t row = 0; row < 6; ++row) {
@@ -375,14 +376,14 @@ TEST(Optimisations, a_sum_of_what_is_the_same_has_lanes_along_one_axis) {
        {"", "vectorize(0, 5)", "vectorize(1, 3)", "vectorize(1, 8) unroll(1, 5)"}) {
     const auto list = codegen::parse_schedule(text);
     Floats out(10, -9);
-    run(build(sum_of_what_is_the_same(), {.schedule = &list}), {&out});
+    run(build_for_cpu(sum_of_what_is_the_same(), {.schedule = &list}), {&out});
     for (size_t i = 0; i < 10; ++i)
       EXPECT_EQ(out[i], i % 3 == 1 ? 160 : 0) << text << ", element " << i;
   }
   for (const char* text : {"vectorize(0, 5) vectorize(1, 3)", "vectorize(1, 3) vectorize(0, 5)",
                            "vectorize(1, 8) vectorize(1, 5)"}) {
     const auto list = codegen::parse_schedule(text);
-    EXPECT_THROW(build(sum_of_what_is_the_same(), {.schedule = &list}), Error) << text;
+    EXPECT_THROW(build_for_cpu(sum_of_what_is_the_same(), {.schedule = &list}), Error) << text;
   }
 }
 
@@ -390,7 +391,7 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   const auto message = [](const char* text) -> std::string {
     try {
       const auto list = codegen::parse_schedule(text);
-      build(matmul(24, 48, 10), {.schedule = &list});
+      build_for_cpu(matmul(24, 48, 10), {.schedule = &list});
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::User);
       return e.what();
@@ -418,7 +419,7 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   const auto banded = [](const char* text) -> std::string {
     try {
       const auto list = codegen::parse_schedule(text);
-      build(band_matmul(24, 48, 10, 2, 3), {.schedule = &list});
+      build_for_cpu(band_matmul(24, 48, 10, 2, 3), {.schedule = &list});
     } catch (const Error& e) {
       return e.what();
     }
@@ -432,12 +433,12 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
 }
 
 TEST(Names, tell_reduction_and_axes) {
-  EXPECT_EQ(build(add(4)).name, "E_4");
-  EXPECT_EQ(build(matmul(24, 48, 10), {.no_opt = true}).name, "r_24_48_10");
+  EXPECT_EQ(build_for_cpu(add(4)).name, "E_4");
+  EXPECT_EQ(build_for_cpu(matmul(24, 48, 10), {.no_opt = true}).name, "r_24_48_10");
 }
 
 TEST(Estimates, count_operations_and_bytes_once) {
-  const auto code = build(matmul(24, 48, 10));
+  const auto code = build_for_cpu(matmul(24, 48, 10));
   EXPECT_EQ(code.estimates.flops, 2 * 24 * 48 * 10);
   EXPECT_EQ(code.estimates.bytes, 4 * (24 * 10 + 10 * 48 + 24 * 48));
 }
@@ -459,9 +460,9 @@ Ast pairs(bool sums) {
 // Vectors of sums are transposed in registers before the store, so lanes may run along i / 2; a
 // value that is stored directly needs whole vectors of i.
 TEST(DividedLoop, splits_where_only_stores_of_sums_want_it_whole) {
-  const codegen::KernelCode sums = build(pairs(true), {.no_opt = true});
+  const codegen::KernelCode sums = build_for_cpu(pairs(true), {.no_opt = true});
   EXPECT_EQ(sums.name, "r_4_2_3");
-  EXPECT_EQ(build(pairs(false), {.no_opt = true}).name, "E_8");
+  EXPECT_EQ(build_for_cpu(pairs(false), {.no_opt = true}).name, "E_8");
   std::vector<float> out(8), x = small_integers(12, 1), w = small_integers(6, 2), expected(8);
   run(sums, {&out, &x, &w});
   for (size_t i = 0; i < 8; ++i)

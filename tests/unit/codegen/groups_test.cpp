@@ -16,8 +16,8 @@ namespace {
 
 using codegen::generate;
 
-codegen::KernelCode build(const Ast& ast, const char* text,
-                          const pgr_device_caps& caps = with_groups(64, 4096)) {
+codegen::KernelCode build_grouped(const Ast& ast, const char* text,
+                                  const pgr_device_caps& caps = with_groups(64, 4096)) {
   const auto list = codegen::parse_schedule(text);
   return generate(ast.graph, ast.sink, caps, {.schedule = &list});
 }
@@ -25,7 +25,7 @@ codegen::KernelCode build(const Ast& ast, const char* text,
 std::string message(const Ast& ast, const char* text,
                     const pgr_device_caps& caps = with_groups(64, 4096)) {
   try {
-    build(ast, text, caps);
+    build_grouped(ast, text, caps);
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::User);
     return e.what();
@@ -75,7 +75,7 @@ void check_rows(Op op, DType dtype, T (*combine)(T, T)) {
       in.push_back(static_cast<T>(op == Op::Mul ? (v < 0 ? -1 : 1) : v));
     for (const char* text : {"group(1, 1)", "group(1, 7)", "group(1, 5) group(1, 3)",
                              "thread(0, 0) group(1, 6)", "local(0, 2) group(2, 4)"}) {
-      run_typed(build(rows(op, dtype, 3, columns), text), out, in);
+      run_typed(build_grouped(rows(op, dtype, 3, columns), text), out, in);
       for (int64_t r = 0; r < 3; ++r)
         ASSERT_EQ(out[r], std::accumulate(&in[r * columns + 1], &in[(r + 1) * columns],
                                           in[r * columns], combine))
@@ -98,8 +98,8 @@ TEST(GroupReductions, work_on_devices_without_64_bit_integers_and_maxima) {
   caps.op_dtypes[PGR_OP_MAX] = 0;
   std::vector<int64_t> in(200), out(1), most(1);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int64_t>(i * 7919 % 200) << 33;
-  run_typed(build(rows(Op::Add, DType::I64, 1, 200), "group(0, 16)", caps), out, in);
-  run_typed(build(rows(Op::Max, DType::I64, 1, 200), "group(0, 16)", caps), most, in);
+  run_typed(build_grouped(rows(Op::Add, DType::I64, 1, 200), "group(0, 16)", caps), out, in);
+  run_typed(build_grouped(rows(Op::Max, DType::I64, 1, 200), "group(0, 16)", caps), most, in);
   EXPECT_EQ(out[0], std::accumulate(in.begin(), in.end(), int64_t{0}));
   EXPECT_EQ(most[0], int64_t{199} << 33);
 }
@@ -122,7 +122,7 @@ TEST(GroupReductions, that_need_one_another_and_run_in_loops) {
         "local(0, 2) group(3, 8) group(4, 8)", "local(0, 2) group(3, 3) group(4, 4) upcast(1, 2)",
         "upcast(0, 2) group(2, 8) group(3, 7)", "thread(0, 0) local(1, 8)"}) {
     std::vector<float> out(in.size(), -99);
-    const auto code = build(needs_maximum(count, columns), text);
+    const auto code = build_grouped(needs_maximum(count, columns), text);
     run(code, {&out, &in});
     EXPECT_EQ(out, expected) << text;
     EXPECT_EQ(codegen::to_string(code.schedule), text);
@@ -130,7 +130,7 @@ TEST(GroupReductions, that_need_one_another_and_run_in_loops) {
 }
 
 TEST(GroupReductions, ranges_that_no_value_needs_together_share_an_axis_of_the_group) {
-  const auto code = build(needs_maximum(5, 30), "group(2, 8) group(3, 8) local(1, 8)");
+  const auto code = build_grouped(needs_maximum(5, 30), "group(2, 8) group(3, 8) local(1, 8)");
   EXPECT_THAT(code.local_size, testing::ElementsAre(8, 1, 1));
 }
 
@@ -139,8 +139,8 @@ TEST(GroupReductions, over_two_axes_of_items_are_one) {
   std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 3),
                      w = small_integers(s.o * s.c * s.k * s.k, 4);
   std::vector<float> expected(2 * 4 * 5 * 4), out(expected.size(), -99);
-  run(build(conv2d(s), ""), {&expected, &in, &w});
-  const auto code = build(conv2d(s), "group(4, 3) group(4, 3) group(4, 3)");
+  run(build_grouped(conv2d(s), ""), {&expected, &in, &w});
+  const auto code = build_grouped(conv2d(s), "group(4, 3) group(4, 3) group(4, 3)");
   EXPECT_THAT(code.local_size, testing::ElementsAre(3, 3, 3));
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   EXPECT_EQ(std::ranges::count(ir.insts(), PGR_OP_BARRIER, &pgr_ir_inst::op), 5);
@@ -153,8 +153,8 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
   caps.local_bytes = 300;  // one array of 64 floats
   std::vector<float> a = small_integers(24 * 100, 1), b = small_integers(100 * 48, 2);
   std::vector<float> c(24 * 48), expected(24 * 48);
-  run(build(matmul(24, 48, 100), ""), {&expected, &a, &b});
-  run(build(matmul(24, 48, 100), "upcast(0, 4) group(2, 64)", caps), {&c, &a, &b});
+  run(build_grouped(matmul(24, 48, 100), ""), {&expected, &a, &b});
+  run(build_grouped(matmul(24, 48, 100), "upcast(0, 4) group(2, 64)", caps), {&c, &a, &b});
   EXPECT_EQ(c, expected);
   caps.local_bytes = 255;
   EXPECT_THAT(message(matmul(24, 48, 100), "group(2, 64)", caps),
@@ -163,19 +163,19 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
 }
 
 TEST(LocalAxes, and_shared_reductions_are_in_the_name_of_the_kernel) {
-  EXPECT_EQ(build(matmul(16, 16, 64), "local(1, 4) group(3, 8)").name, "r_16_4_4_8_8");
+  EXPECT_EQ(build_grouped(matmul(16, 16, 64), "local(1, 4) group(3, 8)").name, "r_16_4_4_8_8");
 }
 
 TEST(LocalAxes, may_run_past_the_end) {
   std::vector<float> a = small_integers(19 * 23, 1), b = small_integers(23 * 17, 2);
   std::vector<float> expected(19 * 17);
-  run(build(matmul(19, 17, 23), ""), {&expected, &a, &b});
+  run(build_grouped(matmul(19, 17, 23), ""), {&expected, &a, &b});
   for (const char* text :
        {"local(1, 8)", "local(0, 4) local(1, 8)", "local(1, 8) thread(0, 0) thread(1, 0)",
         "local(1, 8) upcast(1, 2)", "upcast(1, 4) local(0, 8) local(1, 2)",
         "local(0, 4) local(1, 8) group(4, 2)", "upcast(0, 3) local(1, 8) group(3, 4)"}) {
     std::vector<float> c(expected.size(), -99);
-    run(build(matmul(19, 17, 23), text), {&c, &a, &b});
+    run(build_grouped(matmul(19, 17, 23), text), {&c, &a, &b});
     EXPECT_EQ(c, expected) << text;
   }
 }
@@ -194,7 +194,8 @@ TEST(Groups, a_rest_shares_out_columns_as_the_other_rows_do) {
   pgr_device_caps caps = small_cpu(4);
   caps.vector_registers = 16;
   const Ast ast = matmul(16, 64, 8);
-  const auto code = build(ast, "upcast(0, 6) vectorize(1, 8) thread(0, 0) thread(1, 0)", caps);
+  const auto code =
+      build_grouped(ast, "upcast(0, 6) vectorize(1, 8) thread(0, 0) thread(1, 0)", caps);
   EXPECT_EQ(code.group_count[0] * code.group_count[1] * code.group_count[2], 3u * 8);
   std::vector<float> a = small_integers(16 * 8, 1), b = small_integers(8 * 64, 2), c(16 * 64, -99);
   run(code, {&c, &a, &b});
@@ -208,9 +209,9 @@ TEST(Groups, more_than_an_axis_counts_or_of_more_than_three_axes_are_counted_in_
   std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 3),
                      w = small_integers(s.o * s.c * s.k * s.k, 4);
   std::vector<float> expected(2 * 4 * 5 * 4), out(expected.size(), -99);
-  run(build(conv2d(s), ""), {&expected, &in, &w});
-  const auto code =
-      build(conv2d(s), "thread(0, 0) thread(1, 0) thread(2, 0) thread(3, 0) group(4, 3)", caps);
+  run(build_grouped(conv2d(s), ""), {&expected, &in, &w});
+  const auto code = build_grouped(
+      conv2d(s), "thread(0, 0) thread(1, 0) thread(2, 0) thread(3, 0) group(4, 3)", caps);
   for (uint64_t count : code.group_count) EXPECT_LE(count, 7u);
   run(code, {&out, &in, &w});
   EXPECT_EQ(out, expected);

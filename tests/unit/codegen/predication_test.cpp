@@ -15,10 +15,10 @@ namespace plugrad::test {
 namespace {
 
 constexpr int64_t kWidth = 8, kTaps = 3, kChannels = 4, kInputs = 5;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // out[x, k] = op over c and t with 0 <= x + t - 1 < 8 of in[c, x + t - 1] * w[c, t, k]
-Ast windows(Op op) {
+Ast predicated_windows(Op op) {
   Ast ast;
   Graph& g = ast.graph;
   const Id x = make_range(g, kWidth, 0, AxisKind::Loop),
@@ -33,7 +33,7 @@ Ast windows(Op op) {
                           g.constant(DType::F32, 0.0)});
   const Id weight = load(g, param(g, 2, kInputs * kTaps * kChannels, false),
                          affine(g, affine(g, c, kTaps, t), kChannels, k));
-  const Id nothing = g.constant(DType::F32, op == Op::Add ? 0.0 : -double{kInfinity});
+  const Id nothing = g.constant(DType::F32, op == Op::Add ? 0.0 : -double{kInf});
   const Id term = g.where(inside, g.binary(Op::Mul, pixel, weight), nothing);
   store(ast, param(g, 0, kWidth * kChannels, true), affine(g, x, kChannels, k),
         reduce(g, op, term, {c, t}));
@@ -44,7 +44,7 @@ std::vector<float> loops(Op op, const std::vector<float>& in, const std::vector<
   std::vector<float> out;
   for (int64_t x = 0; x < kWidth; ++x)
     for (int64_t k = 0; k < kChannels; ++k) {
-      float all = op == Op::Add ? 0 : -kInfinity;
+      float all = op == Op::Add ? 0 : -kInf;
       for (int64_t c = 0; c < kInputs; ++c)
         for (int64_t t = 0; t < kTaps; ++t) {
           const int64_t place = x + t - 1;
@@ -58,7 +58,8 @@ std::vector<float> loops(Op op, const std::vector<float>& in, const std::vector<
   return out;
 }
 
-codegen::KernelCode build(const Ast& ast, const std::string& text, const pgr_device_caps& caps) {
+codegen::KernelCode build_predicated(const Ast& ast, const std::string& text,
+                                     const pgr_device_caps& caps) {
   const auto list = codegen::parse_schedule(text);
   return codegen::generate(ast.graph, ast.sink, caps, {.schedule = &list});
 }
@@ -88,7 +89,7 @@ TEST_P(TermBlocks, AreBranchesWhereAllLanesHaveOneCondition) {
   for (const char* list :
        {"vectorize(1, 4) upcast(0, 4)", "vectorize(1, 4) upcast(0, 8)",
         "vectorize(1, 4) upcast(0, 3)", "unroll(2, 5) vectorize(1, 4) upcast(0, 2)"}) {
-    const auto code = build(windows(GetParam()), list, small_cpu());
+    const auto code = build_predicated(predicated_windows(GetParam()), list, small_cpu());
     EXPECT_GT(count(code, PGR_OP_IF, 1), 0u) << list;
     EXPECT_EQ(count(code, PGR_OP_WHERE, 4), 0u) << list;
     EXPECT_EQ(result(code, in, w), loops(GetParam(), in, w)) << list;
@@ -98,7 +99,8 @@ TEST_P(TermBlocks, AreBranchesWhereAllLanesHaveOneCondition) {
 TEST_P(TermBlocks, AreMasksWhereLanesDiffer) {
   const std::vector<float> in = small_integers(kInputs * kWidth, 3),
                            w = small_integers(kInputs * kTaps * kChannels, 4);
-  const auto code = build(windows(GetParam()), "vectorize(0, 4) upcast(1, 2)", small_cpu());
+  const auto code =
+      build_predicated(predicated_windows(GetParam()), "vectorize(0, 4) upcast(1, 2)", small_cpu());
   EXPECT_EQ(count(code, PGR_OP_IF, 1), 0u);
   EXPECT_EQ(result(code, in, w), loops(GetParam(), in, w));
 }
@@ -107,11 +109,12 @@ TEST_P(TermBlocks, AreMasksWhereLanesDiffer) {
 TEST(TermBlocks, WhatIsOutsideIsInNoProduct) {
   const std::vector<float> in = small_integers(kInputs * kWidth, 5);
   std::vector<float> w = small_integers(kInputs * kTaps * kChannels, 6);
-  w[0] = kInfinity;                      // tap 0 of channel 0
+  w[0] = kInf;                           // tap 0 of channel 0
   w[2 * kChannels + 1] = std::nanf("");  // tap 2 of channel 1
   const std::vector<float> expected = loops(Op::Add, in, w);
-  const auto out =
-      result(build(windows(Op::Add), "vectorize(1, 4) upcast(0, 4)", small_cpu()), in, w);
+  const auto out = result(
+      build_predicated(predicated_windows(Op::Add), "vectorize(1, 4) upcast(0, 4)", small_cpu()),
+      in, w);
   EXPECT_TRUE(std::isfinite(expected[0]));
   EXPECT_TRUE(std::isfinite(expected[7 * kChannels + 1]));
   for (size_t i = 0; i < out.size(); ++i)

@@ -26,7 +26,7 @@ pgr_device_caps with_scratch(uint32_t lanes) {
   return caps;
 }
 
-KernelCode build(const Ast& ast, const std::string& text, uint32_t lanes = 4) {
+KernelCode build_transposed(const Ast& ast, const std::string& text, uint32_t lanes = 4) {
   const auto list = codegen::parse_schedule(text);
   return codegen::generate(ast.graph, ast.sink, with_scratch(lanes), {.schedule = &list});
 }
@@ -78,7 +78,7 @@ void expect_transposed(const KernelCode& code, int64_t rows, int64_t columns) {
           << rows << " x " << columns << " at " << i << ", " << j;
 }
 
-std::vector<float> product(const KernelCode& code, int64_t m, int64_t n, int64_t k) {
+std::vector<float> transposed_product(const KernelCode& code, int64_t m, int64_t n, int64_t k) {
   std::vector<float> a = small_integers(m * k, 1), b = small_integers(k * n, 2);
   std::vector<float> c(static_cast<size_t>(m * n), -99);
   run(code, {&c, &a, &b});
@@ -88,14 +88,14 @@ std::vector<float> product(const KernelCode& code, int64_t m, int64_t n, int64_t
 TEST(TransposedStores, neighbours_are_stored_together_whatever_their_number) {
   for (uint32_t lanes : {2u, 4u, 8u, 16u})
     for (int64_t rows : {1, 2, 3, 4, 7, 8, 16})
-      expect_transposed(build(transposition(rows, 16),
-                              "upcast(0, " + std::to_string(rows) + ") vectorize(0, " +
-                                  std::to_string(lanes) + ")",
-                              lanes),
+      expect_transposed(build_transposed(transposition(rows, 16),
+                                         "upcast(0, " + std::to_string(rows) + ") vectorize(0, " +
+                                             std::to_string(lanes) + ")",
+                                         lanes),
                         rows, 16);
   const std::map<uint32_t, size_t> square = {{4, 4}}, seven = {{4, 4}, {2, 4}, {1, 4}};
-  EXPECT_EQ(stores(build(transposition(4, 16), "upcast(0, 4) vectorize(0, 4)")), square);
-  EXPECT_EQ(stores(build(transposition(7, 16), "upcast(0, 7) vectorize(0, 4)")), seven);
+  EXPECT_EQ(stores(build_transposed(transposition(4, 16), "upcast(0, 4) vectorize(0, 4)")), square);
+  EXPECT_EQ(stores(build_transposed(transposition(7, 16), "upcast(0, 7) vectorize(0, 4)")), seven);
 }
 
 /// Whether each 16 bytes of every shuffled vector of f32 are a whole block of 16 bytes, or elements
@@ -119,7 +119,7 @@ bool shuffles_within_blocks(const KernelCode& code) {
 TEST(TransposedStores, shuffles_stay_within_blocks_of_16_bytes) {
   for (uint32_t lanes : {4u, 8u, 16u})
     for (uint32_t rows : {2u, 4u, lanes})
-      EXPECT_TRUE(shuffles_within_blocks(build(
+      EXPECT_TRUE(shuffles_within_blocks(build_transposed(
           transposition(rows, 16),
           "upcast(0, " + std::to_string(rows) + ") vectorize(0, " + std::to_string(lanes) + ")",
           lanes)))
@@ -136,19 +136,23 @@ TEST(TransposedStores, are_chosen_for_a_transposition) {
 
 TEST(StagedResult, waits_in_scratch_and_is_stored_in_whole_vectors) {
   const int64_t m = 24, n = 20, k = 5;
-  const std::vector<float> expected = product(build(turned_product(m, n, k), ""), m, n, k);
+  const std::vector<float> expected =
+      transposed_product(build_transposed(turned_product(m, n, k), ""), m, n, k);
   for (const char* list :
        {"vectorize(0, 4) stage(0, 0)", "vectorize(0, 4) block(1, 4) stage(0, 2)", "stage(0, 1)",
         "vectorize(0, 8) upcast(1, 3) block(1, 4) stage(0, 2) thread(0, 0)",
         "vectorize(0, 4) block(1, 7) stage(0, 2) thread(0, 0)", "vectorize(1, 4) stage(0, 1)"})
-    EXPECT_EQ(product(build(turned_product(m, n, k), list), m, n, k), expected) << list;
-  const KernelCode code = build(turned_product(m, n, k), "vectorize(0, 4) block(1, 4) stage(0, 2)");
+    EXPECT_EQ(transposed_product(build_transposed(turned_product(m, n, k), list), m, n, k),
+              expected)
+        << list;
+  const KernelCode code =
+      build_transposed(turned_product(m, n, k), "vectorize(0, 4) block(1, 4) stage(0, 2)");
   EXPECT_THAT(stores(code), ElementsAre(Key(4)));
 }
 
-std::string refusal(const Ast& ast, const std::string& list) {
+std::string transpose_refusal(const Ast& ast, const std::string& list) {
   try {
-    build(ast, list);
+    build_transposed(ast, list);
   } catch (const Error& e) {
     return e.what();
   }
@@ -157,12 +161,12 @@ std::string refusal(const Ast& ast, const std::string& list) {
 
 TEST(StagedResult, is_refused_where_it_would_be_read_too_early_or_does_not_vary) {
   const Ast ast = turned_product(8, 8, 16);
-  EXPECT_THAT(refusal(ast, "block(2, 4) accumulate(2, 0) stage(0, 2)"),
+  EXPECT_THAT(transpose_refusal(ast, "block(2, 4) accumulate(2, 0) stage(0, 2)"),
               HasSubstr("the kernel reads it too"));
-  EXPECT_THAT(refusal(ast, "stage(0, 2)"),
+  EXPECT_THAT(transpose_refusal(ast, "stage(0, 2)"),
               HasSubstr("no stored value of the parameter varies inside"));
-  EXPECT_THAT(refusal(ast, "thread(0, 0) stage(0, 0)"), HasSubstr("is no loop"));
-  EXPECT_THAT(refusal(turned_product(1 << 10, 1 << 10, 4), "stage(0, 0)"),
+  EXPECT_THAT(transpose_refusal(ast, "thread(0, 0) stage(0, 0)"), HasSubstr("is no loop"));
+  EXPECT_THAT(transpose_refusal(turned_product(1 << 10, 1 << 10, 4), "stage(0, 0)"),
               HasSubstr("bytes, the device has"));
 }
 

@@ -44,7 +44,7 @@ struct Shape {
 
 // c[b, i, j] = relu(sum over l of a[b, i, l] * b[b, l, j]) + j; with `rounds`, products are rounded
 // to `dtype`.
-Ast product(const Shape& s, DType dtype, bool rounds = false) {
+Ast core_product(const Shape& s, DType dtype, bool rounds = false) {
   Ast ast;
   Graph& g = ast.graph;
   const Id batch = make_range(g, s.batch, 0, AxisKind::Loop);
@@ -95,8 +95,8 @@ size_t count_wmma(const KernelCode& code) {
       ir.insts(), [](const pgr_ir_inst& inst) { return inst.op == PGR_OP_WMMA; }));
 }
 
-KernelCode build(const Ast& ast, std::string_view changes, bool tf32 = false,
-                 bool contract = true) {
+KernelCode build_on_cores(const Ast& ast, std::string_view changes, bool tf32 = false,
+                          bool contract = true) {
   const auto list = codegen::parse_schedule(changes);
   EXPECT_EQ(codegen::to_string(list), changes);
   return codegen::generate(ast.graph, ast.sink, with_cores(),
@@ -104,9 +104,9 @@ KernelCode build(const Ast& ast, std::string_view changes, bool tf32 = false,
 }
 
 void expect_same(const Shape& s, DType dtype, std::string_view changes) {
-  const Ast ast = product(s, dtype);
+  const Ast ast = core_product(s, dtype);
   const KernelCode plain = codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true});
-  const KernelCode tiled = build(ast, changes, dtype == DType::F32);
+  const KernelCode tiled = build_on_cores(ast, changes, dtype == DType::F32);
   EXPECT_GT(count_wmma(tiled), 0u) << changes;
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
 }
@@ -135,7 +135,7 @@ TEST(TensorCores, of_any_layout_multiply) {
   caps.tensor_core_count = 1;
   const auto list = codegen::parse_schedule("tensor_core(2, 0)");
   for (const Shape& s : {Shape{1, 24, 8, 32}, Shape{1, 21, 7, 19}}) {
-    const Ast ast = product(s, DType::F16);
+    const Ast ast = core_product(s, DType::F16);
     const KernelCode plain = codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true});
     const KernelCode tiled = codegen::generate(ast.graph, ast.sink, caps, {.schedule = &list});
     EXPECT_GT(count_wmma(tiled), 0u);
@@ -184,10 +184,12 @@ TEST(TensorCores, multiply_every_transposition_batches_and_ragged_sizes) {
 }
 
 TEST(TensorCores, add_to_their_sums) {
-  const KernelCode code =
-      build(product({1, 64, 32, 64}, DType::F16), "tensor_core(2, 0) upcast(0, 2) upcast(1, 2)");
+  const KernelCode code = build_on_cores(core_product({1, 64, 32, 64}, DType::F16),
+                                         "tensor_core(2, 0) upcast(0, 2) upcast(1, 2)");
   EXPECT_EQ(count_wmma(code), 4u);
-  EXPECT_EQ(count_wmma(build(product({1, 60, 32, 64}, DType::F16), "tensor_core(2, 0)")), 1u);
+  EXPECT_EQ(
+      count_wmma(build_on_cores(core_product({1, 60, 32, 64}, DType::F16), "tensor_core(2, 0)")),
+      1u);
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   for (uint32_t i = 0; i < ir.insts().size(); ++i)
     if (ir.inst(i).op == PGR_OP_WMMA) {
@@ -199,7 +201,7 @@ TEST(TensorCores, add_to_their_sums) {
 // transposed.
 TEST(TensorCores, load_neighbours_together) {
   const auto pairs = [](const Shape& s) {
-    const KernelCode code = build(product(s, DType::F16), "tensor_core(2, 0)");
+    const KernelCode code = build_on_cores(core_product(s, DType::F16), "tensor_core(2, 0)");
     const sdk::IrView ir = sdk::decode_ir(code.ir);
     return std::ranges::count_if(ir.insts(), [](const pgr_ir_inst& inst) {
       return inst.op == PGR_OP_LOAD && inst.dtype == PGR_DTYPE_F16 && inst.lanes == 2;
@@ -212,10 +214,10 @@ TEST(TensorCores, load_neighbours_together) {
   EXPECT_EQ(pairs({1, 64, 32, 60}), 2);
 }
 
-std::string refusal(const Ast& ast, std::string_view changes, bool tf32 = false,
-                    bool contract = true) {
+std::string core_refusal(const Ast& ast, std::string_view changes, bool tf32 = false,
+                         bool contract = true) {
   try {
-    build(ast, changes, tf32, contract);
+    build_on_cores(ast, changes, tf32, contract);
   } catch (const Error& e) {
     return e.what();
   }
@@ -223,25 +225,28 @@ std::string refusal(const Ast& ast, std::string_view changes, bool tf32 = false,
 }
 
 TEST(TensorCores, are_refused_where_they_do_not_fit) {
-  const Ast halves = product({1, 16, 8, 16}, DType::F16),
-            singles = product({1, 16, 8, 16}, DType::F32);
-  EXPECT_THAT(refusal(halves, "tensor_core(1, 0)"),
+  const Ast halves = core_product({1, 16, 8, 16}, DType::F16),
+            singles = core_product({1, 16, 8, 16}, DType::F32);
+  EXPECT_THAT(core_refusal(halves, "tensor_core(1, 0)"),
               HasSubstr("tensor_core(1, 0): axis 1 is no reduce loop"));
-  EXPECT_THAT(refusal(halves, "tensor_core(2, 3)"),
+  EXPECT_THAT(core_refusal(halves, "tensor_core(2, 3)"),
               HasSubstr("the device has no such tensor core"));
-  EXPECT_THAT(refusal(halves, "tensor_core(2, -1)"),
+  EXPECT_THAT(core_refusal(halves, "tensor_core(2, -1)"),
               HasSubstr("the device has no such tensor core"));
-  EXPECT_THAT(refusal(halves, "tensor_core(2, 1)"),
+  EXPECT_THAT(core_refusal(halves, "tensor_core(2, 1)"),
               HasSubstr("not of products in the tensor core's dtype"));
-  EXPECT_THAT(refusal(singles, "tensor_core(2, 2)"), HasSubstr("TF32=1"));
-  EXPECT_EQ(refusal(singles, "tensor_core(2, 2)", true), "no error");
-  const Ast rounded = product({1, 16, 8, 16}, DType::F16, true);
-  EXPECT_EQ(refusal(rounded, "tensor_core(2, 0)"), "no error");
-  EXPECT_THAT(refusal(rounded, "tensor_core(2, 0)", false, false), HasSubstr("not of products"));
-  const Ast deep = product({1, 64, 64, 48}, DType::F16);
-  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) unroll(3, 2)"), HasSubstr("leaves a remainder"));
-  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) group(3, 3)"), HasSubstr("not after a tensor_core"));
-  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) vectorize(0, 2)"),
+  EXPECT_THAT(core_refusal(singles, "tensor_core(2, 2)"), HasSubstr("TF32=1"));
+  EXPECT_EQ(core_refusal(singles, "tensor_core(2, 2)", true), "no error");
+  const Ast rounded = core_product({1, 16, 8, 16}, DType::F16, true);
+  EXPECT_EQ(core_refusal(rounded, "tensor_core(2, 0)"), "no error");
+  EXPECT_THAT(core_refusal(rounded, "tensor_core(2, 0)", false, false),
+              HasSubstr("not of products"));
+  const Ast deep = core_product({1, 64, 64, 48}, DType::F16);
+  EXPECT_THAT(core_refusal(deep, "tensor_core(2, 0) unroll(3, 2)"),
+              HasSubstr("leaves a remainder"));
+  EXPECT_THAT(core_refusal(deep, "tensor_core(2, 0) group(3, 3)"),
+              HasSubstr("not after a tensor_core"));
+  EXPECT_THAT(core_refusal(deep, "tensor_core(2, 0) vectorize(0, 2)"),
               HasSubstr("not after a tensor_core"));
 }
 
@@ -289,7 +294,7 @@ TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
       expect_same({1, 120, 60, 124, a_transposed, b_transposed}, DType::F16, list);
       expect_same({1, 115, 59, 121, a_transposed, b_transposed}, DType::F16, list);
     }
-  const KernelCode code = build(product({1, 128, 64, 128}, DType::F16), list);
+  const KernelCode code = build_on_cores(core_product({1, 128, 64, 128}, DType::F16), list);
   // 64 rows of 32 along k and 32 columns, padded so that all banks are used.
   EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(64 * 40, 32 * 40));
   EXPECT_THAT(copied_lanes(code), testing::ElementsAre(8, 8, 8));
@@ -317,8 +322,8 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
     }
   expect_same({1, 115, 59, 121}, DType::F16,
               list + " ahead(1, 1)");  // 2-byte copies are not asynchronous
-  const KernelCode code =
-      build(product({1, 128, 64, 128}, DType::F16), list + " ahead(1, 1) ahead(2, 1)");
+  const KernelCode code = build_on_cores(core_product({1, 128, 64, 128}, DType::F16),
+                                         list + " ahead(1, 1) ahead(2, 1)");
   EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(2 * 64 * 40, 2 * 32 * 40));
   EXPECT_FALSE(copies(code).empty());
   EXPECT_THAT(copies(code), testing::Each(8u));  // 16 bytes
@@ -339,7 +344,7 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
     }
   // Sizes without power-of-two divisors get tiles in local memory too, one array per operand.
   for (const int64_t size : {200, 520, 1000}) {
-    const Ast ast = product({1, size, size, size}, DType::F16);
+    const Ast ast = core_product({1, size, size, size}, DType::F16);
     const KernelCode code = codegen::generate(ast.graph, ast.sink, with_cores(), {});
     EXPECT_EQ(local_arrays(code).size(), 2u) << codegen::to_string(code.schedule);
   }
@@ -349,7 +354,7 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
 TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";
   const auto lanes = [&](const Shape& s) {
-    return copied_lanes(build(product(s, DType::F16), list));
+    return copied_lanes(build_on_cores(core_product(s, DType::F16), list));
   };
   EXPECT_THAT(lanes({1, 64, 32, 64}), testing::Each(8u));
   EXPECT_THAT(lanes({1, 60, 24, 56}), testing::Each(8u));
@@ -366,7 +371,7 @@ TEST(TensorCores, random_lists_give_the_same_numbers) {
     const Shape s{1 + pick(2),  1 + pick(70), 1 + pick(50),
                   1 + pick(60), pick(2) == 0, pick(2) == 0};
     const DType dtype = pick(2) ? DType::F16 : DType::BF16;
-    const Ast ast = product(s, dtype);
+    const Ast ast = core_product(s, dtype);
     std::string changes =
         fmt::format("tensor_core({}, {})", s.batch > 1 ? 3 : 2, dtype == DType::F16 ? 0 : 1);
     const char* kinds[] = {"upcast", "unroll", "local", "thread", "swap", "block"};
@@ -380,7 +385,7 @@ TEST(TensorCores, random_lists_give_the_same_numbers) {
     if (pick(3) == 0) changes += fmt::format(" unroll({}, 2)", 3 + pick(4));
     KernelCode tiled;
     try {
-      tiled = build(ast, changes);
+      tiled = build_on_cores(ast, changes);
     } catch (const Error& e) {
       ASSERT_EQ(e.kind(), ErrorKind::User) << changes << ": " << e.what();
       continue;
@@ -403,7 +408,7 @@ TEST(TensorCores, are_chosen_for_large_products) {
     return codegen::generate(ast.graph, ast.sink, with_cores(), {.tf32 = tf32});
   };
   const Shape large{1, 256, 256, 128};
-  const KernelCode code = chosen(product(large, DType::F16));
+  const KernelCode code = chosen(core_product(large, DType::F16));
   EXPECT_EQ(count_wmma(code), 32u);
   EXPECT_EQ(code.local_size[0], 32u);
   EXPECT_EQ(code.local_size[1] * code.local_size[2], 8u);
@@ -412,16 +417,16 @@ TEST(TensorCores, are_chosen_for_large_products) {
   EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(1, "));
   EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(2, "));
   // If rows are not multiples of 4 bytes, each work-item copies its own elements.
-  EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).schedule),
+  EXPECT_THAT(codegen::to_string(chosen(core_product({1, 256, 255, 128}, DType::F16)).schedule),
               testing::Not(HasSubstr("ahead(")));
-  const Ast ast = product(large, DType::F16);
+  const Ast ast = core_product(large, DType::F16);
   EXPECT_EQ(run_product(code, large, DType::F16),
             run_product(codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true}),
                         large, DType::F16));
-  EXPECT_GT(count_wmma(chosen(product({4, 100, 90, 70}, DType::BF16))), 0u);
-  EXPECT_EQ(count_wmma(chosen(product(large, DType::F32))), 0u);
-  EXPECT_GT(count_wmma(chosen(product(large, DType::F32), true)), 0u);
-  EXPECT_EQ(count_wmma(chosen(product({1, 4, 4, 4}, DType::F16))), 0u);
+  EXPECT_GT(count_wmma(chosen(core_product({4, 100, 90, 70}, DType::BF16))), 0u);
+  EXPECT_EQ(count_wmma(chosen(core_product(large, DType::F32))), 0u);
+  EXPECT_GT(count_wmma(chosen(core_product(large, DType::F32), true)), 0u);
+  EXPECT_EQ(count_wmma(chosen(core_product({1, 4, 4, 4}, DType::F16))), 0u);
 }
 
 }  // namespace

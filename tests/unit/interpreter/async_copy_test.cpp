@@ -13,7 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Value = IrBuilder::Value;
 
-constexpr uint32_t I32 = PGR_DTYPE_I32;
 constexpr int32_t kUnset = -1;  // all bits, as the interpreter fills arrays
 
 // A work-item with a local array of 16 i32, which is copied to the output at the end.

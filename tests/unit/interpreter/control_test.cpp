@@ -7,10 +7,8 @@
 namespace plugrad::sdk {
 namespace {
 
-constexpr uint32_t I32 = PGR_DTYPE_I32, F32 = PGR_DTYPE_F32;
-
-std::string error_of(const IrBuilder& b, std::vector<InterpreterBuffer> buffers,
-                     std::vector<uint64_t> scalars = {}) {
+std::string control_error(const IrBuilder& b, std::vector<InterpreterBuffer> buffers,
+                          std::vector<uint64_t> scalars = {}) {
   try {
     run_kernel(b, std::move(buffers), std::move(scalars));
   } catch (const StatusError& e) {
@@ -101,7 +99,8 @@ TEST(Control, ABarrierThatSomeItemsMissIsAnError) {
   auto block = b.begin_if(b.alu(PGR_OP_CMPLT, {id, one}));
   b.barrier();
   b.end_if(block);
-  EXPECT_THAT(error_of(b, {}), testing::HasSubstr("(BARRIER): work-items of one group do not all"));
+  EXPECT_THAT(control_error(b, {}),
+              testing::HasSubstr("(BARRIER): work-items of one group do not all"));
 }
 
 TEST(Control, ScalarsArriveAndAreChecked) {
@@ -112,12 +111,12 @@ TEST(Control, ScalarsArriveAndAreChecked) {
   int32_t memory = 0;
   run_kernel(b, {{&memory, 4}}, {42});
   EXPECT_EQ(memory, 42);
-  EXPECT_EQ(error_of(b, {{&memory, 4}}, {101}),
+  EXPECT_EQ(control_error(b, {{&memory, 4}}, {101}),
             "kernel k: parameter 1 is 101, was built for 1 to 100");
-  EXPECT_EQ(error_of(b, {{&memory, 4}}), "kernel k: parameter 1 has no value");
-  EXPECT_EQ(error_of(b, {{&memory, 2}}, {1}),
+  EXPECT_EQ(control_error(b, {{&memory, 4}}), "kernel k: parameter 1 has no value");
+  EXPECT_EQ(control_error(b, {{&memory, 2}}, {1}),
             "kernel k: parameter 0 has a buffer of 2 bytes, needs 4");
-  EXPECT_EQ(error_of(b, {}, {1}), "kernel k: parameter 0 has no buffer");
+  EXPECT_EQ(control_error(b, {}, {1}), "kernel k: parameter 0 has no buffer");
 }
 
 TEST(Control, OtherLaunchSizesAreRefused) {

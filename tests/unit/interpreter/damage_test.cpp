@@ -11,7 +11,6 @@
 namespace plugrad::sdk {
 namespace {
 
-constexpr uint32_t I32 = PGR_DTYPE_I32, F32 = PGR_DTYPE_F32;
 constexpr uint64_t kElements = 64;
 
 // Something of everything: lanes from the operand table, arrays, a loop, a gate, a barrier, a

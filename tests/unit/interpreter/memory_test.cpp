@@ -9,8 +9,6 @@
 namespace plugrad::sdk {
 namespace {
 
-constexpr uint32_t I32 = PGR_DTYPE_I32, F32 = PGR_DTYPE_F32;
-
 std::string error_of(const IrBuilder& b, std::vector<InterpreterBuffer> buffers) {
   try {
     run_kernel(b, std::move(buffers));

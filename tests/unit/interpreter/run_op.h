@@ -9,6 +9,8 @@
 
 namespace plugrad::sdk {
 
+inline constexpr uint32_t I32 = PGR_DTYPE_I32, F32 = PGR_DTYPE_F32;
+
 inline void run_kernel(const IrBuilder& builder, std::vector<InterpreterBuffer> buffers,
                        std::vector<uint64_t> scalars = {}) {
   const auto block = builder.finish();

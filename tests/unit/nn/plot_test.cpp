@@ -14,7 +14,7 @@ using namespace plugrad;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // One step a second, with these losses.
 TrainingRun run_of(const std::vector<double>& losses) {
@@ -29,7 +29,7 @@ TrainingRun run_of(const std::vector<double>& losses) {
   return run;
 }
 
-bool contains(const std::string& text, std::string_view part) {
+bool has_text(const std::string& text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
@@ -45,14 +45,14 @@ int count(std::string_view text, std::string_view part) {
 TEST(Plot, APathHasOnePointForEachStep) {
   const std::string svg = training_svg(run_of({4, 2, 1, 0}));
   EXPECT_TRUE(
-      contains(svg, "<path class=\"line\" d=\"M161.0 40.0L258.0 126.0L355.0 169.0L452.0 212.0\"/>"))
+      has_text(svg, "<path class=\"line\" d=\"M161.0 40.0L258.0 126.0L355.0 169.0L452.0 212.0\"/>"))
       << svg;
-  EXPECT_FALSE(contains(svg, "class=\"band\""));
+  EXPECT_FALSE(has_text(svg, "class=\"band\""));
   // 512 images per second on an axis from 0 to 600
-  EXPECT_TRUE(contains(svg, "d=\"M161.0 65.2L258.0 65.2L355.0 65.2L452.0 65.2\"/>")) << svg;
-  EXPECT_TRUE(contains(svg, "last 0, lowest 0"));
-  EXPECT_TRUE(contains(svg, "last 512, mean 512"));
-  EXPECT_TRUE(contains(svg, "step, and elapsed time (s)"));
+  EXPECT_TRUE(has_text(svg, "d=\"M161.0 65.2L258.0 65.2L355.0 65.2L452.0 65.2\"/>")) << svg;
+  EXPECT_TRUE(has_text(svg, "last 0, lowest 0"));
+  EXPECT_TRUE(has_text(svg, "last 512, mean 512"));
+  EXPECT_TRUE(has_text(svg, "step, and elapsed time (s)"));
 }
 
 TEST(Plot, AxesAreLabelledWithStepsAndTimes) {
@@ -61,30 +61,30 @@ TEST(Plot, AxesAreLabelledWithStepsAndTimes) {
   run.seconds = 400;
   run.rate.add(100, 400, 512);
   const std::string svg = training_svg(run);
-  EXPECT_TRUE(contains(svg, "text-anchor=\"middle\">100</text>"));
-  EXPECT_TRUE(contains(svg, "text-anchor=\"middle\">6:40</text>"));
-  EXPECT_TRUE(contains(svg, "step, and elapsed time (min:s)"));
-  EXPECT_TRUE(contains(svg, ">images per second</text>"));
+  EXPECT_TRUE(has_text(svg, "text-anchor=\"middle\">100</text>"));
+  EXPECT_TRUE(has_text(svg, "text-anchor=\"middle\">6:40</text>"));
+  EXPECT_TRUE(has_text(svg, "step, and elapsed time (min:s)"));
+  EXPECT_TRUE(has_text(svg, ">images per second</text>"));
 }
 
 TEST(Plot, ValuesThatAreNotFiniteAreMarkedGaps) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::string svg = training_svg(run_of({4, 0, kNan, infinity, 2, kNan, 0, 4}));
-  EXPECT_TRUE(contains(svg, "d=\"M112.5 40.0L161.0 212.0M306.5 126.0h0M403.5 212.0L452.0 40.0\"/>"))
+  const std::string svg = training_svg(run_of({4, 0, kNotANumber, infinity, 2, kNotANumber, 0, 4}));
+  EXPECT_TRUE(has_text(svg, "d=\"M112.5 40.0L161.0 212.0M306.5 126.0h0M403.5 212.0L452.0 40.0\"/>"))
       << svg;
-  EXPECT_TRUE(contains(svg,
+  EXPECT_TRUE(has_text(svg,
                        "<title>2 of 2 values are NaN or infinite, step 3 to 4</title>"
                        "<rect class=\"gap\" x=\"209.5\" y=\"40\" width=\"48.5\""))
       << svg;
-  EXPECT_TRUE(contains(svg, "<title>1 of 1 values are NaN or infinite, step 6</title>"));
+  EXPECT_TRUE(has_text(svg, "<title>1 of 1 values are NaN or infinite, step 6</title>"));
   EXPECT_EQ(count(svg, "class=\"cross\""), 2);
-  EXPECT_TRUE(contains(svg, "3 of 8 values are not finite"));
+  EXPECT_TRUE(has_text(svg, "3 of 8 values are not finite"));
 }
 
 TEST(Plot, ALossThatWasNeverFiniteHasNoLine) {
-  const std::string svg = training_svg(run_of({kNan, kNan}));
+  const std::string svg = training_svg(run_of({kNotANumber, kNotANumber}));
   EXPECT_EQ(count(svg, "class=\"line\""), 1);  // the rate
-  EXPECT_TRUE(contains(svg, "last nan"));
+  EXPECT_TRUE(has_text(svg, "last nan"));
   EXPECT_EQ(count(svg, "class=\"cross\""), 1);
 }
 
@@ -104,9 +104,9 @@ TEST(Plot, DownsamplingShowsTheExtremes) {
 
 TEST(Plot, ALossOverManyMagnitudesHasALogarithmicAxis) {
   const std::string svg = training_svg(run_of({1000, 1, 0.1}));
-  EXPECT_TRUE(contains(svg, ">loss, log scale</text>"));
-  EXPECT_TRUE(contains(svg, "M193.3 40.0L322.7 169.0L452.0 212.0\"/>")) << svg;
-  EXPECT_FALSE(contains(training_svg(run_of({1000, 1, 0})), "log scale"));
+  EXPECT_TRUE(has_text(svg, ">loss, log scale</text>"));
+  EXPECT_TRUE(has_text(svg, "M193.3 40.0L322.7 169.0L452.0 212.0\"/>")) << svg;
+  EXPECT_FALSE(has_text(training_svg(run_of({1000, 1, 0})), "log scale"));
 }
 
 TEST(Plot, AccuraciesOfBatchesAndOfTheTestSetShareAPanel) {
@@ -115,9 +115,9 @@ TEST(Plot, AccuraciesOfBatchesAndOfTheTestSetShareAPanel) {
   run.accuracy.add(2, 2, 100);
   run.test_accuracy.add(2, 2, 50);
   const std::string svg = training_svg(run);
-  EXPECT_TRUE(contains(svg, "M258.0 212.0L452.0 40.0\"/>")) << svg;
-  EXPECT_TRUE(contains(svg, "<circle class=\"test\" cx=\"452.0\" cy=\"126.0\" r=\"4\"/>")) << svg;
-  EXPECT_TRUE(contains(svg, "last 100, test 50"));
+  EXPECT_TRUE(has_text(svg, "M258.0 212.0L452.0 40.0\"/>")) << svg;
+  EXPECT_TRUE(has_text(svg, "<circle class=\"test\" cx=\"452.0\" cy=\"126.0\" r=\"4\"/>")) << svg;
+  EXPECT_TRUE(has_text(svg, "last 100, test 50"));
 }
 
 TEST(Plot, NamesNeverBecomeMarkup) {
@@ -125,12 +125,12 @@ TEST(Plot, NamesNeverBecomeMarkup) {
   run.title = "</title><script>alert(1)</script>\"'&\x01\xff\xEF\xBF\xBE{{unit}}";
   run.unit = "<b onload=x>";
   for (const std::string& text : {training_svg(run), training_html(run)}) {
-    EXPECT_FALSE(contains(text, "alert(1)</script>"));
-    EXPECT_FALSE(contains(text, "<b "));
-    EXPECT_TRUE(contains(
+    EXPECT_FALSE(has_text(text, "alert(1)</script>"));
+    EXPECT_FALSE(has_text(text, "<b "));
+    EXPECT_TRUE(has_text(
         text, "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;???{{unit}}"))
         << text;
-    EXPECT_TRUE(contains(text, "&lt;b onload=x&gt; per second"));
+    EXPECT_TRUE(has_text(text, "&lt;b onload=x&gt; per second"));
   }
 }
 
@@ -138,24 +138,24 @@ TEST(Plot, APageReloadsItselfOnlyWhileTheTrainingRuns) {
   TrainingRun run = run_of({1, 2});
   run.total_steps = 3;
   std::string page = training_html(run);
-  EXPECT_TRUE(contains(page, "location.reload()"));
-  EXPECT_TRUE(contains(page, "http-equiv=\"refresh\""));
-  EXPECT_TRUE(contains(page, "running: step 2 of 3, 2 s"));
+  EXPECT_TRUE(has_text(page, "location.reload()"));
+  EXPECT_TRUE(has_text(page, "http-equiv=\"refresh\""));
+  EXPECT_TRUE(has_text(page, "running: step 2 of 3, 2 s"));
   run.is_running = false;
   page = training_html(run);
-  EXPECT_FALSE(contains(page, "script"));
-  EXPECT_FALSE(contains(page, "http-equiv"));
-  EXPECT_TRUE(contains(page, "stopped: step 2 of 3, 2 s"));
-  EXPECT_FALSE(contains(page, "src="));
+  EXPECT_FALSE(has_text(page, "script"));
+  EXPECT_FALSE(has_text(page, "http-equiv"));
+  EXPECT_TRUE(has_text(page, "stopped: step 2 of 3, 2 s"));
+  EXPECT_FALSE(has_text(page, "src="));
   EXPECT_EQ(count(page, "http"), count(page, "http://www.w3.org/2000/svg"));
   EXPECT_TRUE(
-      contains(page, "<tr><td>2</td><td>2</td><td>2</td><td>2</td><td>2</td><td>0</td></tr>"));
+      has_text(page, "<tr><td>2</td><td>2</td><td>2</td><td>2</td><td>2</td><td>0</td></tr>"));
 }
 
 TEST(Plot, BeforeTheFirstStepThereIsAPage) {
   const TrainingRun run{.title = "test", .unit = "images", .total_steps = 3};
-  EXPECT_TRUE(contains(training_html(run), "waiting for the first step"));
-  EXPECT_TRUE(contains(training_svg(run), "waiting for the first step"));
+  EXPECT_TRUE(has_text(training_html(run), "waiting for the first step"));
+  EXPECT_TRUE(has_text(training_svg(run), "waiting for the first step"));
 }
 
 TEST(Plot, ATemplateWithoutItsValueIsAnError) {
@@ -178,6 +178,6 @@ TEST(LossCurve, AStepFillsSeveralColumnsOrPartOfOne) {
 }
 
 TEST(LossCurve, ValuesThatAreNotFiniteAreCrosses) {
-  EXPECT_EQ(loss_curve(run_of({7, kNan, 0}), 3), "█×▁");
-  EXPECT_EQ(loss_curve(run_of({kNan}), 2), "××");
+  EXPECT_EQ(loss_curve(run_of({7, kNotANumber, 0}), 3), "█×▁");
+  EXPECT_EQ(loss_curve(run_of({kNotANumber}), 2), "××");
 }

@@ -17,7 +17,7 @@ struct Block {
   PLUGRAD_FIELDS(linear, norm)
 };
 
-struct Net {
+struct StateNet {
   Tensor scale = Tensor::ones({1}).requires_grad_();
   std::vector<Block> blocks = std::vector<Block>(2);
   nn::Dropout dropout{0.1};
@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const nn::StateDict& state) {
 
 TEST(StateDict, NamesFollowTheFields) {
   EXPECT_THAT(
-      names_of(nn::state_dict(Net())),
+      names_of(nn::state_dict(StateNet())),
       ElementsAre("scale", "blocks.0.linear.weight", "blocks.0.linear.bias", "blocks.0.norm.weight",
                   "blocks.0.norm.bias", "blocks.0.norm.running_mean", "blocks.0.norm.running_var",
                   "blocks.0.norm.num_batches_tracked", "blocks.1.linear.weight",
@@ -45,14 +45,14 @@ TEST(StateDict, NamesFollowTheFields) {
 }
 
 TEST(StateDict, AModuleIsConvertedInPlace) {
-  Net net;
+  StateNet net;
   const Tensor weight = net.out.weight;  // another handle of the same tensor
   const auto before = weight.to_vector<float>();
   (net.out(Tensor::ones({1, 2})).sum()).backward();
   nn::to(net, DType::BF16);
   EXPECT_EQ(weight.dtype(), DType::BF16);
   EXPECT_EQ(net.blocks[1].norm.num_batches_tracked.dtype(),
-            Net().blocks[1].norm.num_batches_tracked.dtype());
+            StateNet().blocks[1].norm.num_batches_tracked.dtype());
   EXPECT_FALSE(weight.grad().defined());
   EXPECT_EQ(nn::parameters(net).size(), 10u);
   const auto after = weight.to_vector<float>();
@@ -69,12 +69,12 @@ TEST(StateDict, AModuleIsConvertedInPlace) {
 }
 
 TEST(StateDict, ParametersAreWhatIsTrained) {
-  EXPECT_EQ(nn::parameters(Net()).size(), 10u);
+  EXPECT_EQ(nn::parameters(StateNet()).size(), 10u);
 }
 
 TEST(StateDict, IsSavedAndLoaded) {
   ScratchFolder folder;
-  Net net, other;
+  StateNet net, other;
   std::string path = (folder.path / "net.safetensors").string();
   net.blocks[1].norm.running_var.assign(Tensor::from<float>({5, 7}));
   nn::save(net, path);

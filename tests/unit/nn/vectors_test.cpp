@@ -65,7 +65,8 @@ void five_steps(Optimiser optimiser, const std::vector<Tensor>& p) {
 
 #include "vectors.h"
 
-void expect_near(const Tensor& tensor, const std::vector<double>& expected, double tolerance) {
+void expect_vector_near(const Tensor& tensor, const std::vector<double>& expected,
+                        double tolerance) {
   const std::vector<double> values = tensor.to_vector<double>();
   ASSERT_EQ(values.size(), expected.size());
   for (size_t i = 0; i < values.size(); ++i)
@@ -81,12 +82,12 @@ TEST(Vectors, LayersComputeWhatPyTorchDoes) {
     Tensor x = wave(row.shape, 0.1).cast(DType::F32).realize();
     x.requires_grad_();
     const Tensor y = row.call(x);
-    expect_near(y, row.value, 3e-6);
+    expect_vector_near(y, row.value, 3e-6);
     std::vector<double> seed;
     for (int64_t i = 0; i < y.numel(); ++i)
       seed.push_back(std::cos(0.3 + 0.5 * static_cast<double>(i)));
     (y * Tensor::from(seed, y.shape()).cast(DType::F32)).sum().backward();
-    expect_near(x.grad(), row.gradient, 1e-5);
+    expect_vector_near(x.grad(), row.gradient, 1e-5);
   }
 }
 
@@ -100,7 +101,7 @@ TEST(Vectors, OptimisersTakeTheStepsOfPyTorch) {
       row.run(p);
       // Muon steps by singular vectors, which amplifies roundings of f32.
       const double tolerance = dtype == DType::F64 ? 1e-12 : 3e-5;
-      expect_near(cat({p[0].flatten(), p[1]}).detach(), row.end, tolerance);
+      expect_vector_near(cat({p[0].flatten(), p[1]}).detach(), row.end, tolerance);
     }
   }
 }

@@ -43,7 +43,7 @@ void expect_times_sizes(const Model& model, int64_t count) {
   EXPECT_EQ(y.to_vector<float>(), wanted) << count << " rows";
 }
 
-std::string error_of(const Model& model, const Tensor& x) {
+std::string open_size_error(const Model& model, const Tensor& x) {
   try {
     model({x});
   } catch (const Error& error) {
@@ -117,9 +117,9 @@ TEST(OpenSizes, bounds_hold_from_the_first_call_on) {
     EXPECT_EQ(plans_of_call(model, count), 0u);
     expect_times_sizes(model, count);
   }
-  EXPECT_THAT(error_of(model, rows(9)),
+  EXPECT_THAT(open_size_error(model, rows(9)),
               HasSubstr("size \"n\" is 9; the model was loaded for 2 to 8"));
-  EXPECT_THAT(error_of(model, rows(1)), HasSubstr("size \"n\" is 1"));
+  EXPECT_THAT(open_size_error(model, rows(1)), HasSubstr("size \"n\" is 1"));
 }
 
 TEST(OpenSizes, a_name_with_two_sizes_is_an_error_within_bounds) {
@@ -152,7 +152,7 @@ TEST(OpenSizes, bounds_may_name_an_axis) {
   const Model model = loaded(times_sizes(), {{"x.0", {2, 8}}});
   expect_times_sizes(model, 3);
   EXPECT_EQ(plans_of_call(model, 8), 0u);
-  EXPECT_THAT(error_of(model, rows(9)), HasSubstr("size \"n\" is 9"));
+  EXPECT_THAT(open_size_error(model, rows(9)), HasSubstr("size \"n\" is 9"));
 }
 
 // One row more or less makes another result: the axis goes if it has one element.
@@ -171,7 +171,7 @@ TEST(OpenSizes, models_that_need_each_size_are_recorded_for_it) {
     EXPECT_EQ(y.shape(), count == 1 ? Shape{2} : (Shape{count, 2}));
     EXPECT_EQ(y.to_vector<float>(), rows(count).to_vector<float>());
   }
-  EXPECT_THAT(error_of(loaded(squeezed(), {{"n", {1, 8}}}), rows(3)),
+  EXPECT_THAT(open_size_error(loaded(squeezed(), {{"n", {1, 8}}}), rows(3)),
               HasSubstr("one recording cannot serve all sizes of the bounds; load the model "
                         "without them: Squeeze node \"the Squeeze\""));
 }

@@ -28,7 +28,7 @@ class OnnxValues : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-std::string error_of(const Model& model, const std::vector<Data>& inputs) {
+std::string value_error(const Model& model, const std::vector<Data>& inputs) {
   try {
     model.run(inputs);
   } catch (const Error& error) {
@@ -70,13 +70,13 @@ TEST_F(OnnxValues, data_of_another_kind_is_answered_with_what_the_model_expects)
   const Model model = model_of(inserting());
   const Tensor x = Tensor::zeros({2});
   EXPECT_THAT(
-      error_of(model, {x, x}),
+      value_error(model, {x, x}),
       HasSubstr("input \"s\" is no sequence, the model expects:\n  s: sequence of float\n"));
-  EXPECT_THAT(error_of(model, {Sequence{{x, Tensor::zeros({3})}}, x}),
+  EXPECT_THAT(value_error(model, {Sequence{{x, Tensor::zeros({3})}}, x}),
               HasSubstr("has an element 1 that has the shape (3,)"));
-  EXPECT_THAT(error_of(model, {Sequence(), Strings{{1}, {"a"}}}),
+  EXPECT_THAT(value_error(model, {Sequence(), Strings{{1}, {"a"}}}),
               HasSubstr("is no tensor of numbers"));
-  EXPECT_THAT(error_of(model, {Sequence()}), HasSubstr("1 inputs are given"));
+  EXPECT_THAT(value_error(model, {Sequence()}), HasSubstr("1 inputs are given"));
   EXPECT_THROW(model(std::vector<Tensor>{x, x}), Error);
 }
 
@@ -88,13 +88,13 @@ TEST_F(OnnxValues, outputs_of_another_type_than_the_model_declares_are_refused) 
                         .message(12, value("y", type)));
   };
   const Tensor x = Tensor::zeros({2});
-  EXPECT_EQ(error_of(with_output(tensor_type(kFloat, {2})), {x}), "no error");
-  EXPECT_EQ(error_of(with_output(Message()), {x}), "no error");
-  EXPECT_THAT(error_of(with_output(tensor_type(kInt64, {2})), {x}),
+  EXPECT_EQ(value_error(with_output(tensor_type(kFloat, {2})), {x}), "no error");
+  EXPECT_EQ(value_error(with_output(Message()), {x}), "no error");
+  EXPECT_THAT(value_error(with_output(tensor_type(kInt64, {2})), {x}),
               HasSubstr("output \"y\" is f32, the model declares:\n  y: int64 (2,)"));
-  EXPECT_THAT(error_of(with_output(tensor_type(kString, {2})), {x}),
+  EXPECT_THAT(value_error(with_output(tensor_type(kString, {2})), {x}),
               HasSubstr("is no tensor of strings"));
-  EXPECT_THAT(error_of(with_output(sequence_type(tensor_type(kFloat, {2}))), {x}),
+  EXPECT_THAT(value_error(with_output(sequence_type(tensor_type(kFloat, {2}))), {x}),
               HasSubstr("is no sequence"));
 }
 
@@ -147,8 +147,9 @@ TEST_F(OnnxValues, operators_that_move_elements_move_strings) {
   const auto results = model.run({Strings{{2, 2}, {"a", "b", "", "ä"}}});
   EXPECT_THAT(as<Strings>(results[0]).elements, ElementsAre("aa", "b", "b", "ää"));
   EXPECT_THAT(as<Tensor>(results[1]).to_vector<int>(), ElementsAre(1, 0, 0, 1));
-  EXPECT_THAT(error_of(model, {Strings{{2, 2}, {"a"}}}), HasSubstr("has 1 strings in the shape"));
-  EXPECT_THAT(error_of(model, {Tensor::zeros({2, 2})}), HasSubstr("is no tensor of strings"));
+  EXPECT_THAT(value_error(model, {Strings{{2, 2}, {"a"}}}),
+              HasSubstr("has 1 strings in the shape"));
+  EXPECT_THAT(value_error(model, {Tensor::zeros({2, 2})}), HasSubstr("is no tensor of strings"));
 }
 
 TEST_F(OnnxValues, four_bits_are_unpacked_wrapped_and_named) {

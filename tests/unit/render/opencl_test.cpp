@@ -12,8 +12,8 @@ using sdk::IrBuilder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
-constexpr uint32_t kWrite = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kReadOnly = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kWritten = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
 
 class OpenclC : public ::testing::Test {
  protected:
@@ -50,7 +50,8 @@ class OpenclC : public ::testing::Test {
 TEST_F(OpenclC, ElementwiseKernel_IsThisText) {
   IrBuilder b("E_4_8");
   b.set_groups(4);
-  const auto out = b.buffer(PGR_DTYPE_F32, 32, kWrite), in = b.buffer(PGR_DTYPE_F32, 32, kRead);
+  const auto out = b.buffer(PGR_DTYPE_F32, 32, kWritten),
+             in = b.buffer(PGR_DTYPE_F32, 32, kReadOnly);
   const auto at =
       b.alu(PGR_OP_MUL, {b.group_id(0, PGR_DTYPE_I64), b.constant_int(PGR_DTYPE_I64, 8)});
   const auto relu = b.alu(PGR_OP_MAX, {b.load(in, at, 8), b.constant_float(PGR_DTYPE_F32, 0)});
@@ -87,7 +88,7 @@ TEST_F(OpenclC, SignedArithmetic_IsDoneUnsigned) {
 
 TEST_F(OpenclC, NegativesOfConstants_AreNoDecrements) {
   IrBuilder b("negatives");
-  const auto out = b.buffer(PGR_DTYPE_I8, 1, kWrite);
+  const auto out = b.buffer(PGR_DTYPE_I8, 1, kWritten);
   b.store(out, b.constant_int(PGR_DTYPE_I32, 0),
           b.alu(PGR_OP_NEG, {b.constant_int(PGR_DTYPE_I8, -3)}));
   EXPECT_THAT(render(b), HasSubstr("(char)(-(-3))"));
@@ -96,7 +97,7 @@ TEST_F(OpenclC, NegativesOfConstants_AreNoDecrements) {
 // PoCL's trunc of a constant NaN is 0.
 TEST_F(OpenclC, TruncationLeavesNaN) {
   IrBuilder b("truncation");
-  const auto out = b.buffer(PGR_DTYPE_F32, 1, kWrite);
+  const auto out = b.buffer(PGR_DTYPE_F32, 1, kWritten);
   b.store(out, b.constant_int(PGR_DTYPE_I32, 0),
           b.alu(PGR_OP_TRUNC, {b.constant_bits(PGR_DTYPE_F32, 0x7fc00000)}));
   EXPECT_THAT(render(b), HasSubstr("return x != x ? x : trunc(x);"));

@@ -12,7 +12,7 @@ schedule::Options one_value_a_kernel() {
 const schedule::Options kAlone = one_value_a_kernel();
 
 /// Row `at` of a matrix.
-Id row(Tensors& t, Id x, int64_t at) {
+Id offset_row(Tensors& t, Id x, int64_t at) {
   const int64_t width = t.shape(x)[1];
   return t.reshape(t.shrink(x, {at, at + 1, 0, width}), {width});
 }
@@ -20,7 +20,8 @@ Id row(Tensors& t, Id x, int64_t at) {
 /// Every step stores relu(row + state), which the next step reads.
 Id recurrence(Tensors& t, Id x, int64_t rows) {
   Id state = t.buffer({t.shape(x)[1]});
-  for (int64_t i = 0; i < rows; ++i) state = t.contiguous(t.relu(t.add(row(t, x, i), state)));
+  for (int64_t i = 0; i < rows; ++i)
+    state = t.contiguous(t.relu(t.add(offset_row(t, x, i), state)));
   return state;
 }
 
@@ -59,7 +60,7 @@ TEST(Offsets, OffsetsThatRunAgainstEachOtherShareANumber) {
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t back = rows - 1 - i;
     const Id other = t.reshape(t.shrink(y, {back, back + 1, 1, 2, 0, 4}), {4});
-    roots.push_back(t.sub(row(t, x, i), other));
+    roots.push_back(t.sub(offset_row(t, x, i), other));
   }
   const auto plan = check(t, roots, kAlone);
   EXPECT_EQ(plan.asts.size(), 1u);
@@ -71,7 +72,7 @@ TEST(Offsets, OffsetsWithoutAPatternAreNumbersOfTheirOwn) {
   const Id x = t.buffer({9, 4}), y = t.buffer({9, 4});
   std::vector<Id> roots;
   for (const auto& [a, b] : {std::pair{0, 5}, {2, 1}, {8, 3}, {3, 3}, {1, 8}})
-    roots.push_back(t.sub(row(t, x, a), row(t, y, b)));
+    roots.push_back(t.sub(offset_row(t, x, a), offset_row(t, y, b)));
   const auto plan = check(t, roots, kAlone);
   EXPECT_EQ(plan.asts.size(), 1u);
   EXPECT_EQ(plan.steps[0].scalars.size(), 2u);
@@ -86,8 +87,8 @@ TEST(Offsets, LoadsThatAreOneStayOne) {
   const Id x = t.buffer({12, 4});
   std::vector<Id> roots;
   for (int64_t i = 0; i < 5; ++i) {
-    roots.push_back(t.sub(t.times(row(t, x, i), 3), row(t, x, i)));
-    roots.push_back(t.sub(t.times(row(t, x, i), 3), row(t, x, i + 2)));
+    roots.push_back(t.sub(t.times(offset_row(t, x, i), 3), offset_row(t, x, i)));
+    roots.push_back(t.sub(t.times(offset_row(t, x, i), 3), offset_row(t, x, i + 2)));
   }
   EXPECT_EQ(check(t, roots, kAlone).asts.size(), 2u);
 }
@@ -97,7 +98,7 @@ TEST(Offsets, OperandsOfAProductMayBeInEitherOrder) {
   const Id x = t.buffer({8, 4}), y = t.buffer({8, 4});
   std::vector<Id> roots;
   for (int64_t i = 0; i < 8; ++i) {
-    const Id a = row(t, x, i), b = row(t, y, i);
+    const Id a = offset_row(t, x, i), b = offset_row(t, y, i);
     roots.push_back(i % 2 == 0 ? t.mul(a, b) : t.mul(b, a));
   }
   EXPECT_EQ(check(t, roots, kAlone).asts.size(), 1u);

@@ -14,7 +14,7 @@ Id with_slice(Tensors& t, Id x, Id value, int64_t to) {
 }
 
 /// n steps of x[i % slots] = x[(i + 1) % slots] + 1, by slices of `size`.
-Id recurrence(Tensors& t, int n, int64_t slots, int64_t size) {
+Id work_recurrence(Tensors& t, int n, int64_t slots, int64_t size) {
   Id x = t.buffer({slots * size});
   for (int i = 0; i < n; ++i) {
     const int64_t to = i % slots, from = (i + 1) % slots;
@@ -54,15 +54,15 @@ Id unrolled_cell(Tensors& t, int n, int64_t rows = 8) {
   return sum;
 }
 
-struct Chain {
+struct WorkChain {
   std::vector<Id> scaled;
   Id end;
 };
 
 /// n steps of y = sin(y * 0.999) + x.
-Chain sine_chain(Tensors& t, int n) {
+WorkChain sine_chain(Tensors& t, int n) {
   const Id x = t.buffer({8});
-  Chain chain{{}, x};
+  WorkChain chain{{}, x};
   for (int i = 0; i < n; ++i) {
     chain.scaled.push_back(t.times(chain.end, 0.999));
     chain.end = t.add(t.g.unary(Op::Sin, chain.scaled.back()), x);
@@ -142,18 +142,18 @@ TEST(Work, ValuesThatAreReplaced) {
 
 TEST(Work, AssignmentsToElementsAreOneKernel) {
   Tensors t;
-  const Id root = recurrence(t, 20, 4, 1);
+  const Id root = work_recurrence(t, 20, 4, 1);
   EXPECT_EQ(kernel_count(check(t, {root})), 1u);
 }
 
 TEST(Work, AssignmentsToElements) {
-  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 120);
+  expect_linear([](Tensors& t, int n) { return work_recurrence(t, n, 4, 1); }, 100, 10'000, 120);
 }
 
 TEST(Work, AssignmentsToSlices) {
-  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 3); }, 100, 10'000, 800);
+  expect_linear([](Tensors& t, int n) { return work_recurrence(t, n, 4, 3); }, 100, 10'000, 800);
   Tensors t;
-  check(t, {recurrence(t, 40, 4, 3)});
+  check(t, {work_recurrence(t, 40, 4, 3)});
 }
 
 TEST(Work, AssignmentsToOverlappingSlices) {

@@ -5,7 +5,7 @@
 namespace plugrad {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Integers, DivideAndShiftAsTheirFunctionsSay) {
@@ -25,17 +25,17 @@ TEST(Integers, DivideAndShiftAsTheirFunctionsSay) {
 }
 
 TEST(Floats, AtTheirEdges) {
-  const Tensor x = Tensor::from({-kInf, -0.0, 0.0, kInf, kNaN, -1.5, 2.5, 3.5});
-  expect_values(x.round(), {-kInf, 0, 0, kInf, kNaN, -2, 2, 4});
-  expect_values(x.floor(), {-kInf, 0, 0, kInf, kNaN, -2, 2, 3});
-  expect_values(x.ceil(), {-kInf, 0, 0, kInf, kNaN, -1, 3, 4});
-  expect_values(x.relu(), {0, 0, 0, kInf, kNaN, 0, 2.5, 3.5});
-  expect_values(x.abs(), {kInf, 0, 0, kInf, kNaN, 1.5, 2.5, 3.5});
+  const Tensor x = Tensor::from({-kInfinite, -0.0, 0.0, kInfinite, kNaN, -1.5, 2.5, 3.5});
+  expect_values(x.round(), {-kInfinite, 0, 0, kInfinite, kNaN, -2, 2, 4});
+  expect_values(x.floor(), {-kInfinite, 0, 0, kInfinite, kNaN, -2, 2, 3});
+  expect_values(x.ceil(), {-kInfinite, 0, 0, kInfinite, kNaN, -1, 3, 4});
+  expect_values(x.relu(), {0, 0, 0, kInfinite, kNaN, 0, 2.5, 3.5});
+  expect_values(x.abs(), {kInfinite, 0, 0, kInfinite, kNaN, 1.5, 2.5, 3.5});
   expect_values(x.sign(), {-1, 0, 0, 1, kNaN, -1, 1, 1});
   expect_values(x.isnan(), {0, 0, 0, 0, 1, 0, 0, 0});
   expect_values(x.isinf(), {1, 0, 0, 1, 0, 0, 0, 0});
   expect_values(x.isfinite(), {0, 1, 1, 0, 0, 1, 1, 1});
-  expect_values(x.maximum(1.0), {1, 1, 1, kInf, kNaN, 1, 2.5, 3.5});
+  expect_values(x.maximum(1.0), {1, 1, 1, kInfinite, kNaN, 1, 2.5, 3.5});
   expect_values(x.clamp(-1.0, 3.0), {-1, 0, 0, 3, kNaN, -1, 2.5, 3});
   expect_values(x <= 0.0, {1, 1, 1, 0, 0, 1, 0, 0});
   expect_values(x >= 0.0, {0, 1, 1, 1, 0, 0, 1, 1});
@@ -43,10 +43,10 @@ TEST(Floats, AtTheirEdges) {
 }
 
 TEST(Power, AtItsEdges) {
-  Tensor x = Tensor::from({0.0, 0.0, 0.0, -2.0, -2.0, -2.0, 1.0, kNaN, kInf, -kInf});
-  const Tensor y = Tensor::from({0.0, -1.5, 2.5, 3.0, -2.0, 0.5, kInf, 0.0, 0.0, 3.0});
+  Tensor x = Tensor::from({0.0, 0.0, 0.0, -2.0, -2.0, -2.0, 1.0, kNaN, kInfinite, -kInfinite});
+  const Tensor y = Tensor::from({0.0, -1.5, 2.5, 3.0, -2.0, 0.5, kInfinite, 0.0, 0.0, 3.0});
   x.requires_grad_();
-  expect_values(x.pow(y), {1, kInf, 0, -8, 0.25, kNaN, 1, 1, 1, -kInf});
+  expect_values(x.pow(y), {1, kInfinite, 0, -8, 0.25, kNaN, 1, 1, 1, -kInfinite});
   expect_values(gradient(x.pow(y).sum(), {x})[0][Slice(2, 5)], {0, 12, 0.25});
 }
 
@@ -104,8 +104,8 @@ TEST(Reductions, OfNothing) {
   const Tensor none = Tensor::zeros({0, 3});
   expect_values(none.sum(0), {0, 0, 0});
   expect_values(none.prod(0), {1, 1, 1});
-  expect_values(none.max(0), {-kInf, -kInf, -kInf});
-  expect_values(none.min(0), {kInf, kInf, kInf});
+  expect_values(none.max(0), {-kInfinite, -kInfinite, -kInfinite});
+  expect_values(none.min(0), {kInfinite, kInfinite, kInfinite});
   expect_values(none.cast(DType::I32).max(0), {INT32_MIN, INT32_MIN, INT32_MIN});
   expect_values(none.any(0), {0, 0, 0});
   expect_values(none.all(0), {1, 1, 1});
@@ -129,8 +129,8 @@ TEST(Reductions, FindTheFirstOfEqualsAndNaN) {
 }
 
 TEST(Reductions, AtInfinity) {
-  const Tensor a = Tensor::from({{kInf, 1.}, {-kInf, -kInf}});
-  expect_values(a.logsumexp(1), {kInf, -kInf});
+  const Tensor a = Tensor::from({{kInfinite, 1.}, {-kInfinite, -kInfinite}});
+  expect_values(a.logsumexp(1), {kInfinite, -kInfinite});
   expect_values(Tensor::from({1000., 1000.}).logsumexp(), {1000 + std::log(2.0)}, 1e-9);
   expect_values(Tensor::from({1000., -1000.}).softmax(0), {1, 0});
   const Tensor same = Tensor::from({2., 2.});

@@ -32,7 +32,7 @@ using runtime::RecordedCall;
 using Player = RecordingPlayer;
 
 // A compilation or launch on the device under test takes this long at most, times the factor.
-constexpr double kLimitSeconds = 30;
+constexpr double kLaunchesSeconds = 30;
 // Lines of kernel IR that a launch executes. REFERENCE executes 25 million a second, and up to five
 // times each where operations may round differently.
 constexpr double kReferenceLines = 5e6;  // above, CPU computes the expected values if it can
@@ -117,7 +117,7 @@ class LaunchJudge {
     }
     if (name != "kernel") return player_.play(call);
     tell({{"compiling", number("kernel")}, {"name", call.facts.value("name", "")}});
-    const TimeLimit limit(kLimitSeconds * target_.device.time_limit_factor);
+    const TimeLimit limit(kLaunchesSeconds * target_.device.time_limit_factor);
     player_.play(call);
   }
 
@@ -236,7 +236,7 @@ void LaunchJudge::choose_other(State& state, const Player::PlayedKernel& kernel,
 void LaunchJudge::launch_on_device(uint64_t number, const Player::PlayedKernel& kernel,
                                    const runtime::Launch& launch) {
   tell({{"launching", number}, {"name", kernel.name}});
-  const TimeLimit limit(kLimitSeconds * target_.device.time_limit_factor);
+  const TimeLimit limit(kLaunchesSeconds * target_.device.time_limit_factor);
   device_.launch(*kernel.kernel, launch);
   device_.synchronize();
 }
@@ -337,7 +337,7 @@ void LaunchJudge::report(uint64_t number, const State& state, const runtime::Fin
   tell({{"shrinking", number}, {"name", finding.kernel.name}});
   const runtime::CompareOptions options{
       .with = finding.other, .shrink_seconds = kShrinkSeconds, .folder = target_.keep};
-  const TimeLimit limit(kShrinkSeconds + 2 * kLimitSeconds);
+  const TimeLimit limit(kShrinkSeconds + 2 * kLaunchesSeconds);
   tell({{"kernel", number},
         {"smallest", describe_smallest(finding, device_, *state.other, options)}});
 }

@@ -86,7 +86,7 @@ struct KernelResult {
   uint64_t compared = 0;
 };
 
-double number_of(const Json& line, const char* key) {
+double worst_number(const Json& line, const char* key) {
   const auto found = line.find(key);
   if (found == line.end()) return 0;
   return found->is_number() ? found->get<double>() : INFINITY;  // JSON has no infinity
@@ -183,7 +183,7 @@ void NetworkJudge::take_line(const Json& line) {
   const std::string status = line["status"].get<std::string>();
   ++kernel.compared;
   kernel.other = line.value("other", kernel.other);
-  if (const double ulps = number_of(line, "ulp"); ulps > kernel.test.worst) {
+  if (const double ulps = worst_number(line, "ulp"); ulps > kernel.test.worst) {
     kernel.test.worst = ulps;
     kernel.test.worst_input = line.value("where", "");
   }
@@ -247,7 +247,7 @@ void NetworkJudge::compare_whole_outputs(const StageOutcome& recorded, TestResul
     return;
   }
   whole.metric = "relative";
-  whole.worst = number_of(line, "worst");
+  whole.worst = worst_number(line, "worst");
   const std::string different = line["different"].get<std::string>();
   if (different.empty()) {
     whole.message += fmt::format("; outputs agree with {}", target.expected);

@@ -60,7 +60,7 @@ std::string machine_text(runtime::Device& device, const cost::Machine& machine) 
       machine.registers, machine.threads, machine.multiply_adds, machine.cycles_a_second * 1e-9);
 }
 
-Json to_json(const Candidate& p, const cost::Machine& machine) {
+Json why_json(const Candidate& p, const cost::Machine& machine) {
   Json cycles = Json::object();
   for (const Column& column : kColumns) cycles[column.key] = p.prediction.cycles.*column.part;
   const bool possible = p.prediction.is_possible;
@@ -104,8 +104,8 @@ Json choice_json(const engine::KernelReport& kernel) {
   const engine::Choice choice = engine::choice_of(kernel, kShown);
   runtime::Device& device = device_of(kernel);
   const cost::Machine machine = *tuning::machine_of(device);
-  Json candidates = {to_json(choice.own, machine), to_json(choice.plain, machine)};
-  for (const Candidate& near : choice.nearest) candidates.push_back(to_json(near, machine));
+  Json candidates = {why_json(choice.own, machine), why_json(choice.plain, machine)};
+  for (const Candidate& near : choice.nearest) candidates.push_back(why_json(near, machine));
   return {{"machine", machine_text(device, machine)},
           {"candidates", candidates},
           {"looked_at", choice.looked_at}};

@@ -29,7 +29,7 @@ void count(const std::vector<onnx::NodeMessage>& nodes, std::map<std::string, in
   }
 }
 
-int64_t elements_of(const onnx::TensorMessage& tensor) {
+int64_t element_count_of(const onnx::TensorMessage& tensor) {
   int64_t elements = 1;
   for (const int64_t size : tensor.dims) elements *= size;
   return elements;
@@ -38,11 +38,12 @@ int64_t elements_of(const onnx::TensorMessage& tensor) {
 // Elements of initialisers and of Constant nodes, those of subgraphs included.
 int64_t parameters_of(const onnx::GraphMessage& graph) {
   int64_t total = 0;
-  for (const onnx::TensorMessage& tensor : graph.constants) total += elements_of(tensor);
+  for (const onnx::TensorMessage& tensor : graph.constants) total += element_count_of(tensor);
   for (const onnx::NodeMessage& node : graph.nodes)
     for (const auto& attribute : node.attributes) {
       if (node.op == "Constant")
-        for (const onnx::TensorMessage& tensor : attribute.tensors) total += elements_of(tensor);
+        for (const onnx::TensorMessage& tensor : attribute.tensors)
+          total += element_count_of(tensor);
       for (const auto& inner : attribute.graphs) total += parameters_of(*inner);
     }
   return total;

@@ -16,7 +16,7 @@ struct Difference {
   double relative() const { return largest > 0 ? absolute / largest : absolute; }
 };
 
-Difference difference_of(const std::vector<double>& got, const std::vector<double>& wanted) {
+Difference largest_difference(const std::vector<double>& got, const std::vector<double>& wanted) {
   Difference result;
   for (size_t i = 0; i < got.size(); ++i) {
     if (std::isfinite(wanted[i])) result.largest = std::max(result.largest, std::abs(wanted[i]));
@@ -54,7 +54,7 @@ Tolerance tolerance_of(DType output, bool has_halves) {
 }
 
 OutputDifference difference_of(const Tensor& got, const Tensor& wanted, bool has_halves) {
-  const Difference difference = difference_of(elements_of(got), elements_of(wanted));
+  const Difference difference = largest_difference(elements_of(got), elements_of(wanted));
   const Tolerance allowed = tolerance_of(wanted.dtype(), has_halves);
   return {difference.relative(), allowed,
           difference.absolute <= allowed.relative * difference.largest + allowed.absolute};

@@ -52,7 +52,7 @@ double mean_seconds(const Run& run) {
 
 /// Seconds of x = f(x): a new value each time, of one plan.
 template <class F>
-double seconds_of(bool is_shared, Tensor x, const F& f) {
+double measured_seconds(bool is_shared, Tensor x, const F& f) {
   runtime::Device& device = runtime::Registry::instance().default_device();
   x.realize();
   const auto run = [&] {
@@ -69,15 +69,15 @@ Rates measure_rates(bool is_shared) {
   // Random: the scheduler folds constants. The sums of its rows are about 1, so that repeated products
   // neither grow nor become denormal numbers, which are slow on some processors.
   const Tensor b = (Tensor::rand({kSide, kSide}) * (2.0 / kSide)).realize();
-  const double product = seconds_of(is_shared, Tensor::rand({kSide, kSide}),
-                                    [&](const Tensor& x) { return x.matmul(b); });
-  const double chain = seconds_of(is_shared, Tensor::rand({kElements}), [](const Tensor& x) {
+  const double product = measured_seconds(is_shared, Tensor::rand({kSide, kSide}),
+                                          [&](const Tensor& x) { return x.matmul(b); });
+  const double chain = measured_seconds(is_shared, Tensor::rand({kElements}), [](const Tensor& x) {
     Tensor y = x;
     for (int i = 0; i < kDepth; ++i) y = y * 0.5 + 0.25;
     return y;
   });
-  const double stream =
-      seconds_of(is_shared, Tensor::rand({kLarge}), [](const Tensor& x) { return x * 0.5 + 0.25; });
+  const double stream = measured_seconds(is_shared, Tensor::rand({kLarge}),
+                                         [](const Tensor& x) { return x * 0.5 + 0.25; });
   return {2.0 * kSide * kSide * kSide / product, 2.0 * kDepth * kElements / chain,
           2.0 * sizeof(float) * kLarge / stream};
 }

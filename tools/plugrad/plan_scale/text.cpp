@@ -11,7 +11,7 @@ namespace {
 using scale::Estimate;
 using scale::Tried;
 
-constexpr double kMilli = 1e3;
+constexpr double kMillisecond = 1e3;
 
 std::string size_text(double bytes) {
   return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes * 1e-6)
@@ -72,12 +72,12 @@ std::string table(const ScaleReport& report) {
   const auto& all = report.result.tried;
   for (size_t i = 0; i < std::min(report.top, all.size()); ++i) {
     const Estimate& e = all[i].estimate;
-    text +=
-        fmt::format("{:>12.3f} {:>12.3f} {:>10.3f} {:>12.3f} {:>12.3f} {:>10}  {}{}\n",
-                    e.step_seconds() * kMilli, e.best_step_seconds() * kMilli,
-                    e.compute_seconds() * kMilli, std::max(0.0, e.exposed_seconds) * kMilli,
-                    std::max(0.0, e.exposed_at_best_seconds) * kMilli, size_text(e.memory.total()),
-                    cuts_text(report, all[i]), all[i].fits ? "" : " (does not fit)");
+    text += fmt::format(
+        "{:>12.3f} {:>12.3f} {:>10.3f} {:>12.3f} {:>12.3f} {:>10}  {}{}\n",
+        e.step_seconds() * kMillisecond, e.best_step_seconds() * kMillisecond,
+        e.compute_seconds() * kMillisecond, std::max(0.0, e.exposed_seconds) * kMillisecond,
+        std::max(0.0, e.exposed_at_best_seconds) * kMillisecond, size_text(e.memory.total()),
+        cuts_text(report, all[i]), all[i].fits ? "" : " (does not fit)");
   }
   return text;
 }
@@ -87,11 +87,11 @@ std::string parts_of(const ScaleReport& report) {
   std::string text = fmt::format(
       "\nbest: {} kernels, matrix products {:.3f} ms, others {:.3f} ms, between kernels {:.3f} ms, "
       "{:.3f} teraflops a second\n",
-      e.kernels, e.matrix_seconds * kMilli, e.other_seconds * kMilli, e.host_seconds * kMilli,
-      e.flops / e.step_seconds() * 1e-12);
+      e.kernels, e.matrix_seconds * kMillisecond, e.other_seconds * kMillisecond,
+      e.host_seconds * kMillisecond, e.flops / e.step_seconds() * 1e-12);
   for (const scale::Traffic& t : e.traffic)
     text += fmt::format("  {:>5} {} of {} devices: {}, {:.3f} ms\n", t.count, name_of(t.kind),
-                        t.members, size_text(t.bytes), t.seconds * kMilli);
+                        t.members, size_text(t.bytes), t.seconds * kMillisecond);
   const scale::Memory& m = e.memory;
   return text + fmt::format(
                     "memory of a device: parameters {}, state {}, batch {}, other {}, results {}, "

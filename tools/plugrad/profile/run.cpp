@@ -42,7 +42,7 @@ int wait_for(ChildProcess& child) {
   }
 }
 
-int run(const Arguments& words, const std::string& trace_path, const RunOptions& options) {
+int run_recorded(const Arguments& words, const std::string& trace_path, const RunOptions& options) {
   ProcessSpec spec{.program = words[0],
                    .arguments = {words.begin() + 1, words.end()},
                    .environment = environment_with({"PLUGRAD_TRACE=" + trace_path, "VIZ=0"})};
@@ -84,7 +84,7 @@ RecordedRun run_and_record(const Arguments& words, const RunOptions& options) {
            file_error_text(error));
   const TemporaryFolder folder("profile");
   const std::string path = folder.file("trace");
-  const int status = run(words, path, options);
+  const int status = run_recorded(words, path, options);
   RecordedRun recorded;
   if (is_interrupted())
     recorded.exit_code = interruption_exit_code();

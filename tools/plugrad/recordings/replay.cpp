@@ -23,9 +23,9 @@ std::vector<std::string> findings_of(runtime::Device& device) {
   return out;
 }
 
-nlohmann::ordered_json document(const std::string& file, runtime::Device& device,
-                                const RecordingPlayer& player, bool is_cut_off,
-                                const std::vector<std::string>& findings) {
+nlohmann::ordered_json replay_document(const std::string& file, runtime::Device& device,
+                                       const RecordingPlayer& player, bool is_cut_off,
+                                       const std::vector<std::string>& findings) {
   auto reads = nlohmann::ordered_json::array();
   for (const PlayedRead& read : player.reads())
     reads.push_back({{"call", read.call},
@@ -40,7 +40,7 @@ nlohmann::ordered_json document(const std::string& file, runtime::Device& device
           {"findings", findings}};
 }
 
-void print_text(runtime::Device& device, const RecordingPlayer& player) {
+void print_replay(runtime::Device& device, const RecordingPlayer& player) {
   uint64_t equal = 0;
   for (const PlayedRead& read : player.reads()) {
     equal += read.is_equal;
@@ -86,9 +86,9 @@ int run_replay(const Arguments& arguments) {
   device.synchronize();
   const std::vector<std::string> findings = findings_of(device);
   if (parsed.has("json"))
-    print_json(document(words[0], device, player, reader.is_cut_off(), findings));
+    print_json(replay_document(words[0], device, player, reader.is_cut_off(), findings));
   else
-    print_text(device, player);
+    print_replay(device, player);
   bool differs = !findings.empty();
   if (other.empty())
     for (const PlayedRead& read : player.reads()) differs |= !read.is_equal;
