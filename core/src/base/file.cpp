@@ -83,11 +83,11 @@ MappedFile::MappedFile(const std::string& path, const std::string& operation) : 
   };
   const FileDescriptor fd = open_regular_file(path);
   struct stat info;
-  if (!fd || fstat(fd.get(), &info) != 0) failed_with(errno);
+  if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ == 0) return;
   void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (data == MAP_FAILED) failed_with(errno);
+  if (data == MAP_FAILED) refuse(errno);
   data_ = static_cast<const std::byte*>(data);
 }
 
@@ -102,17 +102,17 @@ CopiedFile::CopiedFile(const std::string& path, const std::string& operation) {
   };
   const FileDescriptor fd = open_regular_file(path);
   struct stat info;
-  if (!fd || fstat(fd.get(), &info) != 0) failed_with(errno);
+  if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
   mapped_ = static_cast<std::size_t>(info.st_size);
   if (mapped_ == 0) return;
   void* data = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) failed_with(errno);
+  if (data == MAP_FAILED) refuse(errno);
   data_ = static_cast<std::byte*>(data);
   madvise(data_, mapped_, MADV_HUGEPAGE);  // an advice: systems without it still work
   while (size_ < mapped_) {
     const ssize_t got = read(fd.get(), data_ + size_, mapped_ - size_);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) failed_with(errno);
+    if (got < 0) refuse(errno);
     if (got == 0) break;  // the file became shorter meanwhile
     size_ += static_cast<std::size_t>(got);
   }
