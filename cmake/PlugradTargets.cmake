@@ -132,10 +132,16 @@ endfunction()
 
 # plugrad_set_test(NAME [LABELS …] [TIMEOUT seconds] [ENV A=b …]): what every ctest entry is given: a limit of time,
 # longer under sanitizers, a kernel cache inside the build tree, schedules that stay, and the sanitizers' options.
+# The limit ends hangs and nothing else: without TIMEOUT it is twenty times what the test takes on two cores that are not
+# busy (tests/costs.txt), and 5 minutes at least.
 function(plugrad_set_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 300)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/tests/costs.txt cost REGEX "^${name} ")
+    if(cost MATCHES " ([0-9]+)$" AND CMAKE_MATCH_1 GREATER 15)
+      math(EXPR arg_TIMEOUT "${CMAKE_MATCH_1} * 20")
+    endif()
   endif()
   list(APPEND arg_ENV PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache)
   if(NOT "${arg_ENV}" MATCHES "PLUGRAD_TUNE")  # replays keep the schedules that a test is about

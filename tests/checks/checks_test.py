@@ -10,8 +10,8 @@ import layers  # noqa: E402
 import licences  # noqa: E402
 import portable  # noqa: E402
 import sizes  # noqa: E402
-import unity
 import surface  # noqa: E402
+import unity  # noqa: E402
 
 
 class Layers(unittest.TestCase):
@@ -183,7 +183,7 @@ class Docs(unittest.TestCase):
 class Unity(unittest.TestCase):
     FILES = {
         "a.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nenum { kFirst, kSecond = 3 };\nint f(int x) { return x; }\n}\n}\n",
-        "b.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nconstexpr int kCount[] = {1}, kSecond = 2;\n}\nint g() { return 1; }\n}\n",
+        "b.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nconstexpr int kSecond = 2, kCount[] = {1};\n}\nint g() { return 1; }\n}\n",
         "c.cpp": "namespace r {\nnamespace {\nusing Ids = long;\n}\n}\n",
         "a.h": "namespace r {\ninline int f(long x) { return 0; }\n}\n",
     }
