@@ -117,7 +117,7 @@ const Operation kShaping[] = {
     {"movement", "reshape", reshape},
     {"movement", "permute", permute},
     {"movement", "expand", expand},
-    {"movement", "shrink", shrink},
+    {"movement", "shrink", shrink_axes},
     {"movement", "transpose", [](Args& a) -> Result { const Tensor& x = a.with_axes(); const int64_t i = a.axis(x), j = a.axis(x); return {x.transpose(i, j)}; }},
     {"movement", "pad", [](Args& a) -> Result { const Tensor& x = a.with_axes(); return {x.pad(margins(a, x, 0))}; }},
     {"movement", "pad value", [](Args& a) -> Result { const Tensor& x = a.with_axes(); return {x.pad(margins(a, x, -1), static_cast<double>(a.pick(-2, 2)))}; }},
