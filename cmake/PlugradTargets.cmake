@@ -13,14 +13,16 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
-# plugrad_unite(TARGET [SIZE files]): where PLUGRAD_UNITY is on, compiles the files of TARGET in batches, in the order of
-# its list. Names of anonymous namespaces must differ for it: tools/check/unity.py.
+# plugrad_unite(TARGET): compiles the files of TARGET in batches of PLUGRAD_UNITY, in the order of its list. Names of
+# anonymous namespaces must differ for it: tools/check/unity.py.
 function(plugrad_unite target)
-  cmake_parse_arguments(arg "" "SIZE" "" ${ARGN})
-  if(NOT arg_SIZE)
-    set(arg_SIZE 8)
+  if(NOT PLUGRAD_UNITY)
+    return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${PLUGRAD_UNITY} UNITY_BUILD_BATCH_SIZE ${arg_SIZE})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PLUGRAD_UNITY})
+  if( CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a batch is one file of one program
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # plugrad_precompile(TARGET [HEADERS…]): where PLUGRAD_PRECOMPILE is on, TARGET reads the standard headers that most
