@@ -13,7 +13,7 @@ constexpr DType kDTypes[] = {DType::F32, DType::F32, DType::F32,  DType::F32,
                              DType::F64, DType::F16, DType::BF16, DType::I32,
                              DType::I32, DType::I64, DType::I8,   DType::U8,
                              DType::I16, DType::U32, DType::U64,  DType::Bool};
-constexpr int64_t kMostElements = 4096;
+constexpr int64_t kElementLimit = 4096;
 
 int precision_of(DType dtype) {  // significand bits
   switch (dtype) {
@@ -246,13 +246,13 @@ std::optional<Known> RandomGraph::move() {
     }
     case 2: {
       for (int64_t size : sizes) list.push_back(size == 1 ? pick(1, 5) : size);
-      return element_count(list) > kMostElements ? std::nullopt
+      return element_count(list) > kElementLimit ? std::nullopt
                                                  : std::optional(moved(x, Op::Expand, list));
     }
     case 3: {
       for (int64_t i = 0; i < 2 * axes; ++i) list.push_back(pick(0, 2));
       Known padded = moved(x, Op::Pad, list);
-      return element_count(session_.shape(padded.node)) > kMostElements ? std::nullopt
+      return element_count(session_.shape(padded.node)) > kElementLimit ? std::nullopt
                                                                         : std::optional(padded);
     }
     case 4: {

@@ -16,7 +16,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using Row = std::vector<float>;
 
-Row softmax(std::span<const float> row, bool log) {
+Row softmax_row(std::span<const float> row, bool log) {
   double top = -kInf, sum = 0;
   for (float v : row) top = std::isnan(v) || std::isnan(top) ? kNaN : std::max<double>(top, v);
   for (float v : row) sum += std::exp(v - top);
@@ -26,7 +26,7 @@ Row softmax(std::span<const float> row, bool log) {
   return out;
 }
 
-Row layernorm(std::span<const float> row) {
+Row layernorm_row(std::span<const float> row) {
   double mean = 0, square = 0;
   for (float v : row) mean += v / static_cast<double>(row.size());
   for (float v : row) square += (v - mean) * (v - mean) / static_cast<double>(row.size());
@@ -76,9 +76,10 @@ TEST(Rows, AreRightAtAnyLength) {
       const Row row = numbers(n, -4, 8);
       const Tensor x = rows_of(row, rows);
       const std::string what = std::to_string(rows) + " rows of " + std::to_string(n);
-      expect_near(last_row(x.softmax(), n), softmax(row, false), 2e-6, "softmax of " + what);
-      expect_near(last_row(x.log_softmax(), n), softmax(row, true), 2e-6, "log_softmax of " + what);
-      expect_near(last_row(x.layernorm(), n), layernorm(row), 2e-4, "layernorm of " + what);
+      expect_near(last_row(x.softmax(), n), softmax_row(row, false), 2e-6, "softmax of " + what);
+      expect_near(last_row(x.log_softmax(), n), softmax_row(row, true), 2e-6,
+                  "log_softmax of " + what);
+      expect_near(last_row(x.layernorm(), n), layernorm_row(row), 2e-4, "layernorm of " + what);
     }
 }
 
@@ -88,8 +89,8 @@ TEST(Rows, InfinitiesAndNaNAreWhatTheFormulaMakesOfThem) {
          std::vector<Row>{{kInf}, {-kInf}, {kNaN}, {kInf, -kInf}, {-kInf, kNaN}}) {
       Row row = numbers(n, -1, 2);
       for (size_t i = 0; i < special.size(); ++i) row[(n - 1 + i * 7) % n] = special[i];
-      expect_near(last_row(rows_of(row, 9).softmax(), n), softmax(row, false), 2e-6, "softmax");
-      expect_near(last_row(rows_of(row, 9).log_softmax(), n), softmax(row, true), 2e-6,
+      expect_near(last_row(rows_of(row, 9).softmax(), n), softmax_row(row, false), 2e-6, "softmax");
+      expect_near(last_row(rows_of(row, 9).log_softmax(), n), softmax_row(row, true), 2e-6,
                   "log_softmax");
     }
   const Row none(100, -kInf);
@@ -98,9 +99,10 @@ TEST(Rows, InfinitiesAndNaNAreWhatTheFormulaMakesOfThem) {
 
 TEST(Rows, LargeMeansAndWideRangesLoseNothing) {
   const Row far = numbers(1024, 1e4f, 1), wide = numbers(1024, -500, 1000);
-  expect_near(last_row(rows_of(far, 8).layernorm(), 1024), layernorm(far), 1e-2, "layernorm");
-  expect_near(last_row(rows_of(far, 8).softmax(), 1024), softmax(far, false), 2e-6, "softmax");
-  expect_near(last_row(rows_of(wide, 8).softmax(), 1024), softmax(wide, false), 2e-6, "softmax");
+  expect_near(last_row(rows_of(far, 8).layernorm(), 1024), layernorm_row(far), 1e-2, "layernorm");
+  expect_near(last_row(rows_of(far, 8).softmax(), 1024), softmax_row(far, false), 2e-6, "softmax");
+  expect_near(last_row(rows_of(wide, 8).softmax(), 1024), softmax_row(wide, false), 2e-6,
+              "softmax");
 }
 
 TEST(Rows, NoElementsGiveNone) {
@@ -124,7 +126,7 @@ TEST(Rows, MaximaOfManyPrefixesAreAdded) {
 
 TEST(Rows, AResultOfAnotherTypeIsMadeToo) {
   const Row row = numbers(130, -3, 6);
-  const Row want = softmax(row, false);
+  const Row want = softmax_row(row, false);
   const Tensor y = rows_of(row, 7).softmax().cast(DType::F64);
   const auto all = y.to_vector<double>();
   for (size_t j = 0; j < row.size(); ++j) EXPECT_NEAR(all[6 * 130 + j], want[j], 1e-6) << j;

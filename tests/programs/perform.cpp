@@ -9,7 +9,7 @@
 namespace plugrad::programs {
 namespace {
 
-constexpr int64_t kMostElements = 2500, kMostAxes = 5;
+constexpr int64_t kElementLimit = 2500, kMostAxes = 5;
 
 void alias(World& world, Args& args, int id) {
   const World::Slot source = args.slot();
@@ -21,7 +21,7 @@ void alias(World& world, Args& args, int id) {
 
 void add_results(World& world, const Step& step, const std::vector<Tensor>& results) {
   for (const Tensor& result : results) {
-    require_fit(result.numel() <= kMostElements && result.ndim() <= kMostAxes);
+    require_fit(result.numel() <= kElementLimit && result.ndim() <= kMostAxes);
     for (const auto& [variable, slot] : world.slots)
       ensure(tensor::state_of(*slot.tensor) != tensor::state_of(result),
              "{} returned its argument's handle", step.operation->name);

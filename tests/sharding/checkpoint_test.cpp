@@ -40,7 +40,7 @@ std::vector<Place> places() {
           {two_by_two(), columns}};
 }
 
-std::string name_of(const Place& place) {
+std::string place_name(const Place& place) {
   return place.mesh ? place.mesh->device() + " " + place.spec.to_string() : "one device";
 }
 
@@ -72,7 +72,8 @@ TEST(Checkpoints, EveryPlaceLoadsWhatEveryOtherSaved) {
       EXPECT_TRUE(nn::load_sharded(target, path).empty());
       for (size_t i = 0; i < target.size(); ++i) {
         const Tensor& loaded = target[i].second;
-        const std::string what = name_of(from) + " to " + name_of(to) + ", " + target[i].first;
+        const std::string what =
+            place_name(from) + " to " + place_name(to) + ", " + target[i].first;
         EXPECT_EQ(loaded.to_vector<float>(), expected[i].second.to_vector<float>()) << what;
         EXPECT_EQ(loaded.device(), to.mesh ? to.mesh->device() : "CPU") << what;
         if (to.mesh) {

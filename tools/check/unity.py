@@ -3,8 +3,11 @@
 
 A unity build (CMake option PLUGRAD_UNITY) joins several files of a target. There a name of an
 anonymous namespace must differ from those of other files, unless both are the same alias, and from
-what headers beside it declare: otherwise a call could mean another function than in its own file."""
+what a header that any of them includes declares in the same namespace or around it: otherwise a
+call could mean another function than in its own file."""
 import collections
+import functools
+import pathlib
 import re
 
 import tree
@@ -17,6 +20,9 @@ TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\
 ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = (.*)")
 CALL = re.compile(r"\b(add_library|add_executable|plugrad_add_test|plugrad_add_room)\s*\(\s*([\w-]+)([^()]*)\)")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+ROOTS = [pathlib.Path(root) for root in
+         ("core/src", "core/include", "plugin_api/include", "sdk/include", "sdk", "tools", "tests", ".")]
 UNITING = ("plugrad_add_test", "plugrad_add_room")  # each target of theirs
 CONSTANT = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*=(?!=)")
 NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*$")
@@ -77,7 +83,7 @@ def names_of(head):
     head = re.split(r"\(|=(?!=)", head, maxsplit=1)[0]
     if "operator" in head or "::" in head.split(" ")[-1]:
         return []
-    return [(found.group(1), None)] if (found := NAME.search(head)) else []
+    return [(found.group(1), None)] if " " in head and (found := NAME.search(head)) else []  # one word: a macro
 
 
 def names(text, anonymous):
@@ -90,33 +96,60 @@ def names(text, anonymous):
     return found
 
 
-def breaches(files, read=tree.read):
-    owners, public = collections.defaultdict(list), {}
+text_of = functools.cache(tree.read)
+
+
+@functools.cache
+def names_in(path, anonymous, read):
+    return [("::".join(scopes), name, alias) for (scopes, name), alias in names(read(path), anonymous).items()]
+
+
+def breaches(files, read=text_of):
+    owners, public = collections.defaultdict(list), collections.defaultdict(list)
     for path in files:
         if path.suffix == ".h":
-            public.update(dict.fromkeys((name for _, name in names(read(path), False)), path))
-    for path in files:
-        for (scopes, name), alias in names(read(path), True).items():
-            if path.suffix == ".cpp":
-                owners["::".join(scopes), name].append((path, alias))
-    for (_, name), found in sorted(owners.items()):
+            for scope, name, _ in names_in(path, False, read):
+                public[name].append((scope, path))
+        else:
+            for scope, name, alias in names_in(path, True, read):
+                owners[scope, name].append((path, alias))
+    for (scope, name), found in sorted(owners.items()):
         aliases = {alias for _, alias in found}
+        outer = [path for around, path in public[name] if f"{scope}::".startswith(f"{around}::" if around else "")]
         if len(found) > 1 and (None in aliases or len(aliases) > 1):
             yield f"{name} is declared in the anonymous namespaces of {', '.join(str(path) for path, _ in found)}"
-        elif name in public and aliases == {None}:
-            yield f"{name} is declared in an anonymous namespace of {found[0][0]} and in {public[name]}"
+        elif outer and aliases == {None}:
+            yield f"{name} is declared in an anonymous namespace of {found[0][0]} and in {outer[0]}"
 
 
 def united(cmake):
     """The targets of a CMakeLists.txt that are compiled in batches, each with its sources and their headers."""
-    text = re.sub(r"#.*", "", tree.read(cmake))
+    text = re.sub(r"#.*", "", text_of(cmake))
     named = set(re.findall(r"plugrad_unite\(([\w-]+)", text))
     for call, name, rest in CALL.findall(text):
         sources = [cmake.parent / source for source in re.findall(r"[\w./-]+\.cpp", rest)]
         if call in UNITING or name in named:
             sources = [source for source in sources if (tree.ROOT / source).is_file()]
-            headers = {header.relative_to(tree.ROOT) for source in sources for header in (tree.ROOT / source.parent).glob("*.h")}
-            yield sources + sorted(headers)
+            yield sources + sorted(headers_of(sources))
+
+
+def headers_of(files):
+    """The headers of this tree that the files include, directly or not."""
+    found, left = set(), list(files)
+    while left:
+        file = left.pop()
+        for name in INCLUDE.findall(text_of(file)):
+            header = next((path for path in included(file.parent, name)), None)
+            if header and header not in found:
+                found.add(header)
+                left.append(header)
+    return found
+
+
+@functools.cache
+def included(folder, name):
+    """Where an include may lead, the folder of the file first."""
+    return [root / name for root in (folder, *ROOTS) if (tree.ROOT / root / name).is_file()]
 
 
 def main():

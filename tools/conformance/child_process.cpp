@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostErrors = 4096;
 constexpr int kLookMs = 100;  // between looks for an interruption
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void fail_to(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
@@ -28,7 +28,7 @@ struct Pipe {
   FileDescriptor reader, writer;
   Pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) fail_to("pipe");
     reader = FileDescriptor(ends[0]);
     writer = FileDescriptor(ends[1]);
   }
@@ -51,7 +51,7 @@ bool collect(const Pipe& result, const Pipe& errors, double seconds, ChildOutcom
     const std::chrono::duration<double, std::milli> left = end - Clock::now();
     if (left.count() <= 0 || is_interrupted()) return false;
     const int wait_ms = std::min(static_cast<int>(left.count()) + 1, kLookMs);
-    if (poll(files, 2, wait_ms) < 0 && errno != EINTR) fail("poll");
+    if (poll(files, 2, wait_ms) < 0 && errno != EINTR) fail_to("poll");
     if (files[0].revents && !read_some(result.reader.get(), outcome.output)) files[0].fd = -1;
     if (files[1].revents && !read_some(errors.reader.get(), outcome.errors)) files[1].fd = -1;
     if (outcome.errors.size() > 2 * kMostErrors)

@@ -15,12 +15,12 @@
 namespace plugrad::engine {
 namespace {
 
-void add(std::vector<std::string>& out, std::span<const Rule> rules) {
+void append_names(std::vector<std::string>& out, std::span<const Rule> rules) {
   for (const Rule& rule : rules) out.emplace_back(rule.name);
 }
 template <class... Tables>
 void add_all(std::vector<std::string>& out, const Tables&... tables) {
-  (add(out, tables), ...);
+  (append_names(out, tables), ...);
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ constexpr uint64_t kMaxExpansion = 1040;  // deflate packs 1032 bytes in one at 
 constexpr size_t kStepBytes = 16 << 20;   // an archive may announce more than it holds
 constexpr uint16_t kFirstDosDate = 0x21;  // 1 January 1980: equal contents make equal archives
 
-struct Error {
+struct ZipError {
   zip_error_t error{};
-  Error() { zip_error_init(&error); }
-  ~Error() { zip_error_fini(&error); }
-  Error(const Error&) = delete;
-  Error& operator=(const Error&) = delete;
+  ZipError() { zip_error_init(&error); }
+  ~ZipError() { zip_error_fini(&error); }
+  ZipError(const ZipError&) = delete;
+  ZipError& operator=(const ZipError&) = delete;
   std::string text() { return zip_error_strerror(&error); }
 };
 
@@ -63,7 +63,7 @@ void ZipReader::refuse(std::string_view what) const {
 ZipReader::ZipReader(std::span<const std::byte> archive, std::string name)
     : name_(std::move(name)) {
   if (archive.size() < kLeastBytes) refuse(fmt::format("{} bytes are too few", archive.size()));
-  Error error;
+  ZipError error;
   zip_source_t* const source =
       zip_source_buffer_create(archive.data(), archive.size(), 0, &error.error);
   ensure(source, "libzip: {}", error.text());
@@ -127,7 +127,7 @@ void ZipWriter::add(std::string name, std::vector<std::byte> bytes, bool deflate
 
 std::vector<std::byte> ZipWriter::finish() const {
   if (files_.empty()) return empty_archive();
-  Error error;
+  ZipError error;
   zip_source_t* const target = zip_source_buffer_create(nullptr, 0, 0, &error.error);
   ensure(target, "libzip: {}", error.text());
   zip_source_keep(target);

@@ -22,7 +22,7 @@ bool both_floats(DType a, DType b) {
   return is_float(a) && is_float(b);
 }
 
-std::string describe(const TensorFacts& tensor) {
+std::string describe_tensor(const TensorFacts& tensor) {
   return fmt::format("{} {}", to_string(tensor.shape), name_of(tensor.dtype));
 }
 
@@ -37,17 +37,18 @@ std::vector<StateDifference> differences(const StateDict& target,
     wanted.insert(name);
     const auto given = source.find(name);
     if (given == source.end()) {
-      found.push_back({Kind::Missing, name, describe(tensor), {}});
+      found.push_back({Kind::Missing, name, describe_tensor(tensor), {}});
       continue;
     }
     const TensorFacts& other = given->second;
     if (other.shape != tensor.shape)
-      found.push_back({Kind::Shape, name, describe(tensor), describe(other)});
+      found.push_back({Kind::Shape, name, describe_tensor(tensor), describe_tensor(other)});
     else if (other.dtype != tensor.dtype && !both_floats(other.dtype, tensor.dtype))
-      found.push_back({Kind::DType, name, describe(tensor), describe(other)});
+      found.push_back({Kind::DType, name, describe_tensor(tensor), describe_tensor(other)});
   }
   for (const auto& [name, tensor] : source)
-    if (!wanted.contains(name)) found.push_back({Kind::Unexpected, name, {}, describe(tensor)});
+    if (!wanted.contains(name))
+      found.push_back({Kind::Unexpected, name, {}, describe_tensor(tensor)});
   return found;
 }
 

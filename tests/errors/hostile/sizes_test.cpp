@@ -83,7 +83,7 @@ std::string size_refusal(Read read) {
 }
 
 // The low 64 bits of a size.
-uint64_t bits_of(const std::string& size) {
+uint64_t number_in(const std::string& size) {
   uint64_t value = UINT64_MAX;
   if (size.starts_with('-')) return static_cast<uint64_t>(std::strtoll(size.c_str(), nullptr, 10));
   std::from_chars(size.data(), size.data() + size.size(), value);
@@ -174,7 +174,7 @@ std::function<std::string(const std::string&)> safetensors_of(const std::string&
 std::string refusal_of_program(const std::string& size) {
   const TemporaryDirectory directory;
   const SettingScope scope([&](Settings& s) { s.cache_dir = directory.path(); });
-  disk_cache().put(bytes_of("program"), bytes_of(raw(bits_of(size)) + std::string(4096, 'x')));
+  disk_cache().put(bytes_of("program"), bytes_of(raw(number_in(size)) + std::string(4096, 'x')));
   return engine::find_program("program") ? "" : "a miss";
 }
 
@@ -220,7 +220,7 @@ std::string refusal_of_block(std::size_t at, std::size_t width, const std::strin
   builder.buffer(PGR_DTYPE_F32, 16);
   builder.array(PGR_SPACE_PRIVATE, PGR_DTYPE_F32, 16);
   std::vector<std::byte> block = builder.finish();
-  const uint64_t hostile = bits_of(size);
+  const uint64_t hostile = number_in(size);
   std::memcpy(block.data() + at, &hostile, width);
   const bool has_facts = runtime::read_kernel_facts(block).has_value();
   const std::string refusal = size_refusal([&] { sdk::decode_ir(block); });
@@ -239,7 +239,7 @@ std::string with_number(const std::string& key, const std::string& value) {
 }
 
 std::string refusal_of_idx(const std::string& size) {
-  const auto extent = static_cast<uint32_t>(std::min<uint64_t>(bits_of(size), UINT32_MAX));
+  const auto extent = static_cast<uint32_t>(std::min<uint64_t>(number_in(size), UINT32_MAX));
   std::string header("\x00\x00\x08\x01", 4);
   for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(extent >> shift);
   return refusal_of_file(header, [](const auto& path) { nn::read_idx(path, {{3}, ""}); });
@@ -248,7 +248,7 @@ std::string refusal_of_idx(const std::string& size) {
 std::string refusal_of_tar(const std::string& size) {
   std::string header(512, '\0');
   header.replace(0, 16, "data_batch_1.bin");
-  const std::string digits = fmt::format("{:012o}", bits_of(size));
+  const std::string digits = fmt::format("{:012o}", number_in(size));
   header.replace(124, 12, digits.substr(digits.size() - 12));
   header.replace(257, 5, "ustar");
   return refusal_of_file(header, [](const auto& path) { nn::read_cifar(path, {2}); });
@@ -263,13 +263,13 @@ const SizeReader kReaders[] = {
     {"npy product", npy_of("4611686018427387904, ", ", 4")},
     {"npy empty product", npy_of("0, 4611686018427387904, ", ", 4"), {"*"}},
     {"npz unpacked size",
-     [](const auto& s) { return refusal_of_zip(bits_of(s), packed_bytes(), 0); }},
-    {"npz stored size", [](const auto& s) { return refusal_of_stored(bits_of(s)); }},
-    {"npz packed size", [](const auto& s) { return refusal_of_zip(128, bits_of(s), 0); }},
-    {"npz offset", [](const auto& s) { return refusal_of_zip(128, packed_bytes(), bits_of(s)); }},
+     [](const auto& s) { return refusal_of_zip(number_in(s), packed_bytes(), 0); }},
+    {"npz stored size", [](const auto& s) { return refusal_of_stored(number_in(s)); }},
+    {"npz packed size", [](const auto& s) { return refusal_of_zip(128, number_in(s), 0); }},
+    {"npz offset", [](const auto& s) { return refusal_of_zip(128, packed_bytes(), number_in(s)); }},
     {"safetensors header size",
      [](const auto& s) {
-       return refusal_of_file(raw(bits_of(s)) + "{}",
+       return refusal_of_file(raw(number_in(s)) + "{}",
                               [](const auto& path) { io::read_safetensors(path); });
      }},
     {"safetensors shape",

@@ -78,10 +78,10 @@ std::vector<float> result(const codegen::KernelCode& code, std::vector<float> in
 }
 
 class TermBlocks : public testing::TestWithParam<Op> {};
-std::string name_of(const testing::TestParamInfo<Op>& tested) {
+std::string op_name(const testing::TestParamInfo<Op>& tested) {
   return tested.param == Op::Add ? "Sum" : "Maximum";
 }
-INSTANTIATE_TEST_SUITE_P(SumsAndMaxima, TermBlocks, testing::Values(Op::Add, Op::Max), name_of);
+INSTANTIATE_TEST_SUITE_P(SumsAndMaxima, TermBlocks, testing::Values(Op::Add, Op::Max), op_name);
 
 TEST_P(TermBlocks, AreBranchesWhereAllLanesHaveOneCondition) {
   const std::vector<float> in = small_integers(kInputs * kWidth, 1),

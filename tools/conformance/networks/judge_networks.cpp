@@ -44,7 +44,7 @@ struct StageOutcome {
   }
 };
 
-void describe_end(const ChildOutcome& child, StageOutcome& outcome) {
+void set_end(const ChildOutcome& child, StageOutcome& outcome) {
   const bool is_alarm = child.end == End::Signalled && child.code == SIGALRM;
   if (child.end == End::TimedOut || is_alarm) {
     outcome.status = Status::Timeout;
@@ -76,7 +76,7 @@ StageOutcome run_stage_of(const char* stage, const NetworkTarget& target,
     if (line.is_object()) outcome.lines.push_back(std::move(line));
     at = end + 1;
   }
-  describe_end(child, outcome);
+  set_end(child, outcome);
   return outcome;
 }
 

@@ -28,7 +28,7 @@ Id gated_load(Graph& g, Id load, Id gate) {
 }
 
 template <class IsKind>
-bool depends_on(const Graph& g, OpenRanges& open, Id gate, IsKind is_kind) {
+bool depends_on_kind(const Graph& g, OpenRanges& open, Id gate, IsKind is_kind) {
   return std::ranges::any_of(open.members(open[gate]), [&](Id r) {
     return g[r].op == Op::Range && is_kind(range_kind(g[r]));
   });
@@ -146,7 +146,7 @@ std::span<const Rule> predication_rules() {
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   static const RuleTable table(kGates);
   const bool by_team =
-      depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
+      depends_on_kind(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
   Gating gating{open, gate, open[gate], by_team};
   return rewrite(g, root, table, {.context = &gating});
 }

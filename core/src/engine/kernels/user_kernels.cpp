@@ -13,7 +13,7 @@ void append(std::string& key, const void* data, size_t size) {
   key.append(static_cast<const char*>(data), size);
 }
 
-std::string names_of(const UserKernelCode& kernel) {
+std::string device_names(const UserKernelCode& kernel) {
   std::string names;
   for (const auto& source : kernel.sources) names += (names.empty() ? "" : ", ") + source.device;
   return names.empty() ? "none" : names;
@@ -66,7 +66,7 @@ std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runt
   require(!kernel.ir.empty(),
           "[{}] the kernel runs on {}, for which there is no source (given for: {}); give one, or "
           "kernel IR or an AST, which every device runs",
-          kernel.name, device.name(), names_of(kernel));
+          kernel.name, device.name(), device_names(kernel));
   set_launch(*ready, kernel);
   ready->code.ir = kernel.ir;
   ready->kernel = device.compile(kernel.ir, kernel.name, how);

@@ -35,12 +35,12 @@ class JsonList {
   std::string text_;
 };
 
-const char* name_of(schedule::PlannedBuffer::Kind kind) {
+const char* kind_name(schedule::PlannedBuffer::Kind kind) {
   constexpr const char* kNames[] = {"input", "output", "temporary", "constant"};
   return kNames[static_cast<size_t>(kind)];
 }
 
-const char* name_of(schedule::Step::Kind kind) {
+const char* kind_name(schedule::Step::Kind kind) {
   constexpr const char* kNames[] = {"kernel", "copy", "kernel", "loop", "collective", "wait"};
   return kNames[static_cast<size_t>(kind)];
 }
@@ -116,7 +116,7 @@ std::string collective_text(const schedule::Plan& plan, const schedule::Step& st
     values.add(JsonLine().add_list("shape", args[i].whole).add("bytes", own));
   }
   return JsonLine()
-      .add("kind", name_of(args[0].kind))
+      .add("kind", kind_name(args[0].kind))
       .add("reduction", printed_name(args[0].reduction))
       .add("dtype", plugrad::name_of(plan.buffers[step.buffers[0]].dtype))
       .add_list("ranks", args[0].ranks)
@@ -139,7 +139,7 @@ std::string steps_text(const ReadyPlan& ready) {
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
     JsonLine line;
-    line.add("kind", name_of(step.kind))
+    line.add("kind", kind_name(step.kind))
         .add("kernel", ready.kernels[i] ? ready.kernels[i]->kernel->trace_id() : 0)
         .add_list("buffers", step.buffers);
     if (step.kind == schedule::Step::Kind::Collective)
@@ -189,7 +189,7 @@ std::string buffers_text(const ReadyPlan& ready) {
     const schedule::PlannedBuffer& buffer = ready.plan.buffers[i];
     const bool is_temporary = buffer.kind == schedule::PlannedBuffer::Kind::Temporary;
     buffers.add(JsonLine()
-                    .add("kind", name_of(buffer.kind))
+                    .add("kind", kind_name(buffer.kind))
                     .add("bytes", buffer.elem_count * static_cast<int64_t>(size_of(buffer.dtype)))
                     .add("dtype", plugrad::name_of(buffer.dtype))
                     .add("device", ready.buffer_devices[i]->state().trace.id())

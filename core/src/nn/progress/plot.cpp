@@ -33,7 +33,7 @@ struct Panel {
   const char* dots_name = "";
 };
 
-struct Axes {
+struct PlotAxes {
   Axis x, y;
   double column(double step) const { return kLeft + (kRight - kLeft) * x.position(step); }
   double row(double value) const { return kBottom - (kBottom - kTop) * y.position(value); }
@@ -56,8 +56,8 @@ Bucket range_of(const Panel& panel) {
   return range;
 }
 
-Axes axes_of(const Panel& panel, const TrainingRun& run) {
-  Axes axes{.x = step_axis(static_cast<double>(run.steps)), .y = {}};
+PlotAxes axes_of(const Panel& panel, const TrainingRun& run) {
+  PlotAxes axes{.x = step_axis(static_cast<double>(run.steps)), .y = {}};
   const Bucket range = range_of(panel);
   if (!range.has_value()) return axes;
   const bool is_log = panel.scale == Scale::LogIfWide && is_log_better(range);
@@ -88,7 +88,7 @@ std::string time_text(const TrainingRun& run, double seconds) {
   return is_short(run) ? fmt::format("{:.3g}", seconds) : elapsed_text(seconds);
 }
 
-std::string draw_axes(const Axes& axes, const TrainingRun& run) {
+std::string draw_axes(const PlotAxes& axes, const TrainingRun& run) {
   std::string out = "<path class=\"grid\" d=\"";
   for (const double tick : axes.y.ticks)
     append(out, "M{} {:.1f}H{}", kLeft, axes.row(tick), kRight);
@@ -120,7 +120,7 @@ std::vector<std::span<const Bucket>> segments_of(std::span<const Bucket> buckets
 }
 
 // The means as a line; the lowest and the highest values as the borders of an area around it.
-std::string draw_line(const Series& series, const Axes& axes) {
+std::string draw_line(const Series& series, const PlotAxes& axes) {
   const auto segments = segments_of(series.buckets());
   std::string line, band;
   for (const std::span<const Bucket> segment : segments) {
@@ -147,7 +147,7 @@ std::string draw_line(const Series& series, const Axes& axes) {
   return out;
 }
 
-std::string draw_dots(const Series& series, const Axes& axes) {
+std::string draw_dots(const Series& series, const PlotAxes& axes) {
   std::string out;
   for (const Bucket& bucket : series.buckets())
     if (bucket.has_value())
@@ -163,7 +163,7 @@ std::string steps_text(const Bucket& bucket) {
 }
 
 // A marked area over neighbours with missing values.
-std::string draw_gaps(const Series& series, const Axes& axes) {
+std::string draw_gaps(const Series& series, const PlotAxes& axes) {
   constexpr double kLeastWidth = 3;
   std::string out;
   const std::span<const Bucket> buckets = series.buckets();
@@ -211,7 +211,7 @@ std::string description_of(const Panel& panel) {
 }
 
 std::string draw_panel(const Panel& panel, const TrainingRun& run, std::string_view place) {
-  const Axes axes = axes_of(panel, run);
+  const PlotAxes axes = axes_of(panel, run);
   std::string curves = draw_gaps(*panel.line, axes) + draw_line(*panel.line, axes);
   if (panel.dots) curves += draw_dots(*panel.dots, axes);
   const bool has_dots = panel.dots && !panel.dots->empty();

@@ -109,7 +109,7 @@ Tensor weigh_bytes(const Tensor& low, const Tensor& high, int64_t axis,
   return ((sum + (1 << (bits - 1))) >> bits).clamp(0, 255).cast(DType::U8);
 }
 
-Tensor linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) {
+Tensor resize_linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) {
   if (s.from == s.to && s.scale <= 0) return x;
   const Neighbours n = neighbours_of(s, align_corners);
   const Tensor low = read(x, axis, n.low), high = read(x, axis, n.high);
@@ -158,7 +158,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
     y = x.cast(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
   for (size_t i = steps.size(); i-- > 0;) {
     const int64_t axis = x.ndim() - static_cast<int64_t>(steps.size() - i);
-    y = weighs ? linear(y, axis, steps[i], o.align_corners)
+    y = weighs ? resize_linear(y, axis, steps[i], o.align_corners)
                : nearest(y, axis, steps[i], o.mode == Interpolation::NearestExact);
   }
   return is_float(x.dtype()) ? y.cast(strong(x.dtype())) : y;

@@ -13,12 +13,12 @@ using tensor::Takes;
 
 namespace {
 
-struct Pair {
+struct RealPair {
   Tensor a, b;
 };
 
 /// Both operands in one float dtype.
-Pair as_reals(std::string_view function, const Tensor& a, const Tensor& b) {
+RealPair as_reals(std::string_view function, const Tensor& a, const Tensor& b) {
   Recorder r(function);
   std::vector<Id> nodes = {r.use(a), r.use(b)};
   r.match(nodes, Takes::Floats);

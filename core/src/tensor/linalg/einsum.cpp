@@ -22,7 +22,7 @@ struct Term {
   size_t end = 0;                 // position of its end in the pattern
 };
 
-struct Pattern {
+struct EinsumPattern {
   std::vector<Term> inputs;
   Term output;
   bool is_explicit = false;
@@ -32,8 +32,8 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  Pattern parse() {
-    Pattern p;
+  EinsumPattern parse() {
+    EinsumPattern p;
     Term term;
     size_t at = 0;
     while (at < text_.size()) {
@@ -74,7 +74,7 @@ class Parser {
     return at + (is_dots ? 3 : 1);
   }
 
-  void check_output(const Pattern& p, const Term& output) const {
+  void check_output(const EinsumPattern& p, const Term& output) const {
     for (size_t i = 0; i < output.names.size(); ++i) {
       const char name = output.names[i];
       if (output.names.find(name) != i) bad(output.positions[i], "the result names this twice");
@@ -84,7 +84,7 @@ class Parser {
     }
   }
 
-  static Term implicit(const Pattern& p) {
+  static Term implicit(const EinsumPattern& p) {
     std::string all;
     for (const Term& t : p.inputs) all += t.names;
     std::ranges::sort(all);  // "..." sorts first
@@ -99,7 +99,7 @@ class Parser {
 };
 
 /// An operand with distinct axis names, in the order of `names`.
-struct Named {
+struct NamedTensor {
   Tensor x;
   std::string names;
 };
@@ -109,7 +109,7 @@ bool has(const std::string& names, char name) {
 }
 
 /// Replaces the axes of a repeated name by their diagonal.
-Named without_repeats(Named n) {
+NamedTensor without_repeats(NamedTensor n) {
   for (size_t i = 0; i < n.names.size();) {
     const char name = n.names[i];
     const size_t j = n.names.find(name, i + 1);
@@ -126,7 +126,7 @@ Named without_repeats(Named n) {
 }
 
 /// Sums over the axes whose names are not in `kept`.
-Named summed_over(const Named& n, const std::string& kept) {
+NamedTensor summed_over(const NamedTensor& n, const std::string& kept) {
   std::vector<int64_t> axes;
   std::string rest;
   for (size_t i = 0; i < n.names.size(); ++i) {
@@ -135,11 +135,11 @@ Named summed_over(const Named& n, const std::string& kept) {
     else
       axes.push_back(static_cast<int64_t>(i));
   }
-  return axes.empty() ? n : Named{n.x.sum(axes, false, n.x.dtype()), rest};
+  return axes.empty() ? n : NamedTensor{n.x.sum(axes, false, n.x.dtype()), rest};
 }
 
 /// Permutes the axes to the order of `names`; missing ones have size 1.
-Tensor aligned(const Named& n, const std::string& names) {
+Tensor aligned(const NamedTensor& n, const std::string& names) {
   std::vector<int64_t> order;
   Shape shape;
   for (char name : names) {
@@ -151,8 +151,8 @@ Tensor aligned(const Named& n, const std::string& names) {
 }
 
 /// Sum of products. Sums a name that only one operand has before the product.
-Named joined(const Named& a, const Named& b, const std::string& kept) {
-  const Named left = summed_over(a, kept + b.names), right = summed_over(b, kept + a.names);
+NamedTensor joined(const NamedTensor& a, const NamedTensor& b, const std::string& kept) {
+  const NamedTensor left = summed_over(a, kept + b.names), right = summed_over(b, kept + a.names);
   std::string outer, inner;
   for (char name : left.names + right.names)
     if (!has(outer + inner, name)) (has(kept, name) ? outer : inner) += name;
@@ -176,8 +176,8 @@ class Einsum {
 
   Tensor value(DType dtype) {
     const std::string output = spelled(pattern_.output.names, dots_);
-    for (Named& n : operands_) n.x = n.x.cast(dtype);
-    Named result = operands_[0];
+    for (NamedTensor& n : operands_) n.x = n.x.cast(dtype);
+    NamedTensor result = operands_[0];
     for (size_t i = 1; i < operands_.size(); ++i) {
       std::string kept = output;
       for (size_t j = i + 1; j < operands_.size(); ++j) kept += operands_[j].names;
@@ -214,7 +214,7 @@ class Einsum {
 
   void add(const Tensor& x, const Term& term) {
     const int64_t open = dots_of(x, term);
-    Named n{x, spelled(term.names, open)};
+    NamedTensor n{x, spelled(term.names, open)};
     for (size_t i = 0; i < n.names.size(); ++i) {
       int64_t& known = sizes_[static_cast<unsigned char>(n.names[i])];
       const int64_t size = x.size(static_cast<int64_t>(i));
@@ -240,7 +240,7 @@ class Einsum {
   }
 
   /// Removes axes of size 1, so that they broadcast.
-  void drop_ones(Named& n) {
+  void drop_ones(NamedTensor& n) {
     std::string rest;
     std::vector<int64_t> ones;
     for (size_t i = 0; i < n.names.size(); ++i) {
@@ -254,10 +254,10 @@ class Einsum {
 
   std::string_view text_;
   Parser parser_;
-  Pattern pattern_;
+  EinsumPattern pattern_;
   int64_t dots_ = 0;
   std::vector<int64_t> sizes_ = std::vector<int64_t>(256, -1);
-  std::vector<Named> operands_;
+  std::vector<NamedTensor> operands_;
 };
 
 }  // namespace

@@ -55,10 +55,10 @@ class Captures {
 };
 
 /// Rebuilds nodes with some of their sources replaced.
-class Substitution {
+class LoopSubstitution {
  public:
-  Substitution(Recorder& r, std::span<const Id> old, std::span<const Id> own,
-               std::span<const Id> roots)
+  LoopSubstitution(Recorder& r, std::span<const Id> old, std::span<const Id> own,
+                   std::span<const Id> roots)
       : new_id_(r.graph().size(), kNoId) {
     for (size_t i = 0; i < old.size(); ++i) new_id_[old[i]] = own[i];
     Reachable reachable;
@@ -261,7 +261,7 @@ std::vector<Tensor> close(std::string_view function, LoopStep& step) {
       step.captured.push_back(placeholder_like(replaced.back(), 0, device));
       own.push_back(state_of(step.captured.back())->node);
     }
-    const Substitution substitute(r, found, own, roots);
+    const LoopSubstitution substitute(r, found, own, roots);
     for (auto* part : {&step.next_states, &step.outputs, &step.terms})
       for (Tensor& t : *part) t = r.done(substitute(state_of(t)->node));
   }

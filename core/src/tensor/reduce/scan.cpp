@@ -91,7 +91,7 @@ Tensor scan_rows(const Tensor& x, Kind kind) {
   return extended(all.reshape({outer, blocks * block, inner}), 0, n - blocks * block, kind);
 }
 
-Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
+Tensor scan_along(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
   if (x.ndim() == 0) {
     checked_axis(function, axis, 1);
     return tensor::own_handle(x);
@@ -101,7 +101,7 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
   // gradients finite.
   if (tensor::has_variable_size(x))
     return tensor::limited_as(
-        scan(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
+        scan_along(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
   if (x.numel() == 0) return tensor::own_handle(x);
   int64_t outer = 1;
   for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
@@ -113,20 +113,20 @@ Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
   const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
   require_type(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
   const DType compute = is_float(result) ? tensor::compute_dtype(result) : result;
-  return scan(function, x.cast(result).cast(compute), axis, kind).cast(result);
+  return scan_along(function, x.cast(result).cast(compute), axis, kind).cast(result);
 }
 
 /// The running maxima, and for each the last index at or before it that has its value.
 std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tensor& x,
                                           int64_t axis) {
-  const Tensor values = scan(function, x, axis, Kind::Max);
+  const Tensor values = scan_along(function, x, axis, Kind::Max);
   if (x.ndim() == 0) return {values, Tensor(0).cast(DType::I32)};
   const int64_t at = checked_axis(function, axis, x.ndim());
   Shape along(static_cast<size_t>(x.ndim()), 1);
   along[static_cast<size_t>(at)] = x.size(at);
   const Tensor index = Tensor::arange(x.size(at)).reshape(along);
   const Tensor is_new = (x == values) | x.isnan();
-  return {values, scan(function, where(is_new, index, 0), axis, Kind::Max)};
+  return {values, scan_along(function, where(is_new, index, 0), axis, Kind::Max)};
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Tensor Tensor::cumprod(int64_t axis, std::optional<DType> wanted) const {
 
 Tensor Tensor::logcumsumexp(int64_t axis) const {
   return tensor::in_compute_dtype(
-      *this, [&](const Tensor& x) { return scan("logcumsumexp", x, axis, Kind::LogSumExp); });
+      *this, [&](const Tensor& x) { return scan_along("logcumsumexp", x, axis, Kind::LogSumExp); });
 }
 
 std::pair<Tensor, Tensor> Tensor::cummax(int64_t axis) const {

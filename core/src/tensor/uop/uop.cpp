@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/kernel.h"
+#include "ir/facts.h"
 #include "ir/kernel_ast.h"
 #include "ir/range.h"
 #include "ir/text/parser.h"
@@ -41,8 +42,6 @@ std::string described(Op op, DType dtype, std::span<const Id> sources) {
   text.pop_back();
   return text;
 }
-
-constexpr int64_t kMostElements = int64_t{1} << 60;  // as in ir/facts.h
 
 const char* sizes_problem(std::span<const int64_t> sizes) {
   int64_t count = 1;

@@ -26,13 +26,13 @@ using tensor::Recorder;
 namespace {
 
 /// A buffer parameter of a kernel.
-struct Form {
+struct BufferForm {
   DType dtype;
   int64_t elem_count;
   bool written;
 };
 
-std::string text_of(const Form& form) {
+std::string text_of(const BufferForm& form) {
   return fmt::format("{} {} to {}", form.elem_count, name_of(form.dtype),
                      form.written ? "write" : "read");
 }
@@ -67,7 +67,7 @@ void check_call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
     require(inputs[i].defined(), "[{}] input {} is undefined", name, i);
 }
 
-void check_block(const UserKernel& kernel, const std::vector<Form>& forms,
+void check_block(const UserKernel& kernel, const std::vector<BufferForm>& forms,
                  engine::UserKernelCode& code) {
   const std::optional<runtime::KernelFacts> own = runtime::read_kernel_facts(kernel.ir);
   require(own && own->total_bytes == kernel.ir.size(),
@@ -81,8 +81,8 @@ void check_block(const UserKernel& kernel, const std::vector<Form>& forms,
           kernel.name, own->params.size(), forms.size());
   for (size_t i = 0; i < forms.size(); ++i) {
     const pgr_ir_param& row = own->params[i];
-    const Form own_form{static_cast<DType>(row.dtype), static_cast<int64_t>(row.elem_count),
-                        (row.flags & PGR_PARAM_WRITE) != 0};
+    const BufferForm own_form{static_cast<DType>(row.dtype), static_cast<int64_t>(row.elem_count),
+                              (row.flags & PGR_PARAM_WRITE) != 0};
     require(row.kind == PGR_PARAM_BUFFER && own_form.dtype == forms[i].dtype &&
                 own_form.elem_count == forms[i].elem_count && own_form.written == forms[i].written,
             "[{}] buffer {} of the kernel IR block is {}, the call's is {}", kernel.name, i,
@@ -136,14 +136,15 @@ void check_access(const std::string& name, Graph& g, Bounds& bounds, Id access) 
           name, print_node(g, access), index.lo, index.hi, count);
 }
 
-void check_param(const std::string& name, Graph& g, Id param, const std::vector<Form>& forms) {
+void check_param(const std::string& name, Graph& g, Id param,
+                 const std::vector<BufferForm>& forms) {
   const ParamInfo info = param_info(g, param);
   require(info.slot < forms.size(),
           "[{}] the AST takes buffer {}, the call has {} (outputs, then "
           "inputs)",
           name, info.slot, forms.size());
-  const Form own{g[param].dtype, info.elem_count, (info.flags & PGR_PARAM_WRITE) != 0};
-  const Form& form = forms[info.slot];
+  const BufferForm own{g[param].dtype, info.elem_count, (info.flags & PGR_PARAM_WRITE) != 0};
+  const BufferForm& form = forms[info.slot];
   require(
       own.dtype == form.dtype && own.elem_count == form.elem_count && own.written == form.written,
       "[{}] buffer {} of the AST is {}, the call's is {}", name, info.slot, text_of(own),
@@ -151,7 +152,7 @@ void check_param(const std::string& name, Graph& g, Id param, const std::vector<
 }
 
 std::shared_ptr<const KernelAst> checked_ast(const std::string& name, const Graph& from, Id root,
-                                             const std::vector<Form>& forms) {
+                                             const std::vector<BufferForm>& forms) {
   auto ast = std::make_shared<KernelAst>();
   Graph& g = ast->graph;
   ast->sink = codegen::copy_into(g, from, root);
@@ -186,7 +187,7 @@ std::shared_ptr<const KernelAst> checked_ast(const std::string& name, const Grap
 // ---- The call ----
 
 engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
-                               const std::vector<Form>& forms) {
+                               const std::vector<BufferForm>& forms) {
   engine::UserKernelCode code;
   code.name = kernel.name;
   for (const KernelSource& source : kernel.sources)
@@ -194,7 +195,7 @@ engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
   std::ranges::copy(kernel.groups, code.group_count);
   std::ranges::copy(kernel.local, code.local_size);
   code.param_count = static_cast<uint32_t>(forms.size());
-  for (const Form& form : forms) code.bytes += form.elem_count * size_of(form.dtype);
+  for (const BufferForm& form : forms) code.bytes += form.elem_count * size_of(form.dtype);
   if (!kernel.ir.empty()) {
     code.ir = kernel.ir;
     check_block(kernel, forms, code);
@@ -235,7 +236,7 @@ std::vector<Tensor> call(const UserKernel& kernel, const std::vector<Tensor>& in
                          const std::vector<KernelOutput>& outputs) {
   Recorder r(kernel.name);
   const std::vector<Id> sources = stored_nodes(r, inputs);
-  std::vector<Form> forms;
+  std::vector<BufferForm> forms;
   for (const KernelOutput& output : outputs)
     forms.push_back({output.dtype, element_count(output.shape), true});
   for (Id node : sources)

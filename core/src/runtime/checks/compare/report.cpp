@@ -57,7 +57,7 @@ std::string difference_text(const Difference& d, const std::string& other) {
 }
 
 // The folder for files of a report, made if it is not there; empty without a cache directory.
-std::string folder_of(const std::string& given) {
+std::string report_folder(const std::string& given) {
   const std::string& cache = disk_cache().directory();
   const std::string folder = !given.empty() || cache.empty() ? given : cache + "/differences";
   std::error_code failed;
@@ -130,7 +130,7 @@ std::string difference_json(const Finding& f) {
 }
 
 std::string write_replay(const Finding& f, const std::string& given) {
-  const std::string folder = folder_of(given);
+  const std::string folder = report_folder(given);
   if (folder.empty()) return "";
   const auto ir = f.kernel.encode();
   const std::string path = fmt::format("{}/{}-{:016x}.rec", folder, f.kernel.name, hash128(ir).low);
@@ -175,7 +175,7 @@ std::string conformance_token(const KernelLines& kernel, const std::string& give
   std::string token = to_base64url(fmt::format("{} {:x}\n{}", head, checksum, payload));
   if (token.size() <= kLongestToken) return token;
   std::error_code failed;
-  const auto folder = std::filesystem::absolute(folder_of(given), failed);
+  const auto folder = std::filesystem::absolute(report_folder(given), failed);
   const std::string path =
       fmt::format("{}/{}-{:016x}.token", folder.string(), kernel.name, hash128(ir).low);
   const auto bytes = as_bytes(token);
