@@ -116,7 +116,7 @@ std::string collective_text(const schedule::Plan& plan, const schedule::Step& st
     values.add(JsonLine().add_list("shape", args[i].whole).add("bytes", own));
   }
   return JsonLine()
-      .add("kind", kind_name(args[0].kind))
+      .add("kind", name_of(args[0].kind))
       .add("reduction", printed_name(args[0].reduction))
       .add("dtype", plugrad::name_of(plan.buffers[step.buffers[0]].dtype))
       .add_list("ranks", args[0].ranks)
