@@ -16,7 +16,7 @@ nb::object class_named(const char* name) {
   return nb::handle(module).attr(name);
 }
 
-const char* name_of(ErrorReason reason) {
+const char* class_name(ErrorReason reason) {
   switch (reason) {
     case ErrorReason::Value:
       break;
@@ -30,10 +30,10 @@ const char* name_of(ErrorReason reason) {
   return "UserError";
 }
 
-const char* name_of(const Error& error) {
+const char* class_name(const Error& error) {
   switch (error.kind()) {
     case ErrorKind::User:
-      return name_of(error.reason());
+      return class_name(error.reason());
     case ErrorKind::Unsupported:
       return "UnsupportedError";
     case ErrorKind::Device:
@@ -68,7 +68,7 @@ void translate(const std::exception_ptr& pointer, void*) {
     attributes["log"] = nb::str(error.log().c_str());
     set_error("CompileError", error, attributes);
   } catch (const Error& error) {
-    set_error(name_of(error), error);
+    set_error(class_name(error), error);
   } catch (const std::bad_cast&) {  // nb::cast of an element of a list or of *arguments
     PyErr_SetString(PyExc_TypeError, "an argument, or an element of it, has the wrong type");
   }

@@ -14,7 +14,7 @@ namespace {
 
 using MeshAxes = std::vector<Mesh::Axis>;
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_axes(const std::string& message) {
   throw Error(ErrorKind::User, message, ErrorReason::Type);
 }
 
@@ -25,7 +25,7 @@ std::string shown(nb::handle object) {
 /// {"data": 2, "model": 4}, or a list of pairs. Errors: User (TypeError) for other objects.
 MeshAxes mesh_axes_of(nb::handle object) {
   const auto refuse_object = [&] {
-    refuse(
+    refuse_axes(
         "[Mesh] the axes are a dict of names and sizes, as {\"data\": 2}, or a list of pairs, "
         "not " +
         shown(object));
@@ -47,8 +47,8 @@ std::vector<std::string> mesh_devices_of(nb::handle object) {
   std::vector<std::string> devices;
   if (object.is_none()) return devices;
   if (PyUnicode_Check(object.ptr()) || !nb::try_cast(object, devices))
-    refuse("[Mesh] devices is a list with the name of a device for each position, not " +
-           shown(object));
+    refuse_axes("[Mesh] devices is a list with the name of a device for each position, not " +
+                shown(object));
   return devices;
 }
 
@@ -166,9 +166,9 @@ void bind_spec(nb::module_& module) {
     for (const nb::handle axis : dim)
       if (PyUnicode_Check(axis.ptr()))
         axes += (axes.empty() ? "" : "+") + nb::cast<std::string>(axis);
-  refuse("[spec] a dimension of a spec is the name of axes, as \"data\", or None, not " +
-         shown(dim) +
-         (axes.empty() ? "" : "; axes that cut one dimension together are \"" + axes + "\""));
+  refuse_axes("[spec] a dimension of a spec is the name of axes, as \"data\", or None, not " +
+              shown(dim) +
+              (axes.empty() ? "" : "; axes that cut one dimension together are \"" + axes + "\""));
 }
 
 }  // namespace
@@ -187,8 +187,8 @@ std::optional<SpecArgument> spec_of_object(nb::handle object) {
   if (object.is_none()) return SpecArgument();
   if (nb::try_cast(object, known, false) && known != nullptr) return SpecArgument{*known};
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr()))
-    refuse("[spec] a spec is a tuple with an entry for each dimension, not " + shown(object) +
-           (PyUnicode_Check(object.ptr()) ? "; did you mean (" + shown(object) + ",)?" : ""));
+    refuse_axes("[spec] a spec is a tuple with an entry for each dimension, not " + shown(object) +
+                (PyUnicode_Check(object.ptr()) ? "; did you mean (" + shown(object) + ",)?" : ""));
   return SpecArgument{ShardSpec(dims_of_object(object))};
 }
 

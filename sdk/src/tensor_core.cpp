@@ -30,8 +30,8 @@ struct Edge {
 };
 
 // Error of a tile with two edges; empty: none.
-std::string problem_of(const char* name, const TileLayout& layout, uint32_t threads, Edge rows,
-                       Edge columns, bool may_repeat) {
+std::string tile_problem(const char* name, const TileLayout& layout, uint32_t threads, Edge rows,
+                         Edge columns, bool may_repeat) {
   const std::string text = std::string("layout_") + name;
   if (!std::has_single_bit(layout.lanes))
     return std::string("elems_") + name + " is no power of two";
@@ -118,9 +118,10 @@ std::string problem_of(const pgr_tensor_core& core) {
   for (uint32_t edge : {core.m, core.n, core.k, core.threads})
     if (!std::has_single_bit(edge)) return std::to_string(edge) + " is no power of two";
   const Edge m{PGR_LANE_AXIS_M, core.m}, n{PGR_LANE_AXIS_N, core.n}, k{PGR_LANE_AXIS_K, core.k};
-  for (const std::string& problem : {problem_of("a", layout_of_a(core), core.threads, m, k, true),
-                                     problem_of("b", layout_of_b(core), core.threads, k, n, true),
-                                     problem_of("c", layout_of_c(core), core.threads, m, n, false)})
+  for (const std::string& problem :
+       {tile_problem("a", layout_of_a(core), core.threads, m, k, true),
+        tile_problem("b", layout_of_b(core), core.threads, k, n, true),
+        tile_problem("c", layout_of_c(core), core.threads, m, n, false)})
     if (!problem.empty()) return problem;
   const DtypeInfo *in = dtype_info(core.dtype_in), *out = dtype_info(core.dtype_out);
   if (!in || !out || !is_used(core))

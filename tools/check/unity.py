@@ -19,11 +19,12 @@ NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\] )?(\w+)(?: final)?(?: :.*)?$")
 ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = (.*)")
-CALL = re.compile(r"\b(add_library|add_executable|plugrad_add_test|plugrad_add_room)\s*\(\s*([\w-]+)([^()]*)\)")
+CALL = re.compile(r"\b(add_library|add_executable|target_sources|plugrad_add_\w+)\s*\(\s*([\w-]+)([^()]*)\)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 ROOTS = [pathlib.Path(root) for root in
          ("core/src", "core/include", "plugin_api/include", "sdk/include", "sdk", "tools", "tests", ".")]
-UNITING = ("plugrad_add_test", "plugrad_add_room")  # each target of theirs
+PREFIXES = {"plugrad_add_room": "plugrad_", "plugrad_add_component": "plugrad_", "plugrad_add_plugin": "plugrad_plugin_"}
+UNITING = ("plugrad_add_room", "plugrad_add_test")  # each target of theirs
 CONSTANT = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*=(?!=)")
 NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*$")
 
@@ -122,15 +123,20 @@ def breaches(files, read=text_of):
             yield f"{name} is declared in an anonymous namespace of {found[0][0]} and in {outer[0]}"
 
 
-def united(cmake):
-    """The targets of a CMakeLists.txt that are compiled in batches, each with its sources and their headers."""
-    text = re.sub(r"#.*", "", text_of(cmake))
-    named = set(re.findall(r"plugrad_unite\(([\w-]+)", text))
-    for call, name, rest in CALL.findall(text):
-        sources = [cmake.parent / source for source in re.findall(r"[\w./-]+\.cpp", rest)]
-        if call in UNITING or name in named:
-            sources = [source for source in sources if (tree.ROOT / source).is_file()]
-            yield sources + sorted(headers_of(sources))
+def united(lists):
+    """The targets that are compiled in batches, each with its sources and the headers that they include."""
+    named, sources = set(), collections.defaultdict(list)
+    for path in lists:
+        text = re.sub(r"#.*", "", text_of(path))
+        named.update(re.findall(r"plugrad_unite\(([\w-]+)", text))
+        for call, name, rest in CALL.findall(text):
+            target = PREFIXES.get(call, "") + name
+            sources[target] += [path.parent / source for source in re.findall(r"[\w./-]+\.cpp", rest)]
+            if call in UNITING:
+                named.add(target)
+    for target in sorted(named):
+        files = [file for file in sources[target] if (tree.ROOT / file).is_file()]
+        yield files + sorted(headers_of(files))
 
 
 def headers_of(files):
@@ -153,7 +159,10 @@ def included(folder, name):
 
 
 def main():
-    targets = [files for path in tree.tracked_files() if path.name == "CMakeLists.txt" for files in united(path)]
+    files = tree.tracked_files()
+    targets = list(united([path for path in files if path.name == "CMakeLists.txt"]))
+    module = [path for path in files if path.suffix == ".cpp" and path.parts[:2] == ("python", "src")]  # python/CMakeLists.txt gets a list of them
+    targets.append(module + sorted(headers_of(module)))
     found = [breach for files in targets for breach in breaches(files)]
     tree.finish("unity", found, f"{sum(file.suffix == '.cpp' for files in targets for file in files)} files of {len(targets)} targets")
 

@@ -14,28 +14,28 @@ namespace plugrad::python {
 
 namespace {
 
-struct Row {
+struct ArrayRow {
   nb::dlpack::dtype_code code;
   uint8_t bits;
   DType dtype;
 };
 using Code = nb::dlpack::dtype_code;
-constexpr std::array kRows = {
-    Row{Code::Bool, 8, DType::Bool},
-    Row{Code::Int, 8, DType::I8},
-    Row{Code::UInt, 8, DType::U8},
-    Row{Code::Int, 16, DType::I16},
-    Row{Code::UInt, 16, DType::U16},
-    Row{Code::Int, 32, DType::I32},
-    Row{Code::UInt, 32, DType::U32},
-    Row{Code::Int, 64, DType::I64},
-    Row{Code::UInt, 64, DType::U64},
-    Row{Code::Float, 16, DType::F16},
-    Row{Code::Bfloat, 16, DType::BF16},
-    Row{Code::Float, 32, DType::F32},
-    Row{Code::Float, 64, DType::F64},
-    Row{Code::Float8_E4M3FN, 8, DType::F8E4M3},
-    Row{Code::Float8_E5M2, 8, DType::F8E5M2},
+constexpr std::array kArrayRows = {
+    ArrayRow{Code::Bool, 8, DType::Bool},
+    ArrayRow{Code::Int, 8, DType::I8},
+    ArrayRow{Code::UInt, 8, DType::U8},
+    ArrayRow{Code::Int, 16, DType::I16},
+    ArrayRow{Code::UInt, 16, DType::U16},
+    ArrayRow{Code::Int, 32, DType::I32},
+    ArrayRow{Code::UInt, 32, DType::U32},
+    ArrayRow{Code::Int, 64, DType::I64},
+    ArrayRow{Code::UInt, 64, DType::U64},
+    ArrayRow{Code::Float, 16, DType::F16},
+    ArrayRow{Code::Bfloat, 16, DType::BF16},
+    ArrayRow{Code::Float, 32, DType::F32},
+    ArrayRow{Code::Float, 64, DType::F64},
+    ArrayRow{Code::Float8_E4M3FN, 8, DType::F8E4M3},
+    ArrayRow{Code::Float8_E5M2, 8, DType::F8E5M2},
 };
 
 /// The C struct of NumPy's __array_struct__ protocol.
@@ -81,7 +81,7 @@ DType dtype_of_numpy(nb::handle array, const ArrayInterface& facts) {
   if (facts.kind == 'f' && facts.item_size == 8) return DType::F64;
   if (facts.kind == 'i' || facts.kind == 'u') {
     const Code code = facts.kind == 'i' ? Code::Int : Code::UInt;
-    for (const Row& row : kRows)
+    for (const ArrayRow& row : kArrayRows)
       if (row.code == code && row.bits == facts.item_size * 8) return row.dtype;
   }
   // Small floats are ml_dtypes', of which several have the same kind and size.
@@ -159,7 +159,7 @@ void swap_bytes(std::byte* bytes, size_t count, size_t size) {
 }
 
 /// The elements in row-major order, copied without the interpreter's lock.
-std::shared_ptr<std::byte[]> copied(const HostArray& array) {
+std::shared_ptr<std::byte[]> copied_elements(const HostArray& array) {
   const Released released;
   const size_t size_bytes = array.size_bytes(), item = size_of(array.dtype);
   std::shared_ptr<std::byte[]> bytes(new std::byte[size_bytes]);
@@ -180,7 +180,7 @@ std::shared_ptr<std::byte[]> copied(const HostArray& array) {
 }  // namespace
 
 DType dtype_of(nb::dlpack::dtype type) {
-  for (const Row& row : kRows)
+  for (const ArrayRow& row : kArrayRows)
     if (type.code == static_cast<uint8_t>(row.code) && type.bits == row.bits && type.lanes == 1)
       return row.dtype;
   throw nb::type_error(type.code == static_cast<uint8_t>(Code::Complex)
@@ -189,7 +189,7 @@ DType dtype_of(nb::dlpack::dtype type) {
 }
 
 nb::dlpack::dtype dlpack_of(DType dtype) {
-  for (const Row& row : kRows)
+  for (const ArrayRow& row : kArrayRows)
     if (row.dtype == dtype) return {static_cast<uint8_t>(row.code), row.bits, 1};
   throw nb::type_error("this dtype has no array form");
 }
@@ -234,7 +234,7 @@ Tensor tensor_of(HostArray array, std::string_view device, Copying copying) {
   if (copying != Copying::Always && is_plain) {
     owner = hold(std::move(array.keeper));
   } else {
-    auto bytes = copied(array);
+    auto bytes = copied_elements(array);
     data = bytes.get();
     owner = std::move(bytes);
   }

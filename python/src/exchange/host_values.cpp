@@ -39,7 +39,7 @@ struct Held {
 };
 
 /// The character of the struct module; 0 if it has none.
-char format_of(DType dtype) {
+char buffer_format(DType dtype) {
   constexpr std::array kFormats = {
       std::pair{DType::Bool, '?'}, std::pair{DType::I8, 'b'},  std::pair{DType::U8, 'B'},
       std::pair{DType::I16, 'h'},  std::pair{DType::U16, 'H'}, std::pair{DType::I32, 'i'},
@@ -53,7 +53,7 @@ char format_of(DType dtype) {
 std::unique_ptr<Held> held_of(const Tensor& tensor) {
   auto held = std::make_unique<Held>();
   const DType dtype = strong(tensor.dtype());
-  held->format[0] = format_of(dtype);
+  held->format[0] = buffer_format(dtype);
   if (held->format[0] == 0)
     throw nb::buffer_error(
         "Python's buffers have no format for this dtype: use numpy(), bitcast(\"uint8\"), or "

@@ -105,7 +105,7 @@ onnx::Data data_of(nb::handle object) {
   return tensor.get();
 }
 
-nb::object object_of(const onnx::Data& data) {
+nb::object value_object(const onnx::Data& data) {
   if (const auto* tensor = std::get_if<Tensor>(&data.value)) {
     for (const Emulated& type : kEmulated)
       if (data.type == type.onnx)
@@ -115,7 +115,7 @@ nb::object object_of(const onnx::Data& data) {
   }
   nb::list elements;
   if (const auto* sequence = std::get_if<onnx::Sequence>(&data.value)) {
-    for (const onnx::Data& element : sequence->elements) elements.append(object_of(element));
+    for (const onnx::Data& element : sequence->elements) elements.append(value_object(element));
     return elements;
   }
   const auto* strings = std::get_if<onnx::Strings>(&data.value);
@@ -172,7 +172,7 @@ std::vector<onnx::Data> inputs_of(const onnx::Model& model, const nb::args& by_p
 }
 
 // Bytes that are no UTF-8 become U+FFFD.
-nb::object text_of(const std::string& text) {
+nb::object python_text(const std::string& text) {
   return nb::steal(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
@@ -268,7 +268,8 @@ void bind_onnx(nb::module_& module) {
       "metadata",
       [](const onnx::Model& self) {
         nb::dict entries;
-        for (const auto& [key, value] : self.metadata()) entries[text_of(key)] = text_of(value);
+        for (const auto& [key, value] : self.metadata())
+          entries[python_text(key)] = python_text(value);
         return entries;
       },
       nb::sig("def metadata(self, /) -> dict[str, str]"),
@@ -284,7 +285,7 @@ void bind_onnx(nb::module_& module) {
           outputs = self.run(inputs);
         }
         nb::list list;
-        for (const onnx::Data& output : outputs) list.append(object_of(output));
+        for (const onnx::Data& output : outputs) list.append(value_object(output));
         return nb::tuple(list);
       },
       nb::sig("def __call__(self, *args: TensorLike | str | list[Any] | dict[str, Any] | None, "

@@ -7,7 +7,7 @@ namespace plugrad::python {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_rule(const std::string& message) {
   throw Error(ErrorKind::User, "[nn.shard] " + message, ErrorReason::Type);
 }
 
@@ -17,12 +17,12 @@ std::vector<nn::ShardRule> rules_of(const nb::list& given) {
   for (const nb::handle rule : given) {
     std::pair<std::string, nb::object> pair;
     if (!nb::try_cast(rule, pair))
-      refuse("a rule is a pattern and a spec, as (\"*.weight\", (\"data\",)), not " +
-             nb::cast<std::string>(nb::repr(rule)));
+      refuse_rule("a rule is a pattern and a spec, as (\"*.weight\", (\"data\",)), not " +
+                  nb::cast<std::string>(nb::repr(rule)));
     try {
       rules.push_back({pair.first, spec_of_object(pair.second).value().spec});
     } catch (const Error& error) {
-      refuse("the rule \"" + pair.first + "\": " + error.what());
+      refuse_rule("the rule \"" + pair.first + "\": " + error.what());
     }
   }
   return rules;

@@ -66,9 +66,9 @@ class Recordings {
 };
 
 /// A jitted function; as an attribute of a class, the jitted method of its instances.
-class Jit {
+class JitObject {
  public:
-  explicit Jit(nb::object function) : function_(std::move(function)) {}
+  explicit JitObject(nb::object function) : function_(std::move(function)) {}
 
   nb::object call(const nb::args& arguments, const nb::kwargs& keywords) {
     return recordings_->call(function_, arguments, keywords);
@@ -201,14 +201,15 @@ void bind_jit(nb::module_& module) {
   bound.def_prop_ro(
       "__self__", [](const BoundJit& self) { return self.self(); },
       nb::sig("def __self__(self) -> Any"), "The instance.");
-  nb::class_<Jit> made(module, "Jit", nb::type_slots(gc_slots<Jit>), nb::is_generic(),
-                       nb::is_weak_referenceable(), nb::sig("class Jit(Generic[P, R])"), kDoc);
+  nb::class_<JitObject> made(module, "Jit", nb::type_slots(gc_slots<JitObject>), nb::is_generic(),
+                             nb::is_weak_referenceable(), nb::sig("class Jit(Generic[P, R])"),
+                             kDoc);
   made.def(
       "__init__",
-      [](Jit* self, nb::object function) {
+      [](JitObject* self, nb::object function) {
         if (!PyCallable_Check(function.ptr()))
           throw nb::type_error("[jit] a function, or another object that is called, is expected");
-        new (self) Jit(std::move(function));
+        new (self) JitObject(std::move(function));
       },
       "function"_a, nb::sig("def __init__(self, function: Callable[P, R]) -> None"));
   bind_callable(made, "function");
@@ -216,14 +217,14 @@ void bind_jit(nb::module_& module) {
       "__get__",
       [](nb::handle self, nb::object instance, nb::handle) -> nb::object {
         if (instance.is_none()) return nb::borrow(self);
-        Jit& jit = *nb::inst_ptr<Jit>(self);
+        JitObject& jit = *nb::inst_ptr<JitObject>(self);
         std::shared_ptr<Recordings> recordings = jit.recordings_of(instance);
         return nb::cast(BoundJit(jit.function(), std::move(instance), std::move(recordings)));
       },
       "instance"_a.none(), "owner"_a.none() = nb::none(),
       nb::sig("def __get__(self, instance: Any, owner: Any = None) -> BoundJit[..., R]"));
   module.def(
-      "jit", [](nb::object function) { return nb::type<Jit>()(function); }, "function"_a,
+      "jit", [](nb::object function) { return nb::type<JitObject>()(function); }, "function"_a,
       nb::sig("def jit(function: Callable[P, R]) -> Jit[P, R]"), kDoc);
 }
 

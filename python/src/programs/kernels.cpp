@@ -12,14 +12,14 @@ namespace plugrad::python {
 
 namespace {
 
-std::string text_of(const Kernel& kernel) {
+std::string kernel_text(const Kernel& kernel) {
   std::ostringstream out;
   out << kernel;
   return out.str();
 }
 
 /// A kernel's part of explain().
-std::string described(const Kernel& kernel, size_t number) {
+std::string kernel_line(const Kernel& kernel, size_t number) {
   std::ostringstream out;
   out << "\n---- kernel " << number << ": " << kernel.name() << " on " << kernel.device() << "\n"
       << kernel.flops() << " operations, " << kernel.bytes() << " bytes, axes";
@@ -37,7 +37,7 @@ std::string explain(const Tensor& tensor) {
   const std::vector<Kernel> kernels = tensor.schedule();
   out << tensor << ": " << kernels.size() << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
   size_t number = 0;
-  for (const Kernel& kernel : kernels) out << described(kernel, ++number);
+  for (const Kernel& kernel : kernels) out << kernel_line(kernel, ++number);
   return out.str();
 }
 
@@ -68,7 +68,7 @@ void bind_kernel_class(nb::module_& module) {
       nb::sig("def ranges(self) -> list[KernelRange]"), doc("Kernel::ranges"));
   made.def_prop_ro("flops", &Kernel::flops, doc("Kernel::flops"));
   made.def_prop_ro("bytes", &Kernel::bytes, doc("Kernel::bytes"));
-  made.def("__str__", text_of);
+  made.def("__str__", kernel_text);
   made.def("__repr__", [](const Kernel& self) {
     return "<kernel " + self.name() + " on " + self.device() + ">";
   });

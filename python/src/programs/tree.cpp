@@ -42,11 +42,11 @@ struct Refused {
   std::string path, reason;
 };
 
-std::string text_of(nb::handle object) {
+std::string plain_text(nb::handle object) {
   return nb::cast<std::string>(nb::str(object));
 }
 std::string name_of_type(nb::handle object) {
-  return text_of(object.type().attr("__name__"));
+  return plain_text(object.type().attr("__name__"));
 }
 std::string key_text(nb::handle key) {
   return "[" + nb::cast<std::string>(nb::repr(key)) + "]";
@@ -191,7 +191,7 @@ class Putter {
     flat_.words.push_back(numbers_.of_kept(object.type()));
     for (const nb::handle name : fields) {
       const nb::object value = nb::getattr(object, name, nb::none());
-      at("." + text_of(name), [&] { put(value); });
+      at("." + plain_text(name), [&] { put(value); });
     }
   }
 
@@ -422,15 +422,15 @@ std::string name_of_argument(nb::handle function, size_t position) {
     const nb::list names(parameters);
     const bool is_named =
         position < names.size() &&
-        text_of(parameters[names[position]].attr("kind").attr("name")) != "VAR_POSITIONAL";
+        plain_text(parameters[names[position]].attr("kind").attr("name")) != "VAR_POSITIONAL";
     if (is_named) return nb::cast<std::string>(names[position]);
   } catch (nb::python_error&) {  // e.g. a function of C
   }
   return "number " + std::to_string(position + 1);
 }
 
-std::string name_of_function(nb::handle function) {
-  return text_of(nb::getattr(function, "__name__", function.type().attr("__name__")));
+std::string name_of_callable(nb::handle function) {
+  return plain_text(nb::getattr(function, "__name__", function.type().attr("__name__")));
 }
 
 [[noreturn]] void refuse(const std::string& what, const Refused& refused) {
@@ -443,7 +443,7 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
                    nb::handle keywords, bool has_self) {
   ArgumentPutter putter(flat, numbers);
   const auto begin = [&](const std::string& name) {
-    return "[jit] " + name_of_function(function) + ": the argument " + name;
+    return "[jit] " + name_of_callable(function) + ": the argument " + name;
   };
   size_t position = has_self ? 1 : 0;
   flat.words.push_back(static_cast<uint64_t>(nb::len(arguments)));
@@ -461,7 +461,7 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
     try {
       putter.put(value);
     } catch (const Refused& refused) {
-      refuse(begin(text_of(name)), refused);
+      refuse(begin(plain_text(name)), refused);
     }
   }
 }

@@ -70,7 +70,7 @@ std::vector<Node> list_of(const std::vector<OrNumber<Node>>& given) {
   return list;
 }
 
-nb::object dtype_of(const UOp& node) {
+nb::object uop_dtype(const UOp& node) {
   const DType dtype = node.dtype();
   return dtype == DType::Void ? nb::none() : object_of_dtype(dtype);
 }
@@ -201,7 +201,7 @@ void bind_kernel_building(nb::class_<UOp>& made) {
 
 void bind_looking(nb::class_<UOp>& made) {
   made.def_prop_ro("op", &UOp::op, "The op's name: \"add\".");
-  made.def_prop_ro("dtype", dtype_of, nb::sig("def dtype(self) -> dtype | None"),
+  made.def_prop_ro("dtype", uop_dtype, nb::sig("def dtype(self) -> dtype | None"),
                    "The dtype of the value; None without one, such as a store's.");
   made.def_prop_ro("sources", &UOp::sources, nb::sig("def sources(self) -> list[UOp]"),
                    "The nodes that this one is computed of.");
