@@ -290,5 +290,5 @@ for _ in range(4): step(x)
 threading.Thread(target=lambda: [f(x).sum().backward() for _ in range(20)]).start()
 """
     for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=250)
         assert (done.returncode, done.stderr) == (0, b"")

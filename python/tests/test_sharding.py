@@ -401,7 +401,7 @@ print(distributed.is_initialized(), distributed.rank(), distributed.size())
 
 
 def test_without_a_launcher_there_is_one_process():
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=250,
                           check=True)
     assert done.stdout == "not yet\nTrue 0 1\n"
     assert not distributed.is_initialized()

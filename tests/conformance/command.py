@@ -15,7 +15,7 @@ failures = []
 
 
 def run(*arguments):
-    done = subprocess.run([COMMAND, "conformance", *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([COMMAND, "conformance", *arguments], capture_output=True, text=True, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -98,7 +98,7 @@ def check_interruption(folder):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(3)
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=20)
+    out, err = started.communicate(timeout=250)
     document = json.loads(out)
     check("an interrupted run exits 130 and says so", started.returncode == 130 and "interrupted" in err, err)
     check("its report holds what ran", document["interrupted"] and document["totals"]["pass"] == len(document["tests"]) > 3,

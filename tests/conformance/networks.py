@@ -53,7 +53,7 @@ def check(what, condition, *facts):
 
 
 def run(*arguments):
-    done = subprocess.run([COMMAND, "conformance", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([COMMAND, "conformance", *map(str, arguments)], capture_output=True, text=True, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -44,7 +44,8 @@ def words(full):
 
 def judge(tool, word, full):
     """Errors of a run without the claim; empty: none."""
-    command = [tool, "conformance", "--device", "REFERENCE", "--json", "--option", f"withdraw={word}"]
+    command = [tool, "conformance", "--device", "REFERENCE", "--json", "--time-limit-factor", "4",
+               "--option", f"withdraw={word}"]
     if not full:
         command += ["--filter", "l1.*,l2.models.*" if word in OF_THE_DEVICE else "l2.models.*"]
     run = subprocess.run(command, capture_output=True, text=True)

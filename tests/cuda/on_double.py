@@ -18,7 +18,7 @@ TIMED = {"l1.launch.timing", "l3.queue.timeout"}
 
 
 def run(tool, plugin, environment, *more):
-    command = [tool, "conformance", "--plugin", plugin, "--option", "compiler=clang", "--json", *more]
+    command = [tool, "conformance", "--plugin", plugin, "--option", "compiler=clang", "--time-limit-factor", "4", "--json", *more]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if not done.stdout.strip():
         sys.exit(f"{' '.join(command)}: {done.stderr}")

@@ -17,7 +17,7 @@ ENDED_BY_GLIBC = "Fatal glibc error: failed to register TLS destructor: out of m
 
 
 def run(command, environment):
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=250)
 
 
 def allocations(command, environment, folder):

@@ -53,7 +53,7 @@ def call(build, library, device, command, **settings):
         places = f"{library.parent}:{build / 'lib/plugrad/plugins'}"
         environment = dict(os.environ, DEV=device, PLUGRAD_CACHE_DIR=cache, PLUGRAD_PLUGIN_PATH=places, **settings)
         done = subprocess.run([str(word) for word in command], text=True, capture_output=True, env=environment,
-                              timeout=120)
+                              timeout=250)
         return done.returncode, done.stdout + done.stderr
 
 

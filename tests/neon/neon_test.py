@@ -95,7 +95,7 @@ def chosen(plugrad, every):
 
 def run_suite(prefix, plugin, every):
     plugrad = prefix / "bin/plugrad"
-    command = [plugrad, "conformance", "--plugin", plugin, *chosen(plugrad, every)]
+    command = [plugrad, "conformance", "--time-limit-factor", "4", "--plugin", plugin, *chosen(plugrad, every)]
     return command, {}, r"(\d+) passed, 0 failed, 0 crashed, 0 timed out"
 
 

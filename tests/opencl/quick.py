@@ -15,7 +15,7 @@ def main():
         print("no OPENCL device: install pocl-opencl-icd to run this test")
         return SKIPPED
     judged = ["--plugin", *sys.argv[2:]] if len(sys.argv) > 2 else ["--device", "OPENCL"]
-    return subprocess.run([plugrad, "conformance", "--quick", *judged]).returncode
+    return subprocess.run([plugrad, "conformance", "--quick", "--time-limit-factor", "4", *judged]).returncode
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit/distributed"))
 from faults_test import OPTIONS_FOR_KILL, processes_with  # noqa: E402
 
 DEADLINE = 5     # seconds of a collective
-AFTER = 5        # by which errors come after the deadline
-MOST = 40        # of a program, with its start
+AFTER = 60       # by which errors come after the deadline, on a machine with other work
+MOST = 150       # of a program, with its start
 TOLERANCE = 1e-5  # of losses, relative: sums are in another order
 
 

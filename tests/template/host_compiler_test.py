@@ -19,7 +19,7 @@ def check(what, condition, seen=""):
         sys.exit(f"{what}\nseen: {seen}")
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=200):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)

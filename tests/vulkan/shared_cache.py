@@ -12,11 +12,11 @@ import tempfile
 
 def cached_bytes(width, folder):
     environment = dict(os.environ, LP_NATIVE_VECTOR_WIDTH=str(width), MESA_SHADER_CACHE_DIR=folder)
-    subprocess.run([sys.argv[2]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=100)
+    subprocess.run([sys.argv[2]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=250)
     return sum(file.stat().st_size for file in pathlib.Path(folder).rglob("*") if file.name != "index")
 
 
-listed = subprocess.run([sys.argv[1], "devices", "--json"], capture_output=True, text=True, check=True, timeout=60)
+listed = subprocess.run([sys.argv[1], "devices", "--json"], capture_output=True, text=True, check=True, timeout=250)
 if "llvmpipe" not in str([one for one in json.loads(listed.stdout)["devices"] if one["name"].startswith("VULKAN")]):
     sys.exit(77)
 with tempfile.TemporaryDirectory() as cache:

@@ -10,7 +10,7 @@ BINARY = os.environ["PLUGRAD_BINARY"]
 
 
 def run(*arguments, **environment):
-    return subprocess.run([BINARY, "calibrate", *arguments], capture_output=True, text=True, timeout=100,
+    return subprocess.run([BINARY, "calibrate", *arguments], capture_output=True, text=True, timeout=250,
                           env={**{k: v for k, v in os.environ.items() if k != "PLUGRAD_BINARY"}, **environment})
 
 

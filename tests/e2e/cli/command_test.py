@@ -12,7 +12,7 @@ BINARY = os.environ["PLUGRAD_BINARY"]
 
 
 def run(*arguments, **environment):
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=100,
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=250,
                           env={**os.environ, **environment})
 
 

@@ -71,7 +71,7 @@ class DataSets(unittest.TestCase):
                     self.assertIsNone(child.poll())
                 time.sleep(0.5)
                 child.send_signal(sent)
-                out, told = child.communicate(timeout=60)
+                out, told = child.communicate(timeout=250)
                 self.assertEqual(child.returncode, code)
                 self.assertTrue(json.loads(out)["interrupted"])
                 self.assertIn("of 100000 steps; nothing is saved without --save", told)

@@ -104,7 +104,7 @@ class NewPlugin(unittest.TestCase):
             os.mkdir(there)
             for path in (os.path.join(folder, "made"), there):
                 done = subprocess.run([BINARY, "new-plugin", "acme", "--dir", path], capture_output=True, text=True,
-                                      timeout=60, preexec_fn=small_files)
+                                      timeout=250, preexec_fn=small_files)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn("File too large", done.stderr)
             self.assertEqual((os.listdir(folder), os.listdir(there)), (["there"], []))

@@ -54,7 +54,7 @@ class Models(unittest.TestCase):
 
     def run_on(self, model, *arguments, command="run"):
         (self.folder / "m.onnx").write_bytes(model)
-        return subprocess.run([BINARY, command, "m.onnx", *arguments], capture_output=True, text=True, timeout=60, cwd=self.folder,
+        return subprocess.run([BINARY, command, "m.onnx", *arguments], capture_output=True, text=True, timeout=250, cwd=self.folder,
                               env={**os.environ, "DEV": "REFERENCE"})
 
     def expect(self, text, code, model, *arguments, command="run"):
@@ -123,11 +123,11 @@ class Models(unittest.TestCase):
     def test_a_path_is_never_asked_for_at_pip(self):
         for command in (["conformance", "--device", "REFERENCE"], ["bench", "networks"]):
             for path in ("./nodir", "a/b", "m.onnx"):
-                done = subprocess.run([BINARY, *command, "--models", path], capture_output=True, text=True, timeout=60, cwd=self.folder,
+                done = subprocess.run([BINARY, *command, "--models", path], capture_output=True, text=True, timeout=250, cwd=self.folder,
                                       env={**os.environ, "DEV": "REFERENCE", "PATH": ""})
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(f"--models {path}: there is no folder or file {path}\n", done.stderr)
-            done = subprocess.run([BINARY, *command, "--models", "nodir"], capture_output=True, text=True, timeout=60, cwd=self.folder,
+            done = subprocess.run([BINARY, *command, "--models", "nodir"], capture_output=True, text=True, timeout=250, cwd=self.folder,
                                   env={**os.environ, "DEV": "REFERENCE", "PATH": ""})
             self.assertIn("there is no folder or file nodir, and python3", done.stderr)
 

@@ -62,7 +62,7 @@ class Case(unittest.TestCase):
         return path
 
     def run_command(self, *arguments):
-        return subprocess.run([BINARY, "plan-scale", *map(str, arguments)], capture_output=True, text=True, timeout=100, cwd=self.folder,
+        return subprocess.run([BINARY, "plan-scale", *map(str, arguments)], capture_output=True, text=True, timeout=250, cwd=self.folder,
                               env={k: v for k, v in os.environ.items() if k != "PLUGRAD_BINARY"})
 
     def plan(self, *arguments):

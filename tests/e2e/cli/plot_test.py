@@ -123,7 +123,7 @@ class Plot(unittest.TestCase):
                 self.assertIsNone(child.poll())
             self.assertIn("location.reload()", page.read_text())
             child.send_signal(signal.SIGINT)
-            child.communicate(timeout=60)
+            child.communicate(timeout=250)
             self.assertEqual(child.returncode, 130)
             self.assertIn(" of 1000000", page.read_text())
             self.assertIn("stopped: step ", page.read_text())

@@ -22,7 +22,7 @@ class Case(unittest.TestCase):
         self.trace = trace_file.write(self.folder / "trace", trace_file.example())
 
     def run_command(self, *arguments, **environment):
-        return subprocess.run([BINARY, "profile", *arguments], capture_output=True, text=True, timeout=100, cwd=self.folder,
+        return subprocess.run([BINARY, "profile", *arguments], capture_output=True, text=True, timeout=250, cwd=self.folder,
                               env={**os.environ, "TMPDIR": str(self.folder), **environment})
 
     def profile(self, *arguments):
@@ -130,7 +130,7 @@ class Figures(Case):
         path = os.fsencode(self.folder) + b"/\xff.trace"
         with open(path, "wb") as file:
             file.write(pathlib.Path(self.trace).read_bytes())
-        done = subprocess.run([BINARY, "profile", "--json", "--compare", path, self.trace], capture_output=True, timeout=100)
+        done = subprocess.run([BINARY, "profile", "--json", "--compare", path, self.trace], capture_output=True, timeout=250)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertTrue(json.loads(done.stdout)["compare"]["before"]["trace"].endswith("/\ufffd.trace"))
 
@@ -219,7 +219,7 @@ class Programs(Case):
                 break
             time.sleep(0.02)
         process.send_signal(number)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=250)
         self.assertEqual(process.returncode, 128 + number)
         self.assertEqual(json.loads(output)["program"], "step")
         self.assertIn(f"signal {int(number)} ", errors)

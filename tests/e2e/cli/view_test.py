@@ -56,7 +56,7 @@ class Case(unittest.TestCase):
         return {**kept, **changes}
 
     def run_command(self, *arguments, **environment):
-        return subprocess.run([self.command, *arguments], capture_output=True, text=True, timeout=60, cwd=self.folder,
+        return subprocess.run([self.command, *arguments], capture_output=True, text=True, timeout=250, cwd=self.folder,
                               env=self.environment(**environment))
 
     def lines_of(self, page, number=0):
@@ -225,7 +225,7 @@ class Server(Case):
         return process, lines
 
     def ask(self, port, path, host=None, method="GET"):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=250)
         connection.request(method, path, headers={"Host": host or f"127.0.0.1:{port}"})
         answer = connection.getresponse()
         body = answer.read()
