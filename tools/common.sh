@@ -2,7 +2,7 @@
 
 trap 'exit 130' INT  # the terminal interrupts the children too; bash waits for the one in front
 
-readonly kMegabytesPerJob=1500  # the largest file of the tree in GCC 12 with -O2, and what the linker takes
+readonly kMegabytesPerJob=1700  # a batch of files in GCC 12 with the address sanitizer
 memory_info=/proc/meminfo
 memory_limit=/sys/fs/cgroup/memory.max  # of a container
 
