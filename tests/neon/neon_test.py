@@ -2,7 +2,7 @@
 
 PREFIX is an installed or built plugrad, OP_CASES the program pgr_test_ops. The device NEON is the C
 template with its FILL marks replaced: the compiler is Clang for aarch64 with 128-bit vectors;
-memory and kernels belong to a child process under qemu-user. Runs a tenth of the suite's op tests
+memory and kernels belong to a child process under qemu-user. Runs a twentieth of the suite's op tests
 or of the op cases; --all: every test of levels L0 to L2, or every op case."""
 import json
 import os
@@ -20,7 +20,7 @@ NEEDED = ["clang-19", "aarch64-linux-gnu-gcc", "qemu-aarch64-static"]
 FLAGS = ["--target=aarch64-linux-gnu", "-march=armv8.2-a+fp16"]
 QEMU = ["/usr/bin/qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"]
 OPS = re.compile(r"l2\.(alu|known|lanes|cast|dense|access|gate|views|random)\.")
-STRIDE = 10
+STRIDE = 20
 # Replacements; each old text occurs in the template exactly once.
 CHANGES = [
     ('#include "plugrad/sdk/c_plugin.h"\n', '#include "plugrad/sdk/c_plugin.h"\n#include "remote.h"\n\n'
