@@ -148,8 +148,8 @@ def check_originals(builder, rows):
 def page():
     lines = ["# Mutants: bugs that the suite detects", "",
              "A mutant is a plugin with one deliberate bug. Each row names a mutant and the test of the conformance suite "
-             "that must detect it.", "`tests/conformance/mutants` makes the mutants, and `tools/test` runs half of them, `tools/test --full` each, against its test; the "
-             "unchanged plugins pass all of these tests.", "`tests/conformance/mutants/check.py --write-page` generates "
+             "that must detect it.", "`tests/conformance/mutants` makes the mutants. `tools/test` runs half of them, "
+             "`tools/test --full` each, against its test; the unchanged plugins pass all of these tests.", "`tests/conformance/mutants/check.py --write-page` generates "
              "this page.", "",
              "| mutant | bug | base | detected by |", "|---|---|---|---|"]
     for name, broken, file, _, test in table.ROWS:
