@@ -19,6 +19,7 @@ NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\] )?(\w+)(?: final)?(?: :.*)?$")
 ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = (.*)")
+USING = re.compile(r"using (?:::)?((?:\w+::)+(\w+))$")
 CALL = re.compile(r"\b(add_library|add_executable|target_sources|plugrad_add_\w+)\s*\(\s*([\w-]+)([^()]*)\)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 ROOTS = [pathlib.Path(root) for root in
@@ -88,10 +89,14 @@ def names_of(head):
 
 
 def names(text, anonymous):
-    """The names that a file declares in namespaces, anonymous or not: name -> (namespaces, alias text)."""
+    """The names that a file declares in namespaces, anonymous or not: name -> (namespaces, alias text). What the using
+    declarations of a source file bring in is for the rest of a batch too, so it counts as anonymous."""
     found = {}
     for scopes, head in split(text):
-        if ("" in scopes) == anonymous:
+        using = USING.match(head)
+        if using and anonymous:
+            found.setdefault((tuple(filter(None, scopes)), using.group(2)), using.group(1))
+        elif not using and ("" in scopes) == anonymous:
             for name, alias in names_of(head):
                 found.setdefault((tuple(filter(None, scopes)), name), alias)
     return found
@@ -116,10 +121,11 @@ def breaches(files, read=text_of):
                 owners[scope, name].append((path, alias))
     for (scope, name), found in sorted(owners.items()):
         aliases = {alias for _, alias in found}
-        outer = [path for around, path in public[name] if f"{scope}::".startswith(f"{around}::" if around else "")]
+        outer = [path for around, path in public[name] if f"{scope}::".startswith(f"{around}::" if around else "")
+                 and not any(alias and f"{around}::{name}".endswith(alias) for alias in aliases)]
         if len(found) > 1 and (None in aliases or len(aliases) > 1):
             yield f"{name} is declared in the anonymous namespaces of {', '.join(str(path) for path, _ in found)}"
-        elif outer and aliases == {None}:
+        elif outer:
             yield f"{name} is declared in an anonymous namespace of {found[0][0]} and in {outer[0]}"
 
 

@@ -28,7 +28,7 @@ namespace plugrad::tools {
 namespace {
 
 namespace suite = conformance;
-using suite::Level;
+using conformance::Level;
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),

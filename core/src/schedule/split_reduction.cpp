@@ -10,7 +10,7 @@
 namespace plugrad::schedule {
 namespace {
 
-using Dims = TensorBuilder::Dims;
+using DimList = TensorBuilder::Dims;
 
 constexpr int64_t kLargeReduction = 32768;  // elements
 constexpr int64_t kMostChunks = 4096;       // limit of the search
@@ -35,11 +35,11 @@ int64_t chunk_count(int64_t size, int64_t threads) {
 
 /// A shape with adjacent reduced axes merged.
 struct Merged {
-  Dims shape;
+  DimList shape;
   std::vector<bool> reduced;
 };
 
-Merged merge(const Dims& shape, const Dims& axes) {
+Merged merge(const DimList& shape, const DimList& axes) {
   Merged out;
   for (size_t i = 0; i < shape.size(); ++i) {
     const bool reduced = std::ranges::find(axes, static_cast<int64_t>(i)) != axes.end();
@@ -112,16 +112,16 @@ int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int
 
 }  // namespace
 
-bool is_long_product(TensorBuilder& build, Id x, const Dims& axes) {
+bool is_long_product(TensorBuilder& build, Id x, const DimList& axes) {
   int64_t terms = 1;
   for (int64_t axis : axes) terms *= build.shape(x)[static_cast<size_t>(axis)];
   return terms >= kTermsOfChunk && reads_again(build, x);
 }
 
-SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
+SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const DimList& axes,
                                const Options& options) {
-  const Dims shape = build.shape(x);
-  Dims result = shape;
+  const DimList shape = build.shape(x);
+  DimList result = shape;
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
   const int64_t outputs = element_count(result), size = build.count(x), threads = options.threads;
   if (outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
@@ -145,7 +145,7 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   }
   if (chunks == 1) return {build.reduce(op, x, axes)};
 
-  Dims cut, inner;
+  DimList cut, inner;
   for (size_t i = 0; i < merged.shape.size(); ++i) {
     if (i == at) cut.push_back(chunks);
     cut.push_back(i == at ? merged.shape[i] / chunks : merged.shape[i]);
@@ -155,7 +155,7 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   Id parts = build.reshape(x, cut);
   if (!few) {
     // A chunk stays in the cache only if its loop is outside the loops of the results.
-    Dims order(cut.size());
+    DimList order(cut.size());
     std::iota(order.begin(), order.end(), 0);
     std::rotate(order.begin(), order.begin() + chunk_axis, order.begin() + chunk_axis + 1);
     parts = build.permute(parts, order);

@@ -10,19 +10,19 @@ namespace plugrad::schedule {
 namespace {
 using namespace rules;
 
-using Dims = TensorBuilder::Dims;
+using DimList = TensorBuilder::Dims;
 
 TensorBuilder& builder(const Match& m) {
   return m.context<TensorBuilder>();
 }
-Dims list(const Graph& g, Id id) {
+DimList list(const Graph& g, Id id) {
   const auto values = g.arg_list(id);
   return {values.begin(), values.end()};
 }
-bool all_of(const Dims& values, int64_t value) {
+bool all_of(const DimList& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
-Id again(Graph& g, const Match& m, Id source, const Dims& values) {
+Id again(Graph& g, const Match& m, Id source, const DimList& values) {
   return g.add(g[m.root].op, g[m.root].dtype, {source}, g.list(values));
 }
 
@@ -35,20 +35,20 @@ bool keeps_shape(const Graph& g, const Match& m) {
 }
 
 Id both_orders(Graph& g, const Match& m) {
-  const Dims outer = list(g, m.root), inner = list(g, m[y]);
-  Dims both(outer.size());
+  const DimList outer = list(g, m.root), inner = list(g, m[y]);
+  DimList both(outer.size());
   for (size_t i = 0; i < outer.size(); ++i) both[i] = inner[static_cast<size_t>(outer[i])];
   return again(g, m, m[x], both);
 }
 bool keeps_order(const Graph& g, const Match& m) {
-  const Dims order = list(g, m.root);
+  const DimList order = list(g, m.root);
   for (size_t i = 0; i < order.size(); ++i)
     if (order[i] != static_cast<int64_t>(i)) return false;
   return true;
 }
 // Whether the order of the axes longer than 1 stays: then the permutation is a reshape.
 bool moves_ones_only(const Graph& g, const Match& m) {
-  const Dims shape = builder(m).shape(m[x]);
+  const DimList shape = builder(m).shape(m[x]);
   int64_t last = -1;
   for (int64_t axis : g.arg_list(m.root)) {
     if (shape[static_cast<size_t>(axis)] == 1) continue;
@@ -58,8 +58,8 @@ bool moves_ones_only(const Graph& g, const Match& m) {
   return true;
 }
 Id as_reshape(Graph& g, const Match& m) {
-  const Dims from = builder(m).shape(m[x]), order = list(g, m.root);
-  Dims to(order.size());
+  const DimList from = builder(m).shape(m[x]), order = list(g, m.root);
+  DimList to(order.size());
   for (size_t i = 0; i < order.size(); ++i) to[i] = from[static_cast<size_t>(order[i])];
   return g.add(Op::Reshape, g[m.root].dtype, {m[x]}, g.list(to));
 }
@@ -76,21 +76,21 @@ Id zeros(Graph& g, const Match& m) {
   return builder(m).zeros(g[m.root].dtype, builder(m).shape(m.root));
 }
 Id both_pads(Graph& g, const Match& m) {
-  Dims both = list(g, m[y]);
-  const Dims outer = list(g, m.root);
+  DimList both = list(g, m[y]);
+  const DimList outer = list(g, m.root);
   for (size_t i = 0; i < both.size(); ++i) both[i] += outer[i];
   return again(g, m, m[x], both);
 }
 
 bool keeps_all(const Graph& g, const Match& m) {
-  const Dims from = builder(m).shape(m[x]), bounds = list(g, m.root);
+  const DimList from = builder(m).shape(m[x]), bounds = list(g, m.root);
   for (size_t i = 0; i < from.size(); ++i)
     if (bounds[2 * i] != 0 || bounds[2 * i + 1] != from[i]) return false;
   return true;
 }
 Id both_boxes(Graph& g, const Match& m) {
-  Dims both = list(g, m[y]);
-  const Dims outer = list(g, m.root);
+  DimList both = list(g, m[y]);
+  const DimList outer = list(g, m.root);
   for (size_t i = 0; i < both.size(); i += 2) {
     both[i + 1] = both[i] + outer[i + 1];
     both[i] += outer[i];
@@ -99,8 +99,8 @@ Id both_boxes(Graph& g, const Match& m) {
 }
 // The shrunk padding pads the shrunk source.
 Id pad_of_shrink(Graph& g, const Match& m) {
-  const Dims bounds = list(g, m.root), pads = list(g, m[y]), inner = builder(m).shape(m[x]);
-  Dims box(bounds.size()), rest(bounds.size());
+  const DimList bounds = list(g, m.root), pads = list(g, m[y]), inner = builder(m).shape(m[x]);
+  DimList box(bounds.size()), rest(bounds.size());
   for (size_t i = 0; i < inner.size(); ++i) {
     const int64_t begin = bounds[2 * i] - pads[2 * i], end = bounds[2 * i + 1] - pads[2 * i];
     box[2 * i] = std::clamp<int64_t>(begin, 0, inner[i]);
@@ -113,8 +113,8 @@ Id pad_of_shrink(Graph& g, const Match& m) {
 }
 
 Id both_flips(Graph& g, const Match& m) {
-  Dims both = list(g, m[y]);
-  const Dims outer = list(g, m.root);
+  DimList both = list(g, m[y]);
+  const DimList outer = list(g, m.root);
   for (size_t i = 0; i < both.size(); ++i) both[i] ^= outer[i];
   return again(g, m, m[x], both);
 }
@@ -123,8 +123,8 @@ bool flips_nothing(const Graph& g, const Match& m) {
 }
 // Flipping an axis of one element has no effect.
 Id longer_flips(Graph& g, const Match& m) {
-  const Dims from = builder(m).shape(m[x]);
-  Dims flags = list(g, m.root);
+  const DimList from = builder(m).shape(m[x]);
+  DimList flags = list(g, m.root);
   for (size_t i = 0; i < flags.size(); ++i)
     if (from[i] <= 1) flags[i] = 0;
   return again(g, m, m[x], flags);
@@ -132,8 +132,8 @@ Id longer_flips(Graph& g, const Match& m) {
 
 // Axes in order, without those of size 1.
 Id longer_axes(Graph& g, const Match& m) {
-  const Dims from = builder(m).shape(m[x]);
-  Dims axes = list(g, m.root);
+  const DimList from = builder(m).shape(m[x]);
+  DimList axes = list(g, m.root);
   std::erase_if(axes, [&, first = true](int64_t axis) mutable {
     const bool is_op = first;
     first = false;

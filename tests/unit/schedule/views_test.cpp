@@ -12,7 +12,7 @@
 namespace plugrad::schedule {
 namespace {
 
-using Dims = TensorBuilder::Dims;
+using DimList = TensorBuilder::Dims;
 
 struct Chain {
   std::mt19937& random;
@@ -25,14 +25,14 @@ struct Chain {
   int64_t pick(int64_t below) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(below));
   }
-  Dims shape() { return build.shape(plain); }
+  DimList shape() { return build.shape(plain); }
 
   // Occasionally of zeros only, or empty.
   void begin() {
     leaf.shape = {1 + pick(3), pick(8) == 0 ? 0 : 1 + pick(3), 1 + pick(2)};
     for (int64_t i = 0; i < element_count(leaf.shape); ++i)
       leaf.bits.push_back(bits_of(static_cast<double>(i + 1), DType::F32));
-    Dims list = {1, 1};
+    DimList list = {1, 1};
     list.insert(list.end(), leaf.shape.begin(), leaf.shape.end());
     plain = simple = g.add(Op::Buffer, DType::F32, {}, g.list(list));
     if (pick(8) != 0) return;
@@ -42,12 +42,12 @@ struct Chain {
     const Op ops[] = {Op::Reshape, Op::Permute, Op::Expand, Op::Pad,
                       Op::Shrink,  Op::Flip,    Op::Reduce};
     const Op op = ops[pick(7)];
-    const Dims values = arguments(op);
+    const DimList values = arguments(op);
     plain = g.add(op, DType::F32, {plain}, g.list(values));
     simple = op == Op::Reduce ? build.reduce(Op::Add, simple, {values.begin() + 1, values.end()})
                               : moved(op, values);
   }
-  Id moved(Op op, const Dims& values) {
+  Id moved(Op op, const DimList& values) {
     switch (op) {
       case Op::Reshape:
         return build.reshape(simple, values);
@@ -63,8 +63,8 @@ struct Chain {
         return build.flip(simple, values);
     }
   }
-  Dims arguments(Op op) {
-    Dims of = shape(), out;
+  DimList arguments(Op op) {
+    DimList of = shape(), out;
     const size_t rank = of.size();
     if (op == Op::Reduce) out.push_back(static_cast<int64_t>(Op::Add));
     for (size_t i = 0; i < rank; ++i) {

@@ -23,8 +23,6 @@ namespace plugrad::tools {
 namespace {
 
 using runtime::Buffer;
-using runtime::Device;
-using runtime::Difference;
 using runtime::HostMemory;
 using runtime::KernelLines;
 using runtime::LaunchData;
@@ -99,7 +97,7 @@ void leave_as_computed(const KernelLines& kernel, LaunchData& data, const HostMe
 
 class LaunchJudge {
  public:
-  LaunchJudge(const NetworkTarget& target, Device& device)
+  LaunchJudge(const NetworkTarget& target, runtime::Device& device)
       : target_(target), device_(device), player_(device) {
     player_.leave_out(target.left_out);
     player_.launch_by([this](const RecordedCall& call, const Player::PlayedKernel& kernel,
@@ -123,7 +121,7 @@ class LaunchJudge {
 
  private:
   struct State {
-    Device* other = nullptr;
+    runtime::Device* other = nullptr;
     std::string why_not;
     uint64_t groups = 0;  // of the longest axis, that `other` runs
     double seconds = 0;   // of comparisons
@@ -134,7 +132,7 @@ class LaunchJudge {
              const runtime::Launch& launch);
   bool arrange(const RecordedCall& call, const runtime::Launch& launch, LaunchData& data);
   void choose_other(State& state, const Player::PlayedKernel& kernel, const LaunchData& data);
-  Device* find(const std::string& name) const;
+  runtime::Device* find(const std::string& name) const;
   HostMemory read(const LaunchData& data, std::span<Buffer* const> buffers) const;
   void write(const LaunchData& data, std::span<Buffer* const> buffers, const HostMemory& memory);
   void launch_on_device(uint64_t number, const Player::PlayedKernel& kernel,
@@ -145,7 +143,7 @@ class LaunchJudge {
               const WorstElement& worst);
 
   const NetworkTarget& target_;
-  Device& device_;
+  runtime::Device& device_;
   Player player_;
   std::map<uint64_t, Range> ranges_;
   std::map<uint64_t, State> kernels_;
@@ -192,7 +190,7 @@ void LaunchJudge::write(const LaunchData& data, std::span<Buffer* const> buffers
 }
 
 // Null if there is none besides the device itself.
-Device* LaunchJudge::find(const std::string& name) const {
+runtime::Device* LaunchJudge::find(const std::string& name) const {
   if (device_.plugin_name() == name) return nullptr;
   try {
     return &runtime::Registry::instance().find_device(name);
@@ -207,11 +205,11 @@ void LaunchJudge::choose_other(State& state, const Player::PlayedKernel& kernel,
   const uint64_t all = *std::ranges::max_element(data.group_count);
   state.groups = all;
   const double work = executed_lines(kernel.lines, data.group_count);
-  Device* const reference = find("REFERENCE");
+  runtime::Device* const reference = find("REFERENCE");
   const bool is_small = work <= kReferenceLines && target_.expected != "CPU";
   if (reference && (is_small || target_.expected == "REFERENCE")) {
     state.other = reference;
-  } else if (Device* const cpu = find("CPU");
+  } else if (runtime::Device* const cpu = find("CPU");
              cpu && lacking(kernel.lines, cpu->caps(), device_.caps()).empty()) {
     state.other = cpu;
     return;

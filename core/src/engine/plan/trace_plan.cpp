@@ -18,7 +18,7 @@ namespace plugrad::engine {
 namespace {
 
 using trace::JsonLine;
-using Value = schedule::ScheduledGraph::Value;
+using ScheduledValue = schedule::ScheduledGraph::Value;
 
 constexpr size_t kCandidates = 12;  // schedules that a kernel's definition compares with its own
 
@@ -60,7 +60,7 @@ std::vector<std::vector<uint32_t>> operations_of_steps(const ReadyPlan& ready) {
   if (!trace.graph) return found;
   const auto add_if = [&](bool is_reduction) {
     for (size_t i = 0; i < trace.operations.size(); ++i) {
-      const Value& value = trace.graph->values[i];
+      const ScheduledValue& value = trace.graph->values[i];
       const int32_t step = own_number(value.step, trace.steps, trace.is_part);
       if (step < 0 || trace.operations[i] == 0) continue;
       if ((trace.graph->graph[value.id].op == Op::Reduce) != is_reduction) continue;
@@ -83,7 +83,7 @@ std::string arg_text(const Graph& graph, Id id) {
 std::string nodes_text(const PlanTrace& trace) {
   JsonList nodes;
   for (size_t i = 0; trace.graph && i < trace.graph->values.size(); ++i) {
-    const Value& value = trace.graph->values[i];
+    const ScheduledValue& value = trace.graph->values[i];
     const Graph& graph = trace.graph->graph;
     const int32_t step = own_number(value.step, trace.steps, trace.is_part);
     if (trace.is_part && step < 0 && graph[value.id].op != Op::Buffer) continue;
@@ -171,7 +171,7 @@ std::vector<int64_t> nodes_of_buffers(const ReadyPlan& ready) {
   std::vector<int64_t> nodes(ready.plan.buffers.size(), -1);
   const PlanTrace& trace = ready.trace;
   if (!trace.graph) return nodes;
-  for (const Value& value : trace.graph->values) {
+  for (const ScheduledValue& value : trace.graph->values) {
     const int32_t buffer =
         own_number(value.buffer, trace.buffers, trace.is_part && !trace.buffers.empty());
     if (buffer >= 0 && static_cast<size_t>(buffer) < nodes.size())

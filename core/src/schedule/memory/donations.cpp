@@ -34,8 +34,8 @@ std::vector<Touched> touched(const Plan& plan) {
 }
 
 /// Dtype, device and element count: equal for buffers that can replace each other.
-using Form = std::tuple<DType, uint32_t, int64_t>;
-Form form_of(const PlannedBuffer& buffer) {
+using BufferForm = std::tuple<DType, uint32_t, int64_t>;
+BufferForm form_of(const PlannedBuffer& buffer) {
   return {buffer.dtype, buffer.device, buffer.elem_count};
 }
 
@@ -125,7 +125,7 @@ class DonationFinder {
   std::vector<Touched> touched_;
   std::vector<bool> is_root_;
   // Outputs without an input: the step that first writes them, and their number.
-  std::map<Form, std::set<std::pair<size_t, uint32_t>>> outputs_;
+  std::map<BufferForm, std::set<std::pair<size_t, uint32_t>>> outputs_;
 };
 
 }  // namespace
