@@ -30,18 +30,18 @@ Bytes read(const Tensor& t, size_t count) {
   return bytes;
 }
 
-bool holds(const std::string& device, DType dtype) {
+bool holds_values(const std::string& device, DType dtype) {
   const auto& caps = runtime::Registry::instance().find_device(device).caps();
   return caps.storage_dtypes >> static_cast<uint32_t>(dtype) & 1;
 }
 
-struct Pair {
+struct CopiedPair {
   std::string from, to;
-  friend void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.from << pair.to; }
+  friend void PrintTo(const CopiedPair& pair, std::ostream* out) { *out << pair.from << pair.to; }
 };
 
-std::vector<Pair> pairs() {
-  std::vector<Pair> out;
+std::vector<CopiedPair> pairs() {
+  std::vector<CopiedPair> out;
   for (const std::string& from : devices_at_hand())
     for (const std::string& to : devices_at_hand())
       if (from != to) out.push_back({from, to});
@@ -54,7 +54,7 @@ std::vector<DType> storable() {
   return out;
 }
 
-class Copies : public testing::TestWithParam<Pair> {
+class Copies : public testing::TestWithParam<CopiedPair> {
  protected:
   const std::string from = GetParam().from, to = GetParam().to;
 };
@@ -66,7 +66,7 @@ TEST_P(Copies, EveryDtypeThatBothHoldArrivesBitByBit) {
     const Bytes bytes = random_bytes(size, dtype);
     SCOPED_TRACE(name_of(dtype));
     const Tensor sent = Tensor::from_bytes(bytes, {elems}, dtype, from).to(to);
-    if (holds(from, dtype) && holds(to, dtype)) {
+    if (holds_values(from, dtype) && holds_values(to, dtype)) {
       EXPECT_EQ(read(sent, size), bytes);
       continue;
     }

@@ -20,6 +20,7 @@ TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\
 ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = (.*)")
 USING = re.compile(r"using (?:::)?((?:\w+::)+(\w+))$")
+DIRECTIVE = re.compile(r"using namespace ([\w:]+)$")
 CALL = re.compile(r"\b(add_library|add_executable|target_sources|plugrad_add_\w+)\s*\(\s*([\w-]+)([^()]*)\)")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 ROOTS = [pathlib.Path(root) for root in
@@ -110,19 +111,28 @@ def names_in(path, anonymous, read):
     return [("::".join(scopes), name, alias) for (scopes, name), alias in names(read(path), anonymous).items()]
 
 
+@functools.cache
+def directives_in(path, read):
+    """The namespaces that a file opens with using directives at its own scope."""
+    heads = ((scopes, DIRECTIVE.match(head)) for scopes, head in split(read(path)))
+    return {found.group(1) for scopes, found in heads if found and not any(scopes)}
+
+
 def breaches(files, read=text_of):
     owners, public = collections.defaultdict(list), collections.defaultdict(list)
+    opened = {name for path in files if path.suffix == ".cpp" for name in directives_in(path, read)}
     for path in files:
         if path.suffix == ".h":
             for scope, name, _ in names_in(path, False, read):
                 public[name].append((scope, path))
         else:
             for scope, name, alias in names_in(path, True, read):
-                owners[scope, name].append((path, alias))
+                owners["" if scope in opened else scope, name].append((path, alias))
     for (scope, name), found in sorted(owners.items()):
         aliases = {alias for _, alias in found}
-        outer = [path for around, path in public[name] if f"{scope}::".startswith(f"{around}::" if around else "")
-                 and not any(alias and f"{around}::{name}".endswith(alias) for alias in aliases)]
+        outer = [path for around, path in public[name]
+                 if around in opened or f"{scope}::".startswith(f"{around}::" if around else "")
+                 if not any(alias and f"{around}::{name}".endswith(alias) for alias in aliases)]
         if len(found) > 1 and (None in aliases or len(aliases) > 1):
             yield f"{name} is declared in the anonymous namespaces of {', '.join(str(path) for path, _ in found)}"
         elif outer:

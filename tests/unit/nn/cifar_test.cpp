@@ -29,7 +29,7 @@ std::string records(int file) {
   return bytes;
 }
 
-std::string name_of(int file) {
+std::string dataset_name(int file) {
   return file == 5 ? "test_batch.bin" : fmt::format("data_batch_{}.bin", file + 1);
 }
 
@@ -44,7 +44,7 @@ std::string tar_entry(const std::string& name, const std::string& content) {
 std::string archive() {
   std::string bytes = tar_entry("cifar-10-batches-bin/readme.html", "words");
   for (int file : {5, 0, 1, 2, 3, 4})
-    bytes += tar_entry("cifar-10-batches-bin/" + name_of(file), records(file));
+    bytes += tar_entry("cifar-10-batches-bin/" + dataset_name(file), records(file));
   return bytes + std::string(1024, '\0');
 }
 
@@ -69,7 +69,7 @@ void expect_all(const Cifar& cifar) {
 TEST(Cifar, TheArchiveAndTheFolderAreTheSame) {
   ScratchFolder folder;
   expect_all(read_cifar(packed(folder, archive()), kTwo));
-  for (int file = 0; file < 6; ++file) folder.write(name_of(file), records(file));
+  for (int file = 0; file < 6; ++file) folder.write(dataset_name(file), records(file));
   expect_all(read_cifar(folder.path, kTwo));
 }
 

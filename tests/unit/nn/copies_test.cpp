@@ -12,16 +12,16 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Block {
+struct CopiedBlock {
   nn::Linear linear{2, 2, false};
   Tensor scale = Tensor::ones({2}).requires_grad_();
   int depth = 7;
   PLUGRAD_FIELDS(linear, scale)
 };
 
-struct Net {
-  Block first{};
-  std::vector<Block> rest = std::vector<Block>(2);
+struct CopiedNet {
+  CopiedBlock first{};
+  std::vector<CopiedBlock> rest = std::vector<CopiedBlock>(2);
   nn::Sequential last{nn::Linear(2, 1), nn::BatchNorm(1)};
   PLUGRAD_FIELDS(first, rest, last)
 };
@@ -53,13 +53,13 @@ void expect_independent(const Module& a, const Module& b) {
 }
 
 TEST(Copies, AreIndependent) {
-  const Net net;
-  Net copy = net;
+  const CopiedNet net;
+  CopiedNet copy = net;
   EXPECT_EQ(copy.first.depth, 7);
   expect_independent(net, copy);
-  const Net again = nn::clone(net);
+  const CopiedNet again = nn::clone(net);
   expect_independent(net, again);
-  Net assigned;
+  CopiedNet assigned;
   assigned = net;
   expect_independent(net, assigned);
   const nn::Linear layer(2, 3);
@@ -70,7 +70,7 @@ TEST(Copies, AreIndependent) {
 
 // Lists of modules are copied, listed and converted like a module that contains them.
 TEST(Copies, OfListsAreIndependent) {
-  const std::vector<Block> blocks(2);
+  const std::vector<CopiedBlock> blocks(2);
   expect_independent(blocks, nn::clone(blocks));
   EXPECT_EQ(nn::state_dict(blocks)[1].first, "0.scale");
   EXPECT_EQ(nn::state_dict(blocks)[2].first, "1.linear.weight");
@@ -78,8 +78,8 @@ TEST(Copies, OfListsAreIndependent) {
 }
 
 TEST(Copies, HaveGradientsOfTheirOwn) {
-  const Block block;
-  const Block copy = block;
+  const CopiedBlock block;
+  const CopiedBlock copy = block;
   Tensor::realize(std::vector{block.scale, copy.scale});
   (block.scale * 2.0 + copy.scale * 3.0).sum().backward();
   EXPECT_EQ(block.scale.grad().to_vector<double>(), (std::vector<double>{2, 2}));
@@ -103,10 +103,10 @@ TEST(Copies, MovingKeepsTheTensors) {
   static_assert(std::is_nothrow_move_constructible_v<nn::Linear>);
   static_assert(std::is_nothrow_move_constructible_v<nn::BatchNorm>);
   static_assert(std::is_nothrow_move_constructible_v<nn::Sequential>);
-  static_assert(std::is_nothrow_move_constructible_v<Net>);
-  Net net;
+  static_assert(std::is_nothrow_move_constructible_v<CopiedNet>);
+  CopiedNet net;
   const auto state = tensor::state_of(net.rest[1].linear.weight);
-  const Net moved = std::move(net);
+  const CopiedNet moved = std::move(net);
   EXPECT_EQ(tensor::state_of(moved.rest[1].linear.weight), state);
 }
 
@@ -126,7 +126,7 @@ TEST(Copies, FieldsBehindTheirNamesAreAnError) {
 }
 
 TEST(Ema, FollowsTheParameters) {
-  Block block;
+  CopiedBlock block;
   block.scale.assign(Tensor::from({1.0f, 2.0f}));
   nn::Ema ema(block, 0.5);
   EXPECT_FALSE(ema.module.scale.requires_grad());
