@@ -76,7 +76,7 @@ def names_of(head):
     """The names that a declaration introduces, each with what makes two declarations of it equal."""
     if alias := ALIAS.search(head):
         return [(alias.group(1), alias.group(2))]
-    head = without_angles(re.sub(r"\[\[.*?\]\]", "", head)).removeprefix("template").strip()
+    head = without_angles(re.sub(r"\[\[.*?\]\]", "", head)).removeprefix("template").strip().removeprefix("inline ")
     if not head or head.startswith(("using", "friend", "static_assert", "extern", "TEST", "INSTANTIATE", "typedef")):
         return []
     if found := TYPE.match(head):

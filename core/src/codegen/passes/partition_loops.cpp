@@ -26,7 +26,7 @@ namespace plugrad::codegen {
 namespace {
 
 // Nodes of a partitioned kernel, a limit on compile time. Chosen, not measured.
-constexpr size_t kMostNodes = 4096;
+constexpr size_t kMostLoopNodes = 4096;
 // Bounds of `rest` beyond this value of an index are ignored. Chosen, not measured.
 constexpr int64_t kFar = int64_t{1} << 40;
 
@@ -121,7 +121,8 @@ class Partitioner {
     parts.emplace_back(interior.begin, interior.end);
     if (interior.end < size) parts.emplace_back(interior.end, size);
     Reachable reachable;
-    if (parts.size() * reachable.from(g, std::span(&kernel_.sink, 1)).size() > kMostNodes) return;
+    if (parts.size() * reachable.from(g, std::span(&kernel_.sink, 1)).size() > kMostLoopNodes)
+      return;
     std::vector<Id> indices;
     for (const auto& [begin, end] : parts) {
       Id piece = g.index(0);
