@@ -134,8 +134,8 @@ endfunction()
 
 # plugrad_set_test(NAME [LABELS …] [TIMEOUT seconds] [ENV A=b …]): what every ctest entry is given: a limit of time,
 # longer under sanitizers, a kernel cache inside the build tree, schedules that stay, and the sanitizers' options.
-# The limit ends hangs and nothing else: without TIMEOUT it is twenty times what the test takes on two cores that are not
-# busy (tests/costs.txt), and 5 minutes at least.
+# The limit ends hangs and nothing else: without TIMEOUT it is twenty times the seconds in tests/costs.txt, and 5 minutes
+# at least.
 function(plugrad_set_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
   if(NOT arg_TIMEOUT)

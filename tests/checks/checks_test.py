@@ -186,6 +186,13 @@ class Unity(unittest.TestCase):
         "b.cpp": "namespace r {\nnamespace {\nusing Ids = int;\nconstexpr int kSecond = 2, kCount[] = {1};\n}\nint g() { return 1; }\n}\n",
         "c.cpp": "namespace r {\nnamespace {\nusing Ids = long;\n}\n}\n",
         "a.h": "namespace r {\ninline int f(long x) { return 0; }\n}\n",
+        "using.cpp": "namespace r::in {\nusing other::Thing;\n}\n",
+        "thing.h": "namespace r {\nstruct Thing {};\n}\n",
+        "other.h": "namespace other {\nstruct Thing {};\n}\n",
+        "outside.cpp": "using namespace r;\nnamespace {\nconstexpr int kThird = 3;\n}\n",
+        "inside.cpp": "namespace r {\nnamespace {\nconstexpr int kThird = 3;\n}\n}\n",
+        "third.h": "namespace r {\ninline constexpr int kOne = 1, kThird = 4;\n}\n",
+        "sibling.h": "namespace r::beside {\nint g();\nint f();\n}\n",
     }
 
     def breaches(self, *names):
@@ -200,6 +207,18 @@ class Unity(unittest.TestCase):
 
     def test_a_name_of_a_header_is_not_hidden(self):
         self.assertEqual(["f is declared in an anonymous namespace of a.cpp and in a.h"], self.breaches("a.cpp", "a.h"))
+        self.assertEqual(["kThird is declared in an anonymous namespace of inside.cpp and in third.h"],
+                         self.breaches("inside.cpp", "third.h"))
+        self.assertEqual([], self.breaches("a.cpp", "sibling.h"))
+
+    def test_a_using_declaration_may_hide_an_outer_name(self):
+        self.assertEqual(1, len(self.breaches("using.cpp", "thing.h")))
+        self.assertEqual([], self.breaches("using.cpp", "other.h"))
+
+    def test_a_using_directive_joins_two_namespaces(self):
+        self.assertEqual(["kThird is declared in the anonymous namespaces of outside.cpp, inside.cpp"],
+                         self.breaches("outside.cpp", "inside.cpp"))
+        self.assertEqual(1, len(self.breaches("outside.cpp", "third.h")))
 
 
 if __name__ == "__main__":
