@@ -12,7 +12,7 @@
 namespace plugrad::bench {
 namespace {
 
-Timing summary(std::vector<double> times) {
+Timing timing_of(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   return {times.front(), times[times.size() / 2]};
 }
@@ -35,7 +35,7 @@ std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& 
   while (!enough())
     for (size_t i = 0; i < contenders.size(); ++i) times[i].push_back(contenders[i]());
   std::vector<Timing> timings;
-  for (auto& t : times) timings.push_back(summary(std::move(t)));
+  for (auto& t : times) timings.push_back(timing_of(std::move(t)));
   return timings;
 }
 

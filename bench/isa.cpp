@@ -1,6 +1,5 @@
 #include "bench/isa.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <array>
@@ -27,11 +26,6 @@ RunningIsa named(const char* text) {
   for (const Known& known : kKnown)
     if (name.find(known.text) != std::string::npos) return {name, known.level};
   return {name, kAnyLevel};
-}
-
-template <class Function>
-Function symbol(void* library, const char* name) {
-  return reinterpret_cast<Function>(dlsym(library, name));
 }
 
 RunningIsa isa_of_openblas(void* library) {

@@ -1,6 +1,8 @@
 // Instruction sets to which a bench run can be restricted, for plugrad and the peers.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +28,12 @@ struct RunningIsa {
   std::string name = "not told";
   int level = kAnyLevel;
 };
+
+/// A function of a loaded library; null if the library lacks it.
+template <class Function>
+Function symbol(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
 
 /// The instruction set of a loaded library: "openblas", "blis" or "onednn". Restricts BLIS, which
 /// accepts no name, to the chosen one first.

@@ -33,7 +33,7 @@ void predict(const std::vector<Tensor>& results, ModelRow& row) {
   }
 }
 
-ModelRow measure_row(const CorpusRow& row, int threads) {
+ModelRow measure_model_row(const CorpusRow& row, int threads) {
   engine::Session::current().collect();
   engine::Session::current().clear_caches();
   const ThreadScope scope(threads);
@@ -62,7 +62,8 @@ std::vector<double> ranks_of(std::span<const double> values) {
   return ranks;
 }
 
-ModelSummary summary_of(const std::string& family, int threads, const std::vector<ModelRow>& rows) {
+ModelSummary model_summary(const std::string& family, int threads,
+                           const std::vector<ModelRow>& rows) {
   std::vector<double> predicted, measured;
   double sum = 0, squares = 0;
   for (const ModelRow& row : rows) {
@@ -84,7 +85,7 @@ ModelSummary summary_of(const std::string& family, int threads, const std::vecto
 
 void run_model(const CorpusChoice& choice, const std::function<void(const ModelRow&)>& report) {
   for (const int threads : choice.threads)
-    for (const CorpusRow& row : chosen_rows(choice)) report(measure_row(row, threads));
+    for (const CorpusRow& row : chosen_rows(choice)) report(measure_model_row(row, threads));
 }
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
@@ -107,7 +108,7 @@ std::vector<ModelSummary> summarise(const std::vector<ModelRow>& rows) {
     std::vector<std::string> families = corpus_families();
     families.emplace_back("all");
     for (const std::string& family : families) {
-      ModelSummary summary = summary_of(family, count, rows);
+      ModelSummary summary = model_summary(family, count, rows);
       if (summary.rows > 0) out.push_back(std::move(summary));
     }
   }

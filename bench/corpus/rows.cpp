@@ -18,20 +18,14 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Sizes = std::vector<int64_t>;
 
-constexpr int64_t kMostElements = int64_t{1} << 28;  // per input: 1 GiB
-
-double count(const Sizes& shape) {
-  double product = 1;
-  for (int64_t size : shape) product *= static_cast<double>(size);
-  return product;
-}
+constexpr int64_t kMostInputElements = int64_t{1} << 28;  // per input: 1 GiB
 
 std::string text_of(const Sizes& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
 
 // "conv2d/1x3x224x224,64x3x7x7/padding:3/stride:2/gradients"
-std::string name_of(const Case& row) {
+std::string case_name(const Case& row) {
   std::string name = row.kind + "/";
   for (size_t i = 0; i < row.shapes.size(); ++i)
     name += (i > 0 ? "," : "") + text_of(row.shapes[i]);
@@ -120,7 +114,8 @@ class Reader {
                                    [](const json& n) { return n.is_number_unsigned() && n > 0; }),
            "inputs is no list of shapes");
       shapes.push_back(shape.get<Sizes>());
-      need(count(shapes.back()) <= static_cast<double>(kMostElements), "an input is too large");
+      need(count(shapes.back()) <= static_cast<double>(kMostInputElements),
+           "an input is too large");
     }
     return shapes;
   }
@@ -138,7 +133,7 @@ class Reader {
     row.bytes = bytes_of(row, result) * (gradients ? 2 : 1);
     row.unit = row.flops > 0 ? "GFLOP/s" : "GB/s";
     if (gradients) row.options["gradients"] = true;
-    row.name = network_ + "/" + name_of(row);
+    row.name = network_ + "/" + case_name(row);
     if (gradients) row.shapes.push_back(result);
     row.judges = {"openblas", "blis", "onednn", "pytorch", "pytorch-tuned"};
     row.tolerance = gradients || out.family == "attention" ? 1e-3 : 1e-4;

@@ -31,7 +31,7 @@ CorpusResult measure_once(const CorpusRow& row, int threads, Peers& peers) {
   return out;
 }
 
-CorpusResult measure_row(const CorpusRow& row, int threads, Peers& peers) {
+CorpusResult measure_corpus_row(const CorpusRow& row, int threads, Peers& peers) {
   std::vector<CorpusResult> runs = {measure_once(row, threads, peers)};
   const auto is_low = [](const CorpusResult& r) {
     return r.has_ratio() && r.result.ratio() < kCorpusFloor;
@@ -65,7 +65,7 @@ void run_corpus(const CorpusChoice& choice, Peers& peers, ResultFile& file,
   for (const int threads : choice.threads)
     for (const CorpusRow& row : rows) {
       if (file.has(row.item.name, threads)) continue;
-      const CorpusResult result = measure_row(row, threads, peers);
+      const CorpusResult result = measure_corpus_row(row, threads, peers);
       file.add(result);
       report(result);
     }

@@ -13,8 +13,8 @@ bool is_lower(const CorpusResult& a, const CorpusResult& b) {
   return a.result.ratio() < b.result.ratio();
 }
 
-FamilySummary summary_of(const std::string& family, int threads,
-                         const std::vector<CorpusResult>& results) {
+FamilySummary family_summary(const std::string& family, int threads,
+                             const std::vector<CorpusResult>& results) {
   FamilySummary out{family, threads, 0, 0, INFINITY, 0, 0};
   double logarithms = 0;
   for (const CorpusResult& r : results) {
@@ -39,7 +39,7 @@ std::vector<FamilySummary> summarise(const std::vector<CorpusResult>& results) {
   std::vector<FamilySummary> out;
   for (const int count : threads)
     for (const std::string& family : corpus_families()) {
-      const FamilySummary summary = summary_of(family, count, results);
+      const FamilySummary summary = family_summary(family, count, results);
       if (summary.rows + summary.wrong > 0) out.push_back(summary);
     }
   return out;

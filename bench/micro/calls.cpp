@@ -15,7 +15,7 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kTinyKernels = 100;
-constexpr int kCalls = 250;  // per iteration
+constexpr int kCallsTimed = 250;  // per iteration
 constexpr int64_t kMostRows = 4096, kRowSize = 256;
 constexpr std::array<int64_t, 3> kVariableSizes = {1, kMostRows / 4, kMostRows};
 
@@ -23,10 +23,10 @@ using Body = std::function<void(benchmark::State&)>;
 
 // The median over the calls of an iteration; a mean would include disturbances by other processes.
 double median_seconds(const std::function<double()>& call) {
-  std::array<double, kCalls> seconds;
+  std::array<double, kCallsTimed> seconds;
   for (double& s : seconds) s = call();
   std::sort(seconds.begin(), seconds.end());
-  return seconds[kCalls / 2];
+  return seconds[kCallsTimed / 2];
 }
 
 Body call_to_value() {

@@ -42,7 +42,7 @@ std::vector<Id> build_expressions(Graph& graph, int count) {
   return roots;
 }
 
-void build(benchmark::State& state) {
+void build_graph(benchmark::State& state) {
   for (auto _ : state) {
     Graph graph;
     state.SetIterationTime(time_of([&] { build_nodes(graph); }));
@@ -69,7 +69,7 @@ void visit(benchmark::State& state) {
 std::vector<Micro> graph_micros() {
   return {{.name = "nodes built",
            .unit = "million/s",
-           .prepare = [] { return build; },
+           .prepare = [] { return build_graph; },
            .repetitions = 20,
            .statistic = Statistic::Best,
            .is_timed_by_hand = true},

@@ -38,7 +38,7 @@ double value_of(const Micro& micro, const benchmark::BenchmarkReporter::Run& run
                         : run.GetAdjustedRealTime();
 }
 
-double summary(const Micro& micro, std::vector<double> values) {
+double statistic_of(const Micro& micro, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   if (micro.statistic == Statistic::Median) return values[values.size() / 2];
   return is_rate(micro) ? values.back() : values.front();
@@ -64,7 +64,7 @@ void measure_micro(const Micro& micro, const Report& report) {
   for (const auto& run : collector.runs()) values.push_back(value_of(micro, run));
   values.erase(values.begin(), values.begin() + unmeasured);
   report({.name = micro.name,
-          .value = summary(micro, std::move(values)),
+          .value = statistic_of(micro, std::move(values)),
           .unit = micro.unit,
           .higher_is_better = is_rate(micro)});
   for (const std::string& counter : micro.counters)

@@ -64,11 +64,6 @@ struct Variant {
 using Sgemm = std::function<void(bool ta, bool tb, int m, int n, int k, const float* a, int lda,
                                  const float* b, int ldb, float* c)>;
 
-template <class Function>
-Function symbol(void* library, const char* name) {
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
-
 Sgemm cblas(void* library) {
   using Call = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int,
                         float, float*, int);
@@ -104,16 +99,16 @@ constexpr Library kLibraries[] = {
     {"onednn", "oneDNN", "libdnnl.so.2", onednn},
 };
 
-class Peer {
+class LocalPeer {
  public:
-  virtual ~Peer() = default;
+  virtual ~LocalPeer() = default;
   /// Empty if the peer does not support the problem.
   virtual std::vector<Variant> prepare(Problem& problem) = 0;
   virtual RunningIsa isa() const = 0;
 };
 
 // The library reads its number of threads from the environment that the parent set.
-class LibraryPeer : public Peer {
+class LibraryPeer : public LocalPeer {
  public:
   LibraryPeer(const Library& library, void* handle, Sgemm sgemm)
       : title_(library.title),
@@ -147,7 +142,7 @@ class LibraryPeer : public Peer {
   std::optional<HugeArray> output_;
 };
 
-class HandPeer : public Peer {
+class HandPeer : public LocalPeer {
  public:
   explicit HandPeer(int threads) : workers_(threads), sums_(static_cast<size_t>(threads) * 16) {}
 
@@ -238,7 +233,7 @@ class HandPeer : public Peer {
   std::optional<HugeArray> output_;
 };
 
-std::unique_ptr<Peer> open_peer(const std::string& name, int threads) {
+std::unique_ptr<LocalPeer> open_peer(const std::string& name, int threads) {
   if (name == "c") return std::make_unique<HandPeer>(threads);
   for (const Library& library : kLibraries)
     if (name == library.name) {
@@ -284,7 +279,7 @@ json answer_setup(const std::vector<Variant>& variants, const std::string& prefi
 
 int run_library_peer(const std::string& name) {
   const char* count = std::getenv("OMP_NUM_THREADS");
-  const std::unique_ptr<Peer> peer = open_peer(name, count ? std::atoi(count) : 1);
+  const std::unique_ptr<LocalPeer> peer = open_peer(name, count ? std::atoi(count) : 1);
   json greeting = {{"found", peer != nullptr}};
   if (peer) greeting.update({{"isa", peer->isa().name}, {"level", peer->isa().level}});
   std::cout << greeting << std::endl;

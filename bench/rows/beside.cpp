@@ -40,8 +40,8 @@ Round while_working(runtime::Device& device, Work& work, const std::function<voi
 }
 
 // Without queues nothing runs concurrently, and there is no peer.
-void compare(const Report& report, runtime::Device& device, Work& work, const char* name,
-             const std::function<void()>& beside, const std::function<void()>& in_order) {
+void compare_copies(const Report& report, runtime::Device& device, Work& work, const char* name,
+                    const std::function<void()>& beside, const std::function<void()>& in_order) {
   const std::vector<Timing> timings = measure(
       {while_working(device, work, beside), while_working(device, work, in_order)}, {.least = 15});
   Result result{.name = name, .value = timings[0].median * 1e6, .unit = "us"};
@@ -54,7 +54,7 @@ void report_copies_beside_kernels(const Report& report) {
   runtime::Device& device = runtime::Registry::instance().default_device();
   Work work;
   std::vector<std::byte> bytes(kBatchBytes, std::byte{1});
-  compare(
+  compare_copies(
       report, device, work, "batch of 1.6 MB handed over while kernels run",
       [&] { device.allocate_for_host_bytes(kBatchBytes)->copy_in(bytes.data(), kBatchBytes); },
       [&] { device.allocate(kBatchBytes)->copy_in(bytes.data(), kBatchBytes); });
@@ -62,7 +62,7 @@ void report_copies_beside_kernels(const Report& report) {
   loss->copy_in(bytes.data(), sizeof(float));
   other->copy_in(bytes.data(), sizeof(float));
   loss->note_written();
-  compare(
+  compare_copies(
       report, device, work, "value read while later kernels run",
       [&] { loss->copy_out(bytes.data(), sizeof(float)); },
       [&] { other->copy_out(bytes.data(), sizeof(float)); });

@@ -34,6 +34,13 @@ struct Case {
   bool higher_is_better() const { return unit != "ms"; }
 };
 
+/// The number of elements of a shape.
+inline double count(const std::vector<int64_t>& shape) {
+  double product = 1;
+  for (int64_t size : shape) product *= static_cast<double>(size);
+  return product;
+}
+
 std::vector<Case> gemm_cases();
 std::vector<Case> conv_cases();
 std::vector<Case> elementwise_cases();

@@ -16,16 +16,10 @@ std::vector<std::string> torch() {
   return {"pytorch", "pytorch-tuned"};
 }
 
-double count(const Sizes& shape) {
-  double product = 1;
-  for (int64_t size : shape) product *= static_cast<double>(size);
-  return product;
-}
-
 // (batch, m, k) times (batch, k, n), without the batch axis if it is 1; `transpose` names the
 // operands that are stored transposed.
-Case product(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, int threads,
-             const std::string& transpose = {}) {
+Case product_case(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, int threads,
+                  const std::string& transpose = {}) {
   const bool ta = transpose.find('a') != std::string::npos,
              tb = transpose.find('b') != std::string::npos;
   Sizes a = ta ? Sizes{k, m} : Sizes{m, k}, b = tb ? Sizes{n, k} : Sizes{k, n};
@@ -67,7 +61,7 @@ constexpr Window kWindows[] = {
     {"depthwise3x3_n32c64", 64, 64, 28, 3, 1, 1, 64},
 };
 
-Case convolution(const Window& w, bool backward) {
+Case convolution_case(const Window& w, bool backward) {
   constexpr int64_t kBatch = 32;
   const int64_t side = (w.size + 2 * w.padding - w.kernel) / w.stride + 1;
   const Sizes x{kBatch, w.channels, w.size, w.size};
@@ -107,19 +101,20 @@ std::vector<Case> gemm_cases() {
   std::vector<Case> rows;
   for (int64_t n : {256, 512, 1024, 2048})
     for (int threads : {1, 2})
-      rows.push_back(product(fmt::format("sgemm/{}/threads:{}", n, threads), 1, n, n, n, threads));
+      rows.push_back(
+          product_case(fmt::format("sgemm/{}/threads:{}", n, threads), 1, n, n, n, threads));
   for (int64_t n : {256, 512, 1024, 2048})
     for (int threads : {1, 2}) {
       const std::string name = fmt::format("sgemm/{}/threads:{}/beam", n, threads);
-      rows.push_back(product(name, 1, n, n, n, threads));
+      rows.push_back(product_case(name, 1, n, n, n, threads));
       rows.back().is_searched = true;
     }
   for (const char* transpose : {"a", "b", "ab"})
-    rows.push_back(product(fmt::format("sgemm/1024/transposed:{}/threads:2", transpose), 1, 1024,
-                           1024, 1024, 2, transpose));
-  rows.push_back(product("sgemm/1000/threads:2", 1, 1000, 1000, 1000, 2));
-  rows.push_back(product("sgemm/64x4096x512/threads:2", 1, 64, 4096, 512, 2));
-  rows.push_back(product("sgemm/128/batch:32/threads:2", 32, 128, 128, 128, 2));
+    rows.push_back(product_case(fmt::format("sgemm/1024/transposed:{}/threads:2", transpose), 1,
+                                1024, 1024, 1024, 2, transpose));
+  rows.push_back(product_case("sgemm/1000/threads:2", 1, 1000, 1000, 1000, 2));
+  rows.push_back(product_case("sgemm/64x4096x512/threads:2", 1, 64, 4096, 512, 2));
+  rows.push_back(product_case("sgemm/128/batch:32/threads:2", 32, 128, 128, 128, 2));
   rows.back().judges = {"openblas", "blis", "onednn", "pytorch", "pytorch-tuned"};
   for (int threads : {1, 2}) rows.push_back(matvec(threads));
   return rows;
@@ -128,7 +123,7 @@ std::vector<Case> gemm_cases() {
 std::vector<Case> conv_cases() {
   std::vector<Case> rows;
   for (const Window& window : kWindows)
-    for (bool backward : {false, true}) rows.push_back(convolution(window, backward));
+    for (bool backward : {false, true}) rows.push_back(convolution_case(window, backward));
   return rows;
 }
 

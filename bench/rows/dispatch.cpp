@@ -14,7 +14,7 @@
 namespace plugrad::bench {
 namespace {
 
-constexpr int kCalls = 200'000;
+constexpr int kDeviceCalls = 200'000;
 constexpr char kLaunch[] = "launch of an empty kernel and wait";
 constexpr int kWaits = 200;  // launches, each followed by a wait
 
@@ -33,16 +33,16 @@ template <class Call>
 Round calls(const Call& call) {
   return [call] {
     return time_of([&] {
-      for (int i = 0; i < kCalls; ++i) call();
+      for (int i = 0; i < kDeviceCalls; ++i) call();
     });
   };
 }
 
 template <class Checked, class Direct>
-void compare(const Report& report, const std::string& name, const Checked& checked,
-             const Direct& direct) {
+void compare_calls(const Report& report, const std::string& name, const Checked& checked,
+                   const Direct& direct) {
   const std::vector<Timing> timings = measure({calls(checked), calls(direct)}, {.least = 21});
-  const auto ns = [](const Timing& t) { return t.best / kCalls * 1e9; };
+  const auto ns = [](const Timing& t) { return t.best / kDeviceCalls * 1e9; };
   report({.name = "dispatch: " + name,
           .value = ns(timings[0]),
           .unit = "ns",
@@ -126,17 +126,17 @@ void report_dispatch(const Report& report) {
   desc.buffer_count = 3;
   desc.group_count[1] = desc.group_count[2] = 1;
   for (uint32_t& size : desc.local_size) size = 1;
-  compare(
+  compare_calls(
       report, "launch of a kernel with three buffers and no groups",
       [&] { device.launch(*kernel, none); },
       [&] { d.runner.launch(d.handle, nullptr, kernel->handle(), &desc, nullptr, nullptr); });
   const float value = 1;
-  compare(
+  compare_calls(
       report, "copy_in of 4 bytes", [&] { buffers[0]->copy_in(&value, sizeof value); },
       [&] {
         d.allocator_api.copy_in(d.handle, nullptr, handles[0], 0, &value, sizeof value, nullptr);
       });
-  compare(
+  compare_calls(
       report, "synchronize", [&] { device.synchronize(); },
       [&] { d.device.synchronize(d.handle, nullptr); });
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kBatch = 512;
+constexpr int64_t kStepBatch = 512;
 
 // A field of /proc/self/status, in bytes.
 double resident(const std::string& field) {
@@ -72,7 +72,7 @@ std::optional<Peer> torch_growth(Peers& peers) {
       if (!process || !program.script) continue;
       const auto answer = process->ask({{"do", "setup"},
                                         {"kind", "peak_memory"},
-                                        {"batch", kBatch},
+                                        {"batch", kStepBatch},
                                         {"format", format},
                                         {"shapes", nlohmann::json::array()},
                                         {"input", "/dev/null"},
@@ -96,7 +96,7 @@ std::vector<std::string> first_step_names() {
 
 nlohmann::json run_first_steps(const std::string& device) {
   if (!device.empty()) Device::set_default_device(device);
-  MnistStep step(kBatch);
+  MnistStep step(kStepBatch);
   std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const double before = resident("VmRSS"), first = time_of([&] { step.run(); });
   std::vector<double> others;

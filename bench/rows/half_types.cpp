@@ -27,7 +27,7 @@ Tensor norm_of(const Inputs& in) {
 Tensor convolve(const Inputs& in) {
   return conv2d(in[0], in[1], {}, {.padding = in[1].shape()[2] / 2});
 }
-Tensor product(const Inputs& in) {
+Tensor product_of(const Inputs& in) {
   return matmul(in[0], in[1]);
 }
 Tensor pool(const Inputs& in) {
@@ -37,12 +37,12 @@ Tensor pool(const Inputs& in) {
 // Streams of 8 MB in f32; odd rows; channels that do not fill a vector; strided views.
 std::span<const Family> families() {
   static const Family all[] = {
-      {"matmul/512", {{512, 512}, {512, 512}}, product},
+      {"matmul/512", {{512, 512}, {512, 512}}, product_of},
       {"matmul/512/transposed",
        {{512, 512}, {512, 512}},
        [](const Inputs& in) { return matmul(in[0], in[1].transpose()); }},
-      {"matmul/33x1000x7", {{33, 1000}, {1000, 7}}, product},
-      {"matvec/4096", {{4096}, {4096, 4096}}, product},
+      {"matmul/33x1000x7", {{33, 1000}, {1000, 7}}, product_of},
+      {"matvec/4096", {{4096}, {4096, 4096}}, product_of},
       {"conv3x3/n4c32k64", {{4, 32, 28, 28}, {64, 32, 3, 3}}, convolve},
       {"conv3x3/n4c3k20", {{4, 3, 28, 28}, {20, 3, 3, 3}}, convolve},
       {"conv1x1/n4c64k64", {{4, 64, 28, 28}, {64, 64, 1, 1}}, convolve},

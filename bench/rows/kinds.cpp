@@ -16,7 +16,7 @@ Sizes sizes_of(const json& options, const char* name, int64_t otherwise) {
   return value.is_array() ? value.get<Sizes>() : Sizes{value.get<int64_t>()};
 }
 
-Forward product(const json& options) {
+Forward matrix_product(const json& options) {
   const std::string transpose = options.value("transpose", "");
   const bool ta = transpose.find('a') != std::string::npos;
   const bool tb = transpose.find('b') != std::string::npos;
@@ -102,8 +102,8 @@ Forward plain(const json&) {
 const std::vector<Kind>& kinds() {
   using T = const Tensors&;
   static const std::vector<Kind> table = {
-      {"matmul", "products", 2, 2, {"transpose"}, product},
-      {"matvec", "products", 2, 2, {}, product},
+      {"matmul", "products", 2, 2, {"transpose"}, matrix_product},
+      {"matvec", "products", 2, 2, {}, matrix_product},
       {"conv2d", "convolutions", 2, 2, {"stride", "padding", "dilation", "groups"}, convolution},
       {"conv_transpose2d", "convolutions", 2, 2, {"stride"}, transposed_convolution},
       {"attention", "attention", 3, 3, {"causal", "gqa"}, attention},

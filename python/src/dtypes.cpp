@@ -64,7 +64,7 @@ std::optional<std::string> dtype_name_of_object(nb::handle object) {
   return {};
 }
 
-[[noreturn]] void refuse(const std::string& name) {
+[[noreturn]] void refuse_dtype(const std::string& name) {
   nb::list known;
   std::string all;
   for (const Row& row : kRows) {
@@ -90,7 +90,7 @@ std::optional<DType> dtype_of_object(nb::handle object) {
 
 std::optional<DType> dtype_argument(nb::handle object) {
   if (const auto dtype = dtype_of_object(object)) return dtype;
-  if (const auto name = dtype_name_of_object(object)) refuse(*name);
+  if (const auto name = dtype_name_of_object(object)) refuse_dtype(*name);
   return {};
 }
 

@@ -29,7 +29,7 @@ class OpenFile {
   int fd_;
 };
 
-[[noreturn]] void refuse(const std::string& path, const char* what, std::string_view why) {
+[[noreturn]] void refuse_file(const std::string& path, const char* what, std::string_view why) {
   throw std::runtime_error(fmt::format("{} cannot be {}: {}", path, what, why));
 }
 
@@ -40,11 +40,12 @@ int open_to_read(const std::string& path) {
 uint64_t checked_size(const OpenFile& file, const std::string& path, uint64_t most_bytes) {
   struct stat facts{};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0)
-    refuse(path, "read", std::strerror(errno));
-  if (!S_ISREG(facts.st_mode)) refuse(path, "read", "it is not a regular file");
+    refuse_file(path, "read", std::strerror(errno));
+  if (!S_ISREG(facts.st_mode)) refuse_file(path, "read", "it is not a regular file");
   const auto size = static_cast<uint64_t>(facts.st_size);
   if (size > most_bytes)
-    refuse(path, "read", fmt::format("it has {} bytes, at most {} are allowed", size, most_bytes));
+    refuse_file(path, "read",
+                fmt::format("it has {} bytes, at most {} are allowed", size, most_bytes));
   return size;
 }
 
@@ -55,7 +56,7 @@ MappedFile::MappedFile(const std::string& path, uint64_t most_bytes) {
   const uint64_t size = checked_size(file, path, most_bytes);
   if (size == 0) return;  // which mmap refuses
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) refuse(path, "read", std::strerror(errno));
+  if (memory == MAP_FAILED) refuse_file(path, "read", std::strerror(errno));
   bytes_ = {static_cast<const char*>(memory), size};
 }
 
@@ -70,7 +71,7 @@ std::string read_whole_file(const std::string& path, uint64_t most_bytes) {
   for (size_t have = 0; have < size;) {
     const ssize_t got = ::read(file.get(), text.data() + have, size - have);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(path, "read", std::strerror(errno));
+    if (got < 0) refuse_file(path, "read", std::strerror(errno));
     if (got == 0) text.resize(have);
     if (got == 0) break;
     have += static_cast<size_t>(got);
@@ -81,14 +82,14 @@ std::string read_whole_file(const std::string& path, uint64_t most_bytes) {
 void write_whole_file(const std::string& path, std::string_view text) {
   const OpenFile file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600));
-  if (file.get() < 0) refuse(path, "written", std::strerror(errno));
+  if (file.get() < 0) refuse_file(path, "written", std::strerror(errno));
   while (!text.empty()) {
     const ssize_t put = ::write(file.get(), text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
       const int error = errno;
       ::unlink(path.c_str());
-      refuse(path, "written", std::strerror(error));
+      refuse_file(path, "written", std::strerror(error));
     }
     text.remove_prefix(static_cast<size_t>(put));
   }

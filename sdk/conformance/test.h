@@ -91,6 +91,19 @@ struct Test {
 using Tests = std::vector<Test>;
 const Tests& all_tests();
 
+// Adds a test to the list; the caller sets further fields of the result.
+inline Test& add_test(Tests& tests, Level level, std::string id,
+                      std::function<void(Context&)> run) {
+  Test& test = tests.emplace_back();
+  test.id = std::move(id);
+  test.level = level;
+  test.run = std::move(run);
+  return test;
+}
+
+// ASCII letters in lower case: ids name ops so.
+std::string lower(std::string_view text);
+
 // Families.
 void add_l0_tests(Tests& tests);           // levels/
 void add_memory_tests(Tests& tests);       // levels/

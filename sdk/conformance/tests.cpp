@@ -37,6 +37,12 @@ Tests collect() {
 
 }  // namespace
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 const Tests& all_tests() {
   static const Tests tests = collect();
   return tests;

@@ -192,6 +192,8 @@ class Unity(unittest.TestCase):
         "outside.cpp": "using namespace r;\nnamespace {\nconstexpr int kThird = 3;\n}\n",
         "inside.cpp": "namespace r {\nnamespace {\nconstexpr int kThird = 3;\n}\n}\n",
         "third.h": "namespace r {\ninline constexpr int kOne = 1, kThird = 4;\n}\n",
+        "separators.cpp": "namespace r {\nnamespace {\nint most() { return 2'000'000'000; }  // protobuf's\nint f() { return 1; }\n}\n}\n",
+        "attribute.cpp": "namespace r {\nnamespace {\nvoid h() {}\n[[noreturn]] int f() { throw 1; }\n}\n}\n",
         "sibling.h": "namespace r::beside {\nint g();\nint f();\n}\n",
     }
 
@@ -210,6 +212,14 @@ class Unity(unittest.TestCase):
         self.assertEqual(["kThird is declared in an anonymous namespace of inside.cpp and in third.h"],
                          self.breaches("inside.cpp", "third.h"))
         self.assertEqual([], self.breaches("a.cpp", "sibling.h"))
+
+    def test_separators_of_digits_are_no_quotes(self):
+        self.assertEqual(["f is declared in the anonymous namespaces of a.cpp, separators.cpp"],
+                         self.breaches("a.cpp", "separators.cpp"))
+
+    def test_an_attribute_begins_a_declaration(self):
+        self.assertEqual(["f is declared in the anonymous namespaces of a.cpp, attribute.cpp"],
+                         self.breaches("a.cpp", "attribute.cpp"))
 
     def test_a_using_declaration_may_hide_an_outer_name(self):
         self.assertEqual(1, len(self.breaches("using.cpp", "thing.h")))

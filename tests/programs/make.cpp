@@ -43,7 +43,7 @@ const Operation& draw_operation(std::mt19937_64& random) {
 Program make_program(uint64_t seed) {
   std::mt19937_64 random(seed * 0x9e3779b97f4a7c15u + 1);
   Program program{
-      seed, random() % 5 < 3 ? "REFERENCE" : "CPU", random() % 6 == 0, random() % 2 == 0, {}};
+      seed, random() % 5 < 3 ? "REFERENCE" : "CPU", random() % 6 == 0, random() % 2 == 0, {}, {}};
   World world(true);
   const auto wanted = static_cast<size_t>(3 + random() % 22);
   for (int id = 0, tries = 0; program.steps.size() < wanted && tries < 200; ++tries) {

@@ -15,6 +15,7 @@ import tree
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*',
     re.S | re.M)
+SEPARATOR = re.compile(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])")  # of digits; must not start a character
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"(?:struct|class|union|enum(?: class| struct)?) (?:\[\[.*?\]\] )?(\w+)(?: final)?(?: :.*)?$")
 ENUM = re.compile(r"enum (?!class|struct)[^{]*\{(.*)")  # its names are those of the namespace
@@ -33,7 +34,8 @@ NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^]]*\]\s*)*$")
 
 def split(text):
     """Yields (namespaces, head, body?) of each declaration directly in a namespace."""
-    code = NOT_CODE.sub(lambda m: "" if m.group().startswith(("/", " ", "\t", "#")) else '""', text)
+    code = NOT_CODE.sub(lambda m: "" if m.group().startswith(("/", " ", "\t", "#")) else '""',
+                        SEPARATOR.sub("", text))
     scopes, depth, start, end = [], 0, 0, None
     for match in re.finditer(r"[{};]", code):
         token, at = match.group(), match.start()
@@ -52,7 +54,7 @@ def split(text):
             start = match.end()
         elif token == "}":
             depth -= 1
-            following = code[match.end():match.end() + 40].lstrip()[:1]
+            following = code[match.end():match.end() + 40].lstrip().replace("[[", "attribute", 1)[:1]
             if depth == 0 and (body := ENUM.match(" ".join(code[start:match.start()].split()))):
                 for name in body.group(1).split(","):
                     yield tuple(scopes), f"constexpr {name.split('=')[0].strip()} ="

@@ -54,7 +54,9 @@ class Builder {
         {.mesh = [this](uint32_t device) { return device == kMesh ? &mesh_ : nullptr; },
          .is_stored = [this](Id id) { return part_.graph[id].op == Op::Buffer; },
          .stored_spec = [this](Id id) { return specs_[buffer_number(part_.graph, id)]; },
-         .stored_parts = [this](Id id) { return parts_of(id); }});
+         .stored_parts = [this](Id id) { return parts_of(id); },
+         .note_made = {},
+         .has_meshes_of_some = {}});
     const bool fast_math = settings().fast_math;
     const uint32_t here = mesh_.first_here();
     std::vector<Id> roots;

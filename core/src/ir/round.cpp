@@ -90,8 +90,8 @@ uint16_t encode_small_float(double value, DType dtype) {
       static_cast<uint16_t>(((1u << f.exponent_bits) - 1) << f.mantissa_bits);
   const double rounded = round_small(value, f);
   if (std::isnan(rounded)) {
-    const uint16_t payload =
-        f.has_infinity ? 1u << (f.mantissa_bits - 1) : (1u << f.mantissa_bits) - 1;
+    const uint16_t payload = static_cast<uint16_t>(f.has_infinity ? 1u << (f.mantissa_bits - 1)
+                                                                  : (1u << f.mantissa_bits) - 1);
     return static_cast<uint16_t>(sign | exponent_ones | payload);
   }
   if (std::isinf(rounded)) return static_cast<uint16_t>(sign | exponent_ones);

@@ -22,7 +22,7 @@
 namespace plugrad::onnx {
 namespace {
 
-std::string table_of(const std::vector<ValueInfo>& values) {
+std::string table_of_inputs(const std::vector<ValueInfo>& values) {
   std::string text;
   for (const ValueInfo& value : values) text += "\n  " + to_string(value);
   return text;
@@ -36,7 +36,7 @@ struct Given {
   std::vector<Tensor> tensors;
 };
 
-bool is_left_out(const Data& data) {
+bool is_omitted(const Data& data) {
   const auto* tensor = std::get_if<Tensor>(&data.value);
   return std::holds_alternative<std::monostate>(data.value) || (tensor && !tensor->defined());
 }
@@ -50,7 +50,7 @@ bool is_numbers(const ValueMessage& value) {
 }
 
 // Empty for a model in memory.
-std::string folder_of(const std::string& path) {
+std::string model_folder(const std::string& path) {
   if (path.empty()) return "";
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
@@ -88,7 +88,7 @@ struct Model::State {
       : device(device_of(device_name)),
         file_name(path.empty() ? "model" : std::filesystem::path(path).filename().string()),
         message(read_checked(bytes, path)),
-        files(folder_of(path), std::move(owner)),
+        files(model_folder(path), std::move(owner)),
         declared(declared_inputs(message)),
         inputs(infos_of(declared)),
         optional(infos_of(defaulted_inputs(message))),
@@ -100,7 +100,7 @@ struct Model::State {
     has_only_numbers =
         std::ranges::all_of(declared, [](const auto* value) { return is_numbers(*value); }) &&
         std::ranges::all_of(message.graph.outputs, is_numbers);
-    expected = table_of(inputs);
+    expected = table_of_inputs(inputs);
     for (const ValueInfo& input : optional) expected += "\n  " + to_string(input) + ", optional";
   }
 
@@ -112,7 +112,7 @@ struct Model::State {
             expected);
     std::vector<Value> there;
     for (size_t i = 0; i < given.size(); ++i) {
-      if (i >= inputs.size() && is_left_out(given[i])) {
+      if (i >= inputs.size() && is_omitted(given[i])) {
         there.emplace_back();
         continue;
       }

@@ -18,7 +18,7 @@ Copying copying_of(std::optional<bool> copy) {
   return *copy ? Copying::Always : Copying::Never;
 }
 
-[[noreturn]] void refuse(nb::handle object, const std::string& needed) {
+[[noreturn]] void refuse_object(nb::handle object, const std::string& needed) {
   const std::string type = nb::cast<std::string>(nb::str(object.type()));
   throw nb::type_error((needed + ", not " + type).c_str());
 }
@@ -57,7 +57,7 @@ Tensor from_numpy(nb::handle object) {
   const Place place;
   const bool is_numpy = nb::hasattr(object, "__array_struct__");  // classes have it, too
   auto array = is_numpy ? array_of_object(object) : std::nullopt;
-  if (!array) refuse(object, "a NumPy array is needed");
+  if (!array) refuse_object(object, "a NumPy array is needed");
   return tensor_of(std::move(*array), {}, Copying::IfNeeded);
 }
 
@@ -70,7 +70,7 @@ Tensor from_dlpack(nb::handle object, const DeviceLike& device, std::optional<bo
   Tensor* known = nullptr;
   if (nb::try_cast(object, known, false) && known) return as_tensor(object, {}, device, copy);
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__"))
-    refuse(object, "an object with __dlpack__ and __dlpack_device__ is needed");
+    refuse_object(object, "an object with __dlpack__ and __dlpack_device__ is needed");
   HostArray array = array_of_dlpack(object, copying);
   if (copying == Copying::Never && !array.is_plain())
     throw nb::buffer_error("only row-major memory is used without a copy: leave out copy=False");

@@ -49,7 +49,7 @@ struct ArrayInterface {
 };
 constexpr int kNativeByteOrder = 0x200;
 
-[[noreturn]] void refuse(nb::handle dtype, char kind) {
+[[noreturn]] void refuse_kind(nb::handle dtype, char kind) {
   std::string message =
       "plugrad has no dtype for arrays of " + nb::cast<std::string>(nb::str(dtype)) + "; ";
   switch (kind) {
@@ -89,7 +89,7 @@ DType dtype_of_numpy(nb::handle array, const ArrayInterface& facts) {
   const bool may_be_small = facts.item_size <= 2 && (facts.kind == 'f' || facts.kind == 'V');
   if (may_be_small && dtype.attr("names").is_none())
     if (const auto known = dtype_of_object(dtype)) return *known;
-  refuse(dtype, facts.kind);
+  refuse_kind(dtype, facts.kind);
 }
 
 void refuse_masked(nb::handle array) {

@@ -433,7 +433,7 @@ std::string name_of_callable(nb::handle function) {
   return plain_text(nb::getattr(function, "__name__", function.type().attr("__name__")));
 }
 
-[[noreturn]] void refuse(const std::string& what, const Refused& refused) {
+[[noreturn]] void refuse_value(const std::string& what, const Refused& refused) {
   throw nb::type_error((what + refused.path + " " + refused.reason).c_str());
 }
 
@@ -451,7 +451,7 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
     try {
       putter.put(argument);
     } catch (const Refused& refused) {
-      refuse(begin(name_of_argument(function, position)), refused);
+      refuse_value(begin(name_of_argument(function, position)), refused);
     }
     ++position;
   }
@@ -461,7 +461,7 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
     try {
       putter.put(value);
     } catch (const Refused& refused) {
-      refuse(begin(plain_text(name)), refused);
+      refuse_value(begin(plain_text(name)), refused);
     }
   }
 }
@@ -470,7 +470,7 @@ void put_result(Flat& flat, Numbers& numbers, nb::handle result, const std::stri
   try {
     ResultPutter(flat, numbers).put(result);
   } catch (const Refused& refused) {
-    refuse(what, refused);
+    refuse_value(what, refused);
   }
 }
 

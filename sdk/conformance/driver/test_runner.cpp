@@ -31,10 +31,6 @@ void show_kernel(TestResult& result, std::span<const std::byte> kernel) {
 
 }  // namespace
 
-std::string family_of(const std::string& id) {
-  return id.substr(0, id.find('.', id.find('.') + 1));
-}
-
 std::chrono::nanoseconds Hangs::limit_of(const Test& test, size_t place) const {
   const std::chrono::nanoseconds whole = std::chrono::seconds(test.limit_seconds);
   const std::lock_guard lock(mutex_);

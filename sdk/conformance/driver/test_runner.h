@@ -42,7 +42,4 @@ class TestRunner {
   Hangs& hangs_;
 };
 
-// "l1.memory" of "l1.memory.size.1".
-std::string family_of(const std::string& id);
-
 }  // namespace plugrad::conformance

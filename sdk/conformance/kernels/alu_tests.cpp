@@ -48,7 +48,7 @@ void add_dense(Tests& tests, const Operation& o) {
   tests.push_back(std::move(all));
 }
 
-void add_operation(Tests& tests, const Operation& o) {
+void add_alu(Tests& tests, const Operation& o) {
   Test test = make_test("alu", o);
   test.run = [o](Context& context) { run_cases(context, o, kQuickCases); };
   tests.push_back(std::move(test));
@@ -64,7 +64,7 @@ void add_alu_tests(Tests& tests) {
     if (op.op_class != PGR_OP_CLASS_ALU || has_own_family) continue;
     for (uint32_t dtype = PGR_DTYPE_BOOL; dtype < PGR_DTYPE_COUNT; ++dtype) {
       const Operation o = make_operation(op.number, dtype);
-      if (is_operation(o.op, o.from, o.to)) add_operation(tests, o);
+      if (is_operation(o.op, o.from, o.to)) add_alu(tests, o);
     }
   }
 }

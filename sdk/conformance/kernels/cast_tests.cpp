@@ -5,7 +5,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr size_t kCases = 3072;
+constexpr size_t kCastCases = 3072;
 
 void add_conversion(Tests& tests, uint32_t op, uint32_t from, uint32_t to) {
   if (!is_operation(op, from, to)) return;
@@ -16,7 +16,7 @@ void add_conversion(Tests& tests, uint32_t op, uint32_t from, uint32_t to) {
   test.level = Level::L2;
   test.run = [o = Operation{op, from, to}](Context& context) {
     Random random(context.seed());
-    run_operation(context, o, make_cases(o, kCases, random));
+    run_operation(context, o, make_cases(o, kCastCases, random));
   };
   tests.push_back(std::move(test));
 }

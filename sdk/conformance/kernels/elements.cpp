@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugrad/sdk/interpreter.h"
 #include "plugrad/sdk/op_info.h"
 
 namespace plugrad::conformance {
 namespace {
 
 // Reported distance if none is defined: NaN instead of a number, or a different integer.
-constexpr double kFarOff = 1e9;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
+constexpr double kReportedFarOff = 1e9;
 
 Value emit_operation(IrBuilder& ir, const Operation& o, const std::vector<Value>& sources,
                      uint32_t lanes) {
@@ -57,12 +52,34 @@ std::string id_of_dtype(uint32_t dtype) {
 Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype) {
   return ir.constant_int(dtype, value);
 }
+Value plus(IrBuilder& ir, Value a, Value b) {
+  return ir.alu(PGR_OP_ADD, {a, b});
+}
+Value times(IrBuilder& ir, Value a, int64_t b) {
+  return ir.alu(PGR_OP_MUL, {a, index_constant(ir, b)});
+}
+Value nest(IrBuilder& ir, Value index, int64_t size, Value next) {
+  return plus(ir, times(ir, index, size), next);
+}
 
 void run_block(Context& context, std::span<const std::byte> block, std::span<Bytes> buffers,
                std::span<const uint64_t> scalars) {
   context.about(block);
   context.device().require_claims(block);
   context.device().run(block, buffers, scalars);
+}
+
+void interpret(const sdk::IrView& ir, std::span<Bytes> contents, std::span<const uint64_t> scalars,
+               uint64_t iteration_limit) {
+  std::vector<sdk::InterpreterBuffer> buffers;
+  for (Bytes& bytes : contents) buffers.push_back({bytes.data(), bytes.size()});
+  sdk::InterpreterLaunch launch;
+  launch.buffers = buffers;
+  launch.scalars = scalars;
+  std::copy_n(ir.header().group_count, 3, launch.group_count.begin());
+  std::copy_n(ir.header().local_size, 3, launch.local_size.begin());
+  launch.iteration_limit = iteration_limit;
+  sdk::Interpreter(ir).run(launch);
 }
 
 void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,
@@ -126,7 +143,8 @@ void Verdicts::add(std::span<const uint64_t> sources, uint64_t got) {
   if (!verdict.is_right) {
     if (wrong_++ == 0) first_wrong_ = judge_.explain(sources, got);
   }
-  const double ulp = std::min(verdict.ulp, kFarOff) + (verdict.is_right ? 0 : kFarOff);
+  const double ulp =
+      std::min(verdict.ulp, kReportedFarOff) + (verdict.is_right ? 0 : kReportedFarOff);
   if (ulp <= worst_) return;
   worst_ = ulp;
   worst_sources_.assign(sources.begin(), sources.end());
@@ -139,7 +157,7 @@ void Verdicts::finish() const {
   std::string input;
   for (uint32_t i = 0; i < worst_sources_.size(); ++i)
     input += (i ? ", " : "") + describe(o.source_dtype(i), worst_sources_[i]);
-  const double worst = worst_ >= kFarOff ? worst_ - kFarOff : worst_;
+  const double worst = worst_ >= kReportedFarOff ? worst_ - kReportedFarOff : worst_;
   if (is_float(o.to)) context_.measure("ulp", worst, input);
   if (wrong_ == 0) return;
   const std::string other = judge_.explain(worst_sources_, worst_got_);

@@ -11,6 +11,7 @@
 #include "conformance/numbers/judge.h"
 #include "conformance/test.h"
 #include "plugrad/sdk/ir_builder.h"
+#include "plugrad/sdk/ir_view.h"
 
 namespace plugrad::conformance {
 
@@ -18,6 +19,7 @@ using sdk::IrBuilder;
 using Value = IrBuilder::Value;
 using Bytes = std::vector<std::byte>;
 
+constexpr uint32_t kI32 = PGR_DTYPE_I32, kI64 = PGR_DTYPE_I64;
 constexpr uint32_t kInput = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kOutput = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
 constexpr uint32_t kBoth = PGR_PARAM_READ | PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
@@ -44,6 +46,10 @@ std::string id_of_op(uint32_t op);
 std::string id_of_dtype(uint32_t dtype);
 
 Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype = PGR_DTYPE_I32);
+Value plus(IrBuilder& ir, Value a, Value b);
+Value times(IrBuilder& ir, Value a, int64_t b);
+// index * size + next
+Value nest(IrBuilder& ir, Value index, int64_t size, Value next);
 
 // out[i] = op(in0[i], in1[i], …) in vectors of `lanes`, for `count` elements: a multiple of
 // kElementsPerGroup.
@@ -54,6 +60,10 @@ Bytes elementwise_block(const Operation& operation, uint64_t count, uint32_t lan
 // and returns its output in `buffers`.
 void run_block(Context& context, std::span<const std::byte> block, std::span<Bytes> buffers,
                std::span<const uint64_t> scalars = {});
+
+// Runs the block in the interpreter and returns its output in `buffers`.
+void interpret(const sdk::IrView& ir, std::span<Bytes> buffers,
+               std::span<const uint64_t> scalars = {}, uint64_t iteration_limit = UINT64_MAX);
 
 // Ends the test at the first differing element; all NaNs are equal. `what` names the result.
 void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,

@@ -11,7 +11,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint64_t kCount = 256;
+constexpr uint64_t kKnownElements = 256;
 
 // The sources of an op: bits of the constant ones; the others are loaded.
 struct Form {
@@ -20,7 +20,7 @@ struct Form {
 };
 
 // A loop over all elements with vectors of one width.
-struct Section {
+struct FormSection {
   uint32_t lanes;
   std::vector<Form> forms;
 };
@@ -68,8 +68,8 @@ std::vector<Form> forms_of(const Operation& o) {
 }
 
 // Scalars and the widest vectors; an op whose only source is constant is tested as a scalar.
-std::vector<Section> sections_of(const Device& device, const Operation& o) {
-  std::vector<Section> sections = {{1, forms_of(o)}};
+std::vector<FormSection> form_sections_of(const Device& device, const Operation& o) {
+  std::vector<FormSection> sections = {{1, forms_of(o)}};
   if (o.source_count() == 1) return sections;
   uint32_t widest = 64;
   for (uint32_t dtype : {o.from, o.to, o.source_dtype(0)})
@@ -100,22 +100,22 @@ Value emit_form(IrBuilder& ir, const Operation& o, const Form& form, uint32_t la
   return ir.emit(o.op, o.to, lanes, sources);
 }
 
-size_t count_forms(const std::vector<Section>& sections) {
+size_t count_forms(const std::vector<FormSection>& sections) {
   size_t count = 0;
-  for (const Section& section : sections) count += section.forms.size();
+  for (const FormSection& section : sections) count += section.forms.size();
   return count;
 }
 
-Bytes make_block(const Operation& o, const std::vector<Section>& sections) {
+Bytes known_block(const Operation& o, const std::vector<FormSection>& sections) {
   IrBuilder ir("known_" + id_of_op(o.op) + "_" + id_of_dtype(o.from));
-  ir.set_groups(kCount / kElementsPerGroup);
+  ir.set_groups(kKnownElements / kElementsPerGroup);
   std::vector<Value> inputs;
   for (uint32_t s = 0; s < o.source_count(); ++s)
-    inputs.push_back(ir.buffer(o.source_dtype(s), kCount, kInput));
-  const Value output = ir.buffer(o.to, kCount * count_forms(sections), kOutput);
+    inputs.push_back(ir.buffer(o.source_dtype(s), kKnownElements, kInput));
+  const Value output = ir.buffer(o.to, kKnownElements * count_forms(sections), kOutput);
   const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, kElementsPerGroup)});
   int64_t first = 0;
-  for (const Section& section : sections) {
+  for (const FormSection& section : sections) {
     const Value loop =
         ir.loop(index_constant(ir, 0), index_constant(ir, kElementsPerGroup / section.lanes));
     const Value step = ir.alu(PGR_OP_MUL, {loop, index_constant(ir, section.lanes)});
@@ -125,7 +125,7 @@ Bytes make_block(const Operation& o, const std::vector<Section>& sections) {
     for (const Form& form : section.forms) {
       const Value to = ir.alu(PGR_OP_ADD, {at, index_constant(ir, first)});
       ir.store(output, to, emit_form(ir, o, form, section.lanes, loaded));
-      first += kCount;
+      first += kKnownElements;
     }
     ir.end_loop(loop);
   }
@@ -137,7 +137,7 @@ Cases make_inputs(const Operation& o, Random& random) {
   Cases cases;
   for (uint32_t s = 0; s < o.source_count(); ++s) {
     std::vector<uint64_t> values = edge_values(o.source_dtype(s));
-    while (values.size() < kCount) values.push_back(any_value(o.source_dtype(s), random));
+    while (values.size() < kKnownElements) values.push_back(any_value(o.source_dtype(s), random));
     if (s > 0) std::ranges::shuffle(values, random);
     cases.columns.push_back(std::move(values));
   }
@@ -160,7 +160,7 @@ void judge_form(Context& context, const Judge& judge, const Form& form, uint32_t
   const Operation& o = judge.operation();
   Verdicts verdicts(context, judge);
   std::vector<uint64_t> sources(o.source_count());
-  for (size_t i = 0; i < kCount; ++i) {
+  for (size_t i = 0; i < kKnownElements; ++i) {
     for (uint32_t s = 0; s < o.source_count(); ++s)
       sources[s] = form.known[s] ? *form.known[s] : inputs.columns[column_of(o, form, s)][i];
     verdicts.add(sources, got[i]);
@@ -173,22 +173,22 @@ void judge_form(Context& context, const Judge& judge, const Form& form, uint32_t
 }
 
 void run_known(Context& context, const Operation& o) {
-  const std::vector<Section> sections = sections_of(context.device(), o);
+  const std::vector<FormSection> sections = form_sections_of(context.device(), o);
   Random random(context.seed());
   const Cases inputs = make_inputs(o, random);
   std::vector<Bytes> buffers;
   for (uint32_t s = 0; s < o.source_count(); ++s)
     buffers.push_back(pack(o.source_dtype(s), inputs.columns[s]));
-  buffers.push_back(pack(o.to, std::vector<uint64_t>(kCount * count_forms(sections))));
-  run_block(context, make_block(o, sections), buffers);
+  buffers.push_back(pack(o.to, std::vector<uint64_t>(kKnownElements * count_forms(sections))));
+  run_block(context, known_block(o, sections), buffers);
   const std::vector<uint64_t> got = unpack(o.to, buffers.back());
   const Judge judge(o, context.device().caps());
   size_t first = 0;
-  for (const Section& section : sections)
+  for (const FormSection& section : sections)
     for (const Form& form : section.forms) {
       judge_form(context, judge, form, section.lanes, inputs,
-                 std::span(got).subspan(first, kCount));
-      first += kCount;
+                 std::span(got).subspan(first, kKnownElements));
+      first += kKnownElements;
     }
 }
 

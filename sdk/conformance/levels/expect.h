@@ -43,16 +43,6 @@ void require_offered(Function slot, std::string_view name) {
   if (!offered(slot)) throw Unsupported("the plugin does not offer " + std::string(name));
 }
 
-// Adds a test to the list; the caller sets further fields of the result.
-inline Test& add_test(Tests& tests, Level level, std::string id,
-                      std::function<void(Context&)> run) {
-  Test& test = tests.emplace_back();
-  test.id = std::move(id);
-  test.level = level;
-  test.run = std::move(run);
-  return test;
-}
-
 // The tables and the device of a test.
 struct Tables {
   explicit Tables(Device& used)

@@ -9,7 +9,6 @@ namespace plugrad::conformance {
 namespace {
 
 using sdk::IrBuilder;
-constexpr uint32_t I32 = PGR_DTYPE_I32;
 // Each step is slow by itself, because some drivers abort loops after 65,535 iterations: a chain of
 // divisions by 1, where no compiler can prove the divisor to be 1 or constant.
 constexpr int kPartsOfStep = 256;
@@ -17,7 +16,7 @@ constexpr uint64_t kMostSteps = 65'000;
 constexpr double kCalibrationMs = 8;
 constexpr int32_t kFactor = 1664525, kIncrement = 1013904223;
 
-int32_t wrap(uint64_t bits) {
+int32_t low_i32(uint64_t bits) {
   return static_cast<int32_t>(static_cast<uint32_t>(bits));
 }
 
@@ -40,7 +39,7 @@ std::vector<std::byte> spread_kernel(uint64_t x, uint64_t y, uint64_t z) {
 std::vector<int32_t> spread_result(std::span<const int32_t> in, int32_t scalar) {
   std::vector<int32_t> out(in.size());
   for (size_t g = 0; g < in.size(); ++g)
-    out[g] = wrap(static_cast<uint64_t>(int64_t{in[g]} * scalar) + g);
+    out[g] = low_i32(static_cast<uint64_t>(int64_t{in[g]} * scalar) + g);
   return out;
 }
 
@@ -141,7 +140,7 @@ std::vector<int32_t> random_ints(size_t count, uint64_t seed) {
   uint64_t state = seed;
   for (int32_t& value : values) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    value = wrap(state >> 32);
+    value = low_i32(state >> 32);
   }
   return values;
 }

@@ -9,6 +9,8 @@
 
 namespace plugrad::conformance {
 
+constexpr uint32_t I32 = PGR_DTYPE_I32;
+
 // "spread": out[g] = in[g] * scalar + g over the groups of all axes, g counted along x, y, z.
 std::vector<std::byte> spread_kernel(uint64_t x, uint64_t y = 1, uint64_t z = 1);
 std::vector<int32_t> spread_result(std::span<const int32_t> in, int32_t scalar);

@@ -11,7 +11,6 @@ namespace plugrad::conformance {
 namespace {
 
 using sdk::IrBuilder;
-constexpr uint32_t I32 = PGR_DTYPE_I32;
 
 uint64_t bits(int32_t value) {
   return static_cast<uint64_t>(int64_t{value});  // as in a CONST
@@ -69,7 +68,7 @@ void check_finished(Context& context) {
               std::vector<int32_t>{slow_result(5, steps)});
 }
 
-void check_synchronize(Context& context) {
+void check_synchronize_waits(Context& context) {
   Tables t(context);
   require_offered(t.memory.map, "pgr.allocator map");
   const SlowKernel slow(t.device);
@@ -87,7 +86,7 @@ void check_synchronize(Context& context) {
   expect(seen == slow_result(6, steps), "synchronize returned before a launch had finished");
 }
 
-void check_map_waits(Context& context) {
+void check_map_waits_for_launch(Context& context) {
   Tables t(context);
   require_offered(t.memory.map, "pgr.allocator map");
   const SlowKernel slow(t.device);
@@ -273,7 +272,7 @@ void check_timing_is_optional(Context& context) {
 }
 
 // Each thread uses its own device handle, concurrently.
-void check_threads(Context& context) {
+void check_devices_on_threads(Context& context) {
   constexpr int kThreads = 4;
   std::vector<std::string> failures(kThreads);
   std::vector<std::unique_ptr<Device>> devices;
@@ -329,8 +328,8 @@ void add_launch_tests(Tests& tests) {
   add("groups.fewer", check_fewer_groups);
   add("groups.none", check_no_groups);
   add("finished", check_finished);
-  add("synchronize", check_synchronize, "pgr.allocator map");
-  add("map_waits", check_map_waits, "pgr.allocator map");
+  add("synchronize", check_synchronize_waits, "pgr.allocator map");
+  add("map_waits", check_map_waits_for_launch, "pgr.allocator map");
   add("in_order", check_in_order);
   add("copies_in_order", check_copies_in_order);
   add("arguments", check_arguments_live_for_the_call);
@@ -341,7 +340,7 @@ void add_launch_tests(Tests& tests) {
   add("same_buffer", check_same_buffer);
   add("timing", check_timing);
   add("timing.optional", check_timing_is_optional);
-  add("threads", check_threads);
+  add("threads", check_devices_on_threads);
 }
 
 }  // namespace plugrad::conformance

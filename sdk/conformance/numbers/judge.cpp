@@ -10,7 +10,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr double kFarOff = std::numeric_limits<double>::infinity();
+constexpr double kUndefinedUlp = std::numeric_limits<double>::infinity();
 
 bool moves_bits(uint32_t op) {
   return op == PGR_OP_BITCAST;
@@ -22,7 +22,7 @@ bool is_basic(uint32_t op) {
 }
 
 Verdict exactly(bool is_equal) {
-  return {is_equal, is_equal ? 0 : kFarOff};
+  return {is_equal, is_equal ? 0 : kUndefinedUlp};
 }
 
 }  // namespace
@@ -30,10 +30,10 @@ Verdict exactly(bool is_equal) {
 double ulp_error(mpfr_srcptr exact, uint32_t dtype, uint64_t got) {
   const Format& f = format_of(dtype);
   if (is_nan(dtype, got) || mpfr_nan_p(exact))
-    return is_nan(dtype, got) && mpfr_nan_p(exact) ? 0 : kFarOff;
+    return is_nan(dtype, got) && mpfr_nan_p(exact) ? 0 : kUndefinedUlp;
   Real value, error(256);
   set_value(value, dtype, got);
-  if (mpfr_inf_p(exact)) return mpfr_equal_p(exact, value) ? 0 : kFarOff;
+  if (mpfr_inf_p(exact)) return mpfr_equal_p(exact, value) ? 0 : kUndefinedUlp;
   // Infinity counts as the successor of the largest value.
   if (mpfr_inf_p(value))
     mpfr_set_si_2exp(value, mpfr_signbit(value) ? -1 : 1, f.highest_exponent(), MPFR_RNDN);
@@ -141,7 +141,7 @@ Verdict Judge::judge_flushed(std::span<const uint64_t> sources, uint64_t got) co
     const Verdict verdict = judge_kept(own, got);
     if (verdict.is_right) return verdict;
   }
-  return {false, kFarOff};
+  return {false, kUndefinedUlp};
 }
 
 std::string Judge::explain(std::span<const uint64_t> sources, uint64_t got) const {
@@ -157,7 +157,7 @@ std::string Judge::explain(std::span<const uint64_t> sources, uint64_t got) cons
                                     sdk::dtype_name(operation_.to)),
                   inputs, describe(operation_.to, got),
                   describe(operation_.to, expected_result(operation_, sources).bits));
-  if (is_float(operation_.to) && verdict.ulp < kFarOff)
+  if (is_float(operation_.to) && verdict.ulp < kUndefinedUlp)
     text += fmt::format(" (error {:.3g} ulp, allowed {})", verdict.ulp, tolerance_);
   return text;
 }

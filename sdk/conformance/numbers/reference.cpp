@@ -7,7 +7,7 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr int kWidest = 64;  // bits of an integer
+constexpr int kMostBits = 64;  // bits of an integer
 
 Wide integer_value(uint32_t dtype, uint64_t bits) {
   if (dtype == PGR_DTYPE_BOOL) return bits != 0;
@@ -17,10 +17,10 @@ Wide integer_value(uint32_t dtype, uint64_t bits) {
   return static_cast<Wide>(bits) - sign;
 }
 
-uint64_t wrap(uint32_t dtype, Wide value) {
+uint64_t wrap_to_dtype(uint32_t dtype, Wide value) {
   const int width = width_of(dtype);
   const auto low = static_cast<uint64_t>(value);
-  return width == kWidest ? low : low & ((uint64_t{1} << width) - 1);
+  return width == kMostBits ? low : low & ((uint64_t{1} << width) - 1);
 }
 
 Wide lowest(uint32_t dtype) {
@@ -163,11 +163,11 @@ Expected float_to_integer(uint32_t from, uint32_t to, uint64_t bits) {
   mpfr_trunc(value, value);
   const bool is_below = mpfr_sgn(value) < 0;
   mpfr_abs(value, value, MPFR_RNDN);
-  if (mpfr_cmp_ui_2exp(value, 1, kWidest) >= 0) return {0, true};
+  if (mpfr_cmp_ui_2exp(value, 1, kMostBits) >= 0) return {0, true};
   const Wide magnitude = static_cast<Wide>(mpfr_get_ui(value, MPFR_RNDZ));
   const Wide whole = is_below ? -magnitude : magnitude;
   if (whole < lowest(to) || whole > highest(to)) return {0, true};
-  return {wrap(to, whole), false};
+  return {wrap_to_dtype(to, whole), false};
 }
 
 Expected cast(uint32_t from, uint32_t to, uint64_t bits) {
@@ -178,7 +178,7 @@ Expected cast(uint32_t from, uint32_t to, uint64_t bits) {
     return {round_to_format(out, ternary, to), false};
   }
   if (is_float(from)) return float_to_integer(from, to, bits);
-  return {wrap(to, integer_value(from, bits)), false};
+  return {wrap_to_dtype(to, integer_value(from, bits)), false};
 }
 
 bool is_compare(uint32_t op) {
@@ -266,7 +266,7 @@ Expected expected_result(const Operation& o, std::span<const uint64_t> s) {
     return is_compare(o.op) ? Expected{compare_floats(o.op, o.from, s), false} : float_result(o, s);
   const Wide x = integer_value(o.from, s[0]);
   const Wide y = s.size() > 1 ? integer_value(o.from, s[1]) : 0;
-  return {wrap(o.to, integer_alu(o.op, o.from, x, y)), false};
+  return {wrap_to_dtype(o.to, integer_alu(o.op, o.from, x, y)), false};
 }
 
 void set_real_result(mpfr_ptr out, const Operation& o, std::span<const uint64_t> s) {

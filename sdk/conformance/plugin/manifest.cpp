@@ -36,7 +36,7 @@ std::optional<std::string> find_note(const ElfFile& file, const Elf64_Phdr& segm
   return std::nullopt;
 }
 
-std::string text_of(const json& object, const char* key) {
+std::string manifest_text(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return "";
   if (!found->is_string())
@@ -65,11 +65,11 @@ ManifestFacts parse_manifest(const std::string& text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) throw std::runtime_error("the manifest is not a JSON object");
   ManifestFacts facts;
-  facts.name = text_of(root, "name");
-  facts.device_name = text_of(root, "device_name");
-  facts.version = text_of(root, "version");
-  facts.sanitizer = text_of(root, "sanitizer");
-  facts.renderer = text_of(root, "renderer");
+  facts.name = manifest_text(root, "name");
+  facts.device_name = manifest_text(root, "device_name");
+  facts.version = manifest_text(root, "version");
+  facts.sanitizer = manifest_text(root, "sanitizer");
+  facts.renderer = manifest_text(root, "renderer");
   const json options = root.value("renderer_options", json::object());
   if (!options.is_object())
     throw std::runtime_error("the manifest's \"renderer_options\" is not an object");

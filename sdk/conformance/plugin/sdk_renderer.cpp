@@ -10,7 +10,8 @@ namespace {
 const pgr_renderer_api* component = nullptr;
 std::map<std::string, std::string> dialect_options;
 
-pgr_status render(pgr_device*, const pgr_render_desc* desc, pgr_blob* out, pgr_error* error) {
+pgr_status render_by_component(pgr_device*, const pgr_render_desc* desc, pgr_blob* out,
+                               pgr_error* error) {
   pgr_status status = PGR_STATUS_OK;
   const pgr_status outer = sdk::guard(error, [&] {
     pgr_render_desc own = sdk::read(desc);
@@ -34,7 +35,7 @@ const pgr_renderer_api* sdk_renderer(const pgr_host_api& host, const ManifestFac
   static const pgr_renderer_api table = [] {
     pgr_renderer_api made;
     PGR_INIT(made, RENDERER_API);
-    made.render = render;
+    made.render = render_by_component;
     return made;
   }();
   if (component) return &table;

@@ -81,12 +81,6 @@ struct Addition {
 constexpr std::string_view kLacks = "the device does not claim ";
 constexpr std::string_view kOffersNot = "the plugin does not offer ";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 // The addition and its dtype. A dtype with some ops lacks one op; a dtype without ops lacks all.
 // The message states the missing part, e.g. a cast.
 std::pair<std::string, std::string> addition_of(const TestResult& result, const Test& test,
@@ -107,7 +101,7 @@ std::pair<std::string, std::string> addition_of(const TestResult& result, const 
   return {"claim " + lacking.substr(0, on), lacking.substr(on + 4)};
 }
 
-std::string text_of(const std::string& what, const Addition& addition) {
+std::string advice_text(const std::string& what, const Addition& addition) {
   std::string text = what;
   for (const std::string& dtype : addition.dtypes)
     text += (dtype == *addition.dtypes.begin() ? " on " : ", ") + dtype;
@@ -146,7 +140,7 @@ std::vector<NextStep> next_steps(std::span<const TestResult> results, const Test
     return a.second.unlocks > b.second.unlocks;
   });
   for (const auto& [what, addition] : sorted)
-    next.push_back({addition.level, text_of(what, addition)});
+    next.push_back({addition.level, advice_text(what, addition)});
   return next;
 }
 

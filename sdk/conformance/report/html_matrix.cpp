@@ -69,7 +69,7 @@ std::string cell_title(const std::string& op, const std::string& dtype, const Ce
   return title + "\n" + cell.worst_test->id;
 }
 
-Values row_of(const std::string& op, const Row& row, const std::vector<std::string>& columns) {
+Values row_of_op(const std::string& op, const Row& row, const std::vector<std::string>& columns) {
   Values cells = Values::array();
   for (const std::string& dtype : columns) {
     const auto found = row.find(dtype);
@@ -98,7 +98,7 @@ Values matrix(const Report& report) {
   if (rows.empty()) return {};
   const std::vector<std::string> columns = columns_of(rows);
   Values ops = Values::array();
-  for (const std::string& op : order) ops.push_back(row_of(op, rows[op], columns));
+  for (const std::string& op : order) ops.push_back(row_of_op(op, rows[op], columns));
   return {{"dtypes", columns}, {"ops", std::move(ops)}};
 }
 

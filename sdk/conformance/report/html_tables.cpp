@@ -11,12 +11,6 @@ namespace {
 
 constexpr size_t kSlowest = 15;
 
-std::string family_of(const std::string& id) {
-  const size_t first = id.find('.');
-  if (first == id.npos) return id;
-  return id.substr(0, id.find('.', first + 1));
-}
-
 std::string milliseconds(double value) {
   return fmt::format("{:.{}f} ms", value, value < 10 ? 2 : 0);
 }
@@ -26,7 +20,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-Values row_of(const TestResult& test, size_t family_length) {
+Values row_of_test(const TestResult& test, size_t family_length) {
   std::string what = describe_measure(test);
   if (!what.empty() && !test.worst_input.empty()) what += " at " + test.worst_input;
   const bool quiet = test.status == Status::Pass || test.status == Status::Unsupported;
@@ -91,7 +85,7 @@ Values families(const Report& report) {
     Values tests = Values::array();
     for (const TestResult* test : families[family]) {
       ++total_of(totals, test->status);
-      tests.push_back(row_of(*test, family.size()));
+      tests.push_back(row_of_test(*test, family.size()));
     }
     rows.push_back({{"family", family}, {"counts", counts(totals)}, {"tests", std::move(tests)}});
   }

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 
-#include "plugrad/sdk/ir_builder.h"
+#include "conformance/kernels/elements.h"
 
 namespace plugrad::conformance {
 namespace {
 
-using sdk::IrBuilder;
-using Value = IrBuilder::Value;
-
 constexpr uint32_t kReal = PGR_DTYPE_F32, kIndex = PGR_DTYPE_I32;
-constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
-constexpr uint32_t kWrite = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
-constexpr uint64_t kSteps = 8;  // vectors per work-item in the addition
+constexpr uint64_t kItemVectors = 8;  // vectors per work-item in the addition
 // an addition has a latency of about 4 cycles, and two start per cycle
 constexpr uint64_t kChains = 8;
-constexpr uint64_t kRows = 4;     // rows of the product per work-item
-constexpr uint64_t kWidest = 64;  // maximum columns of the product per group
+constexpr uint64_t kItemRows = 4;      // rows of the product per work-item
+constexpr uint64_t kMostColumns = 64;  // maximum columns of the product per group
 
 // Index arithmetic on one lane.
 struct Index {
@@ -54,7 +49,7 @@ Spread spread_of(const Device& device) {
 
 TimedKernel make_nothing_kernel() {
   IrBuilder ir("nothing");
-  const Value out = ir.buffer(kReal, 1, kWrite);
+  const Value out = ir.buffer(kReal, 1, kOutput);
   ir.store(out, ir.constant_int(kIndex, 0), ir.constant_float(kReal, 1));
   TimedKernel kernel;
   kernel.block = ir.finish();
@@ -63,7 +58,7 @@ TimedKernel make_nothing_kernel() {
 }
 
 TimedKernel make_add_kernel(const Spread& spread, uint64_t count) {
-  const uint64_t step = uint64_t{spread.items} * spread.lanes, chunk = step * kSteps;
+  const uint64_t step = uint64_t{spread.items} * spread.lanes, chunk = step * kItemVectors;
   TimedKernel kernel;
   kernel.groups[0] = std::max<uint64_t>(count / chunk, 1);
   kernel.items = spread.items;
@@ -71,12 +66,12 @@ TimedKernel make_add_kernel(const Spread& spread, uint64_t count) {
   IrBuilder ir("add");
   ir.set_groups(kernel.groups[0]);
   ir.set_local(spread.items);
-  const Value a = ir.buffer(kReal, count, kRead), b = ir.buffer(kReal, count, kRead),
-              out = ir.buffer(kReal, count, kWrite);
+  const Value a = ir.buffer(kReal, count, kInput), b = ir.buffer(kReal, count, kInput),
+              out = ir.buffer(kReal, count, kOutput);
   Index index{ir};
   const Value start =
       index.add(index.times(ir.group_id(0), chunk), index.times(item_of(ir, spread), spread.lanes));
-  const Value loop = ir.loop(index.constant(0), index.constant(kSteps));
+  const Value loop = ir.loop(index.constant(0), index.constant(kItemVectors));
   const Value at = index.add(start, index.times(loop, step));
   const Value left = ir.load(a, at, spread.lanes), right = ir.load(b, at, spread.lanes);
   ir.store(out, at, ir.alu(PGR_OP_ADD, {left, right}));
@@ -125,27 +120,27 @@ TimedKernel make_chains_kernel(const Spread& spread, uint64_t steps) {
 
 TimedKernel make_product_kernel(const Spread& given, uint64_t size) {
   Spread spread = given;
-  spread.items = std::min<uint32_t>(given.items, static_cast<uint32_t>(kWidest / given.lanes));
+  spread.items = std::min<uint32_t>(given.items, static_cast<uint32_t>(kMostColumns / given.lanes));
   const uint64_t columns = uint64_t{spread.items} * spread.lanes;
   TimedKernel kernel;
   kernel.groups[0] = size / columns;
-  kernel.groups[1] = size / kRows;
+  kernel.groups[1] = size / kItemRows;
   kernel.items = spread.items;
   IrBuilder ir("product");
   ir.set_groups(kernel.groups[0], kernel.groups[1]);
   ir.set_local(spread.items);
-  const Value a = ir.buffer(kReal, size * size, kRead), b = ir.buffer(kReal, size * size, kRead),
-              out = ir.buffer(kReal, size * size, kWrite);
-  const Value sums = ir.array(PGR_SPACE_PRIVATE, kReal, kRows * spread.lanes, spread.lanes);
+  const Value a = ir.buffer(kReal, size * size, kInput), b = ir.buffer(kReal, size * size, kInput),
+              out = ir.buffer(kReal, size * size, kOutput);
+  const Value sums = ir.array(PGR_SPACE_PRIVATE, kReal, kItemRows * spread.lanes, spread.lanes);
   Index index{ir};
   const Value column = index.add(index.times(ir.group_id(0), columns),
                                  index.times(item_of(ir, spread), spread.lanes));
-  const Value row = index.times(ir.group_id(1), kRows * size);
+  const Value row = index.times(ir.group_id(1), kItemRows * size);
   const Value zero = ir.splat(ir.constant_float(kReal, 0), spread.lanes);
-  for (uint64_t r = 0; r < kRows; ++r) ir.store(sums, index.constant(r * spread.lanes), zero);
+  for (uint64_t r = 0; r < kItemRows; ++r) ir.store(sums, index.constant(r * spread.lanes), zero);
   const Value loop = ir.loop(index.constant(0), index.constant(size));
   const Value right = ir.load(b, index.add(index.times(loop, size), column), spread.lanes);
-  for (uint64_t r = 0; r < kRows; ++r) {
+  for (uint64_t r = 0; r < kItemRows; ++r) {
     const Value place = index.constant(r * spread.lanes);
     const Value left = ir.load(a, index.add(index.add(row, index.constant(r * size)), loop));
     const Value wide = spread.lanes > 1 ? ir.splat(left, spread.lanes) : left;
@@ -153,7 +148,7 @@ TimedKernel make_product_kernel(const Spread& given, uint64_t size) {
              multiply_add(ir, spread, wide, right, ir.load(sums, place, spread.lanes)));
   }
   ir.end_loop(loop);
-  for (uint64_t r = 0; r < kRows; ++r)
+  for (uint64_t r = 0; r < kItemRows; ++r)
     ir.store(out, index.add(index.add(row, index.constant(r * size)), column),
              ir.load(sums, index.constant(r * spread.lanes), spread.lanes));
   kernel.block = ir.finish();

@@ -14,7 +14,7 @@ namespace {
 constexpr double kShare = 0.08;  // maximum seconds per measurement
 constexpr uint64_t kMostRepeats = 1000;
 constexpr uint64_t kMostElements = 1 << 24;
-constexpr uint64_t kMostBytes = 64 << 20;
+constexpr uint64_t kMostCopyBytes = 64 << 20;
 
 template <typename Work>
 double seconds_of(Work&& work) {
@@ -144,7 +144,7 @@ void measure_product(Context& context) {
 
 uint64_t copy_bytes(Device& device) {
   const uint64_t allowed = device.caps().max_buffer_bytes;
-  return allowed ? std::min(kMostBytes, allowed) : kMostBytes;
+  return allowed ? std::min(kMostCopyBytes, allowed) : kMostCopyBytes;
 }
 
 // Bytes per copy: more if copies are fast.

@@ -54,6 +54,8 @@ std::vector<NextStep> next_steps(std::span<const TestResult> results, const Test
 std::string counted(uint64_t count, std::string_view noun);
 // A measured value as text: "0.50 ulp", "12.3 GB/s".
 std::string describe_measure(const TestResult& test);
+// "l1.memory" of "l1.memory.size.1".
+std::string family_of(const std::string& id);
 // The part of a path that a published report contains.
 std::string file_name(const std::string& path);
 // The command that reruns the test; empty without a token.

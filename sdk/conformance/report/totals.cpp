@@ -29,6 +29,10 @@ std::string describe_measure(const TestResult& test) {
   return fmt::format("{:.3g} {}", test.worst, test.metric);
 }
 
+std::string family_of(const std::string& id) {
+  return id.substr(0, id.find('.', id.find('.') + 1));
+}
+
 std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }

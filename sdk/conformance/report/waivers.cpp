@@ -14,7 +14,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint64_t kMostBytes = 16 << 20;
+constexpr uint64_t kMostWaiverBytes = 16 << 20;
 
 // A valid calendar date, year-month-day: sorts chronologically as text.
 bool is_date(std::string_view text) {
@@ -39,31 +39,31 @@ std::string today_utc() {
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+[[noreturn]] void refuse_waivers(const std::string& path, const std::string& what) {
   throw std::runtime_error(
       fmt::format("waivers file {}: {}; it holds [{{\"test\": glob, \"reason\": text, \"expires\": "
                   "\"YYYY-MM-DD\"}}, …]",
                   path, what));
 }
 
-std::string text_of(const std::string& path, size_t number, const nlohmann::json& entry,
-                    const char* key) {
-  if (!entry.contains(key)) refuse(path, fmt::format("entry {} lacks \"{}\"", number, key));
+std::string waiver_text(const std::string& path, size_t number, const nlohmann::json& entry,
+                        const char* key) {
+  if (!entry.contains(key)) refuse_waivers(path, fmt::format("entry {} lacks \"{}\"", number, key));
   if (!entry[key].is_string() || entry[key].get<std::string>().empty())
-    refuse(path, fmt::format("\"{}\" of entry {} is no text", key, number));
+    refuse_waivers(path, fmt::format("\"{}\" of entry {} is no text", key, number));
   return entry[key];
 }
 
 nlohmann::json parse_list(const std::string& path) {
-  const std::string text = read_whole_file(path, kMostBytes);
-  if (nests_too_deep(text)) refuse(path, "it nests too deeply");
+  const std::string text = read_whole_file(path, kMostWaiverBytes);
+  if (nests_too_deep(text)) refuse_waivers(path, "it nests too deeply");
   nlohmann::json list;
   try {
     list = nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    refuse(path, fmt::format("no JSON (byte {})", error.byte));
+    refuse_waivers(path, fmt::format("no JSON (byte {})", error.byte));
   }
-  if (!list.is_array()) refuse(path, "not a list");
+  if (!list.is_array()) refuse_waivers(path, "not a list");
   return list;
 }
 
@@ -75,17 +75,17 @@ Waivers Waivers::read(const std::string& path, std::string_view today) {
   waivers.path_ = path;
   for (const nlohmann::json& entry : parse_list(path)) {
     const size_t number = waivers.waivers_.size() + 1;
-    if (!entry.is_object()) refuse(path, fmt::format("entry {} is no object", number));
+    if (!entry.is_object()) refuse_waivers(path, fmt::format("entry {} is no object", number));
     for (const auto& [key, value] : entry.items())
       if (key != "test" && key != "reason" && key != "expires")
-        refuse(path, fmt::format("entry {} has an unknown key \"{}\"", number, key));
+        refuse_waivers(path, fmt::format("entry {} has an unknown key \"{}\"", number, key));
     Waiver waiver;
-    waiver.test = text_of(path, number, entry, "test");
-    waiver.reason = text_of(path, number, entry, "reason");
-    waiver.expires = text_of(path, number, entry, "expires");
+    waiver.test = waiver_text(path, number, entry, "test");
+    waiver.reason = waiver_text(path, number, entry, "reason");
+    waiver.expires = waiver_text(path, number, entry, "expires");
     if (!is_date(waiver.expires))
-      refuse(path,
-             fmt::format("\"expires\" of entry {} is \"{}\", no date", number, waiver.expires));
+      refuse_waivers(
+          path, fmt::format("\"expires\" of entry {} is \"{}\", no date", number, waiver.expires));
     waiver.expired = waiver.expires < day;
     waivers.waivers_.push_back(std::move(waiver));
   }

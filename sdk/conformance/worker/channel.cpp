@@ -15,7 +15,6 @@
 namespace plugrad::conformance {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(100);
 
 long futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* limit) {
@@ -42,6 +41,7 @@ void Bell::ring(uint32_t value) {
 }
 
 bool Bell::wait(uint32_t old, std::chrono::nanoseconds limit) {
+  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto deadline = start + limit;
   while (value() == old) {

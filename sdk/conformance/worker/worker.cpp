@@ -17,7 +17,6 @@ namespace plugrad::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 // Descriptors of the worker: worker_main.cpp knows the same numbers.
 constexpr int kChannelFile = 3, kCrashPipe = 4;
@@ -85,6 +84,7 @@ std::optional<Message> Worker::ask(Request kind, std::string_view text,
 }
 
 bool Worker::exchange(Request kind, std::chrono::nanoseconds limit) {
+  using Clock = std::chrono::steady_clock;
   if (!alive()) return false;
   const auto deadline = Clock::now() + limit;
   const uint32_t before = channel_.answered().value();

@@ -16,7 +16,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-constexpr int64_t kRows = 96, kColumns = 6;
+constexpr int64_t kBoundRows = 96, kBoundColumns = 6;
 constexpr float kUntouched = -99;
 
 const std::vector<int32_t>& counts() {
@@ -27,7 +27,7 @@ const std::vector<int32_t>& counts() {
 }
 
 size_t within(int32_t count) {
-  return static_cast<size_t>(std::clamp<int64_t>(count, 0, kRows));
+  return static_cast<size_t>(std::clamp<int64_t>(count, 0, kBoundRows));
 }
 
 Id count_param(Graph& g, uint32_t slot) {
@@ -51,10 +51,12 @@ void store_rows(Ast& ast, Id to, Id index, Id value, uint32_t slot, int64_t colu
 Ast rows_of_map() {
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kRows, 0, AxisKind::Loop),
-           j = make_range(g, kColumns, 1, AxisKind::Loop);
-  const Id at = affine(g, i, kColumns, j), a = load(g, param(g, 1, kRows * kColumns, false), at);
-  store_rows(ast, param(g, 0, kRows * kColumns, true), at, g.binary(Op::Add, a, a), 2, kColumns);
+  const Id i = make_range(g, kBoundRows, 0, AxisKind::Loop),
+           j = make_range(g, kBoundColumns, 1, AxisKind::Loop);
+  const Id at = affine(g, i, kBoundColumns, j),
+           a = load(g, param(g, 1, kBoundRows * kBoundColumns, false), at);
+  store_rows(ast, param(g, 0, kBoundRows * kBoundColumns, true), at, g.binary(Op::Add, a, a), 2,
+             kBoundColumns);
   return ast;
 }
 
@@ -62,13 +64,14 @@ Ast rows_of_map() {
 Ast columns_of_reduce(Op op, float nothing) {
   Ast ast;
   Graph& g = ast.graph;
-  const Id j = make_range(g, kColumns, 0, AxisKind::Loop),
-           i = make_range(g, kRows, 1, AxisKind::Reduce);
-  const Id row = g.cast(load(g, param(g, 3, kRows, false, DType::I32), i), DType::Index);
-  const Id a = load(g, param(g, 1, kRows * kColumns, false), affine(g, row, kColumns, j));
+  const Id j = make_range(g, kBoundColumns, 0, AxisKind::Loop),
+           i = make_range(g, kBoundRows, 1, AxisKind::Reduce);
+  const Id row = g.cast(load(g, param(g, 3, kBoundRows, false, DType::I32), i), DType::Index);
+  const Id a =
+      load(g, param(g, 1, kBoundRows * kBoundColumns, false), affine(g, row, kBoundColumns, j));
   const Id inside = g.binary(Op::CmpLt, g.cast(i, DType::I32), number(g, 2));
   const Id term = g.where(inside, a, g.constant(DType::F32, static_cast<double>(nothing)));
-  store(ast, param(g, 0, kColumns, true), j, reduce(g, op, term, {i}));
+  store(ast, param(g, 0, kBoundColumns, true), j, reduce(g, op, term, {i}));
   return ast;
 }
 
@@ -76,14 +79,15 @@ Ast columns_of_reduce(Op op, float nothing) {
 Ast counted_matmul(int64_t n, int64_t k) {
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id i = make_range(g, kBoundRows, 0, AxisKind::Loop),
+           j = make_range(g, n, 1, AxisKind::Loop);
   const Id l = make_range(g, k, 2, AxisKind::Reduce);
-  const Id a = load(g, param(g, 1, kRows * k, false), affine(g, i, k, l));
+  const Id a = load(g, param(g, 1, kBoundRows * k, false), affine(g, i, k, l));
   const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
   const Id inside = g.binary(Op::CmpLt, g.cast(l, DType::I32), number(g, 4));
   const Id term = g.where(inside, g.binary(Op::Mul, a, b), g.constant(DType::F32, 0.0));
-  store_rows(ast, param(g, 0, kRows * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}),
-             3, n);
+  store_rows(ast, param(g, 0, kBoundRows * n, true), affine(g, i, n, j),
+             reduce(g, Op::Add, term, {l}), 3, n);
   return ast;
 }
 
@@ -120,9 +124,9 @@ TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   for (const Target& target : targets()) {
     const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
     for (int32_t count : counts()) {
-      Floats a = small_integers(kRows * kColumns, 1), out(a.size(), kUntouched);
+      Floats a = small_integers(kBoundRows * kBoundColumns, 1), out(a.size(), kUntouched);
       run_buffers(code, {of(out), of(a), of(count)});
-      const size_t wanted = within(count) * kColumns;
+      const size_t wanted = within(count) * kBoundColumns;
       for (size_t at = 0; at < out.size(); ++at) {
         const bool is_far = at >= wanted + 256 || wanted == 0;
         if (at >= wanted && !is_far) continue;
@@ -144,16 +148,16 @@ TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
       const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
       for (int32_t count : counts()) {
         const size_t rows = within(count);
-        Floats a = small_integers(kRows * kColumns, 1), out(kColumns);
-        std::vector<int32_t> row(kRows, 1 << 20);
+        Floats a = small_integers(kBoundRows * kBoundColumns, 1), out(kBoundColumns);
+        std::vector<int32_t> row(kBoundRows, 1 << 20);
         std::iota(row.begin(),
-                  row.begin() + static_cast<int64_t>(std::min<size_t>(rows + 16, kRows)), 0);
-        std::fill(a.begin() + static_cast<int64_t>(rows) * kColumns, a.end(), NAN);
+                  row.begin() + static_cast<int64_t>(std::min<size_t>(rows + 16, kBoundRows)), 0);
+        std::fill(a.begin() + static_cast<int64_t>(rows) * kBoundColumns, a.end(), NAN);
         run_buffers(code, {of(out), of(a), of(count), {row.data(), row.size() * sizeof row[0]}});
-        for (size_t j = 0; j < kColumns; ++j) {
+        for (size_t j = 0; j < kBoundColumns; ++j) {
           float expected = nothing;
           for (size_t i = 0; i < rows; ++i) {
-            const float x = a[i * kColumns + j];
+            const float x = a[i * kBoundColumns + j];
             expected = op == Op::Add   ? expected + x
                        : op == Op::Mul ? expected * x
                                        : std::max(expected, x);
@@ -172,8 +176,8 @@ TEST(CountLoops, products_end_at_both_counts) {
       const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
       for (int32_t rows : counts())
         for (int32_t terms : {-1, 0, 1, 4, 31, 200}) {
-          Floats a = small_integers(kRows * k, 1), b = small_integers(k * n, 2);
-          Floats out(static_cast<size_t>(kRows * n), kUntouched);
+          Floats a = small_integers(kBoundRows * k, 1), b = small_integers(k * n, 2);
+          Floats out(static_cast<size_t>(kBoundRows * n), kUntouched);
           run_buffers(code, {of(out), of(a), of(b), of(rows), of(terms)});
           for (size_t i = 0; i < within(rows); ++i)
             for (int64_t j = 0; j < n; ++j) {
@@ -185,7 +189,7 @@ TEST(CountLoops, products_end_at_both_counts) {
                   << target.name << ", " << rows << " rows of " << terms << " terms, at " << i
                   << ", " << j;
             }
-          for (size_t i = within(rows) + 64; i < kRows; ++i)
+          for (size_t i = within(rows) + 64; i < kBoundRows; ++i)
             ASSERT_EQ(out[i * static_cast<size_t>(n)], kUntouched)
                 << target.name << ", " << rows << " rows, at " << i;
         }
@@ -287,18 +291,20 @@ TEST(CountLoops, conditions_hold_for_every_count_of_their_dtype) {
 TEST(CountLoops, stores_of_other_counts_keep_their_own) {
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kRows, 0, AxisKind::Loop), a = load(g, param(g, 2, kRows, false), i);
+  const Id i = make_range(g, kBoundRows, 0, AxisKind::Loop),
+           a = load(g, param(g, 2, kBoundRows, false), i);
   std::vector<Id> stores;
   for (uint32_t slot : {0u, 1u}) {
     const Id hint =
         g.add(Op::Bounded, DType::Bool, {i, g.cast(number(g, 3 + slot), DType::Index)}, g.list({}));
-    stores.push_back(g.add(Op::Store, DType::Void, {param(g, slot, kRows, true), i, a, hint}));
+    stores.push_back(g.add(Op::Store, DType::Void, {param(g, slot, kBoundRows, true), i, a, hint}));
   }
   ast.sink = g.add(Op::Sink, DType::Void, stores);
   for (const Target& target : targets()) {
     const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
     for (auto [one, other] : {std::pair{5, 90}, {90, 5}, {0, 96}, {96, 0}}) {
-      Floats values = small_integers(kRows, 1), first(kRows, kUntouched), second(kRows, kUntouched);
+      Floats values = small_integers(kBoundRows, 1), first(kBoundRows, kUntouched),
+             second(kBoundRows, kUntouched);
       run_buffers(code, {of(first), of(second), of(values), of(one), of(other)});
       for (size_t at = 0; at < within(one); ++at) ASSERT_EQ(first[at], values[at]) << target.name;
       for (size_t at = 0; at < within(other); ++at)

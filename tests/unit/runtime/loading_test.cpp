@@ -2,9 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "base/settings.h"
 #include "plugrad/error.h"
+#include "runtime/discovery/probe_process.h"
 #include "unit/runtime/fake_plugins.h"
 
 using namespace plugrad::runtime;
@@ -254,4 +260,27 @@ TEST(Loading, AnAddedPluginThatFailsLeavesItsRecord) {
   EXPECT_THAT(message_of([&] { registry.add_plugin("lib.so"); }), HasSubstr("bare name"));
   EXPECT_EQ(registry.records()[0].reason, "it is a bare name, which is looked for nowhere");
   EXPECT_EQ(registry.records()[1].path, "/nonexistent/lib.so");
+}
+
+// A lock of another thread, held at the fork, stops a child whatever the plugin does.
+TEST(Trial, IsRepeatedWhereAnotherThreadMayHaveStoppedTheChild) {
+  std::stop_source end;
+  const std::jthread other([ended = end.get_token()] {
+    while (!ended.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  const auto file = std::filesystem::temp_directory_path() / ("trial." + std::to_string(getpid()));
+  const auto hangs_once = [&] {
+    if (std::filesystem::exists(file)) return;
+    std::ofstream(file) << "the first child";
+    while (true) pause();
+  };
+  EXPECT_EQ(outcome_in_child(hangs_once, 2000), "");
+  EXPECT_TRUE(std::filesystem::remove(file));
+  EXPECT_EQ(outcome_in_child(
+                [] {
+                  while (true) pause();
+                },
+                100),
+            "it had not answered after 0.1 s");
+  end.request_stop();
 }

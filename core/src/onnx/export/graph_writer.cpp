@@ -10,11 +10,11 @@ namespace plugrad::onnx {
 namespace {
 
 constexpr std::int64_t kIrVersion = 10, kOpset = 21;
-constexpr std::uint64_t kMostInFile = std::uint64_t{2'000'000'000};  // protobuf's limit is 2 GiB
+constexpr std::uint64_t kMostInFile = std::uint64_t{2'000'000'000};  // protobuf allows 2 GiB
 constexpr std::size_t kLeastExternal = 1024;  // bytes; smaller initialisers stay in the file
 
 template <class T>
-std::vector<std::byte> bytes_of(T value) {
+std::vector<std::byte> bytes_of_number(T value) {
   std::vector<std::byte> bytes(sizeof(T));
   std::memcpy(bytes.data(), &value, sizeof(T));
   return bytes;
@@ -146,11 +146,11 @@ std::string GraphWriter::integers(const std::vector<std::int64_t>& values) {
 std::string GraphWriter::number(DType dtype, double real, std::int64_t integer) {
   std::vector<std::byte> bytes;
   if (dtype == DType::F32)
-    bytes = bytes_of(static_cast<float>(real));
+    bytes = bytes_of_number(static_cast<float>(real));
   else if (is_float(dtype))
-    bytes = bytes_of(real);
+    bytes = bytes_of_number(real);
   else
-    bytes = bytes_of(integer);
+    bytes = bytes_of_number(integer);
   if (!is_float(dtype) && dtype != DType::Index) bytes.resize(size_of(dtype));
   std::string& known = numbers_[{dtype, bytes}];
   return known.empty() ? known = initialiser("number", dtype, {}, bytes) : known;

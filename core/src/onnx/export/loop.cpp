@@ -10,15 +10,15 @@ namespace {
 using engine::LoopBody;
 
 /// A step in the session's graph, without aliases.
-struct Step {
+struct CopiedStep {
   std::vector<Id> inputs, roots;
 };
 
-Step copied(engine::Session& session, const LoopBody& body, std::uint32_t device) {
+CopiedStep copied(engine::Session& session, const LoopBody& body, std::uint32_t device) {
   const Graph& from = body.graph;
   Graph& to = session.graph();
   std::vector<Id> own(from.size(), kNoId);
-  Step step;
+  CopiedStep step;
   for (const Id id : body.inputs) {
     own[id] = session.placeholder(from.arg_list(id).subspan(2), from[id].dtype, device);
     step.inputs.push_back(own[id]);
@@ -56,7 +56,7 @@ std::vector<std::string> Translation::scan(Id id) {
   const UserKernelArg arg(graph_.arg_list(id));
   const engine::LoopBodyPtr body = session_.loops()[arg.kernel() & ~kLoopBit];
   const std::vector<Id> sources = operands_.at(id);
-  const Step step = copied(session_, *body, context_.devices[id]);
+  const CopiedStep step = copied(session_, *body, context_.devices[id]);
   const std::size_t states = body->states, stepped = body->stepped.size();
   std::vector<std::string> outer;
   std::vector<GraphWriter::Value> inputs, outputs, rows;

@@ -6,14 +6,12 @@
 namespace plugrad::onnx {
 namespace {
 
+using autodiff::joined;
+
 List sizes_of(const List& shape, const List& axes) {
   List sizes;
   for (const std::int64_t axis : axes) sizes.push_back(shape[static_cast<std::size_t>(axis)]);
   return sizes;
-}
-
-List joined(List lead, const List& rest) {
-  return autodiff::joined(std::move(lead), rest);
 }
 
 /// The permutation that sorts the axes.

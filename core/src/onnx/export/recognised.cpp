@@ -195,7 +195,7 @@ Id below_expand(const Graph& g, Id node) {
   return node;
 }
 
-Operator match_operator(Context& c, Id node) {
+MatchedOperator match_operator(Context& c, Id node) {
   if (auto found = match_unary(c, node)) return *found;
   if (c.graph[node].op != Op::Reduce) return {};
   if (auto found = match_conv(c, node)) return *found;

@@ -45,11 +45,11 @@ struct GatherNode {
   std::int64_t axis = 0, rows = 0;
 };
 
-using Operator =
+using MatchedOperator =
     std::variant<std::monostate, MatMulNode, ConvNode, PoolNode, GatherNode, UnaryNode>;
 
 /// The operator that computes the node; monostate where none is proved to.
-Operator match_operator(autodiff::Context& context, Id node);
+MatchedOperator match_operator(autodiff::Context& context, Id node);
 
 /// An operator of one value that computes the node, if one is proved to.
 std::optional<UnaryNode> match_unary(autodiff::Context& context, Id node);

@@ -75,7 +75,7 @@ Translation::Translation(engine::Session& session, GraphWriter& to, const NamedN
       context_{session.graph(), session.shapes(), session.devices()} {}
 
 std::vector<Id> Translation::operands(Id id) {
-  Operator& found = operators_[id] = match_operator(context_, id);
+  MatchedOperator& found = operators_[id] = match_operator(context_, id);
   if (const auto* m = std::get_if<MatMulNode>(&found)) return {m->a, m->b};
   if (const auto* m = std::get_if<PoolNode>(&found)) return {m->image};
   if (const auto* m = std::get_if<UnaryNode>(&found)) return {m->x};

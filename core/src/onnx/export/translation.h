@@ -109,7 +109,7 @@ class Translation {
   const NamedNodes& given_;
   autodiff::Context context_;
   std::vector<Id> needed_;  // ascending
-  std::unordered_map<Id, Operator> operators_;
+  std::unordered_map<Id, MatchedOperator> operators_;
   std::unordered_map<Id, std::vector<Id>> operands_;
   std::unordered_map<Id, Elements> elements_;
   std::unordered_map<Id, std::string> names_;  // of nodes whose shape was asked for

@@ -27,8 +27,8 @@ void read(MessageReader from, FunctionMessage& to);
 
 // Appends a message of type T to a list.
 template <class T>
-void add(const MessageReader& reader, const Field& field, std::string_view name,
-         std::vector<T>& to) {
+void add_message(const MessageReader& reader, const Field& field, std::string_view name,
+                 std::vector<T>& to) {
   reader.charge(sizeof(T));
   read(reader.message(field, name), to.emplace_back());
 }
@@ -126,7 +126,7 @@ void read_tensor_type(MessageReader from, TypeMessage& to) {
       to.shape.emplace();
       MessageReader shape = from.message(field, "TensorShapeProto");
       for (Field dim; shape.next(dim);)
-        if (dim.number == 1) add(shape, dim, "Dimension", *to.shape);
+        if (dim.number == 1) add_message(shape, dim, "Dimension", *to.shape);
     }
 }
 
@@ -193,7 +193,7 @@ void read(MessageReader from, AttributeMessage& to) {
         break;
       case 5:
       case 10:
-        add(from, field, "TensorProto", to.tensors);
+        add_message(from, field, "TensorProto", to.tensors);
         break;
       case 6:
       case 11:
@@ -210,7 +210,7 @@ void read(MessageReader from, AttributeMessage& to) {
         break;
       case 14:
       case 15:
-        add(from, field, "TypeProto", to.types);
+        add_message(from, field, "TypeProto", to.types);
         break;
       case 20:
         to.type = from.integer(field);
@@ -220,7 +220,7 @@ void read(MessageReader from, AttributeMessage& to) {
         break;
       case 22:
       case 23:
-        add(from, field, "SparseTensorProto", to.sparse_tensors);
+        add_message(from, field, "SparseTensorProto", to.sparse_tensors);
         break;
       default:
         break;
@@ -244,7 +244,7 @@ void read(MessageReader from, NodeMessage& to) {
         to.op = from.text(field);
         break;
       case 5:
-        add(from, field, "AttributeProto", to.attributes);
+        add_message(from, field, "AttributeProto", to.attributes);
         break;
       case 7:
         to.domain = from.text(field);
@@ -261,25 +261,25 @@ void read(MessageReader from, NodeMessage& to) {
 void read(MessageReader from, GraphMessage& to) {
   for (Field field; from.next(field);) switch (field.number) {
       case 1:
-        add(from, field, "NodeProto", to.nodes);
+        add_message(from, field, "NodeProto", to.nodes);
         break;
       case 2:
         to.name = from.text(field);
         break;
       case 5:
-        add(from, field, "TensorProto", to.constants);
+        add_message(from, field, "TensorProto", to.constants);
         break;
       case 11:
-        add(from, field, "ValueInfoProto", to.inputs);
+        add_message(from, field, "ValueInfoProto", to.inputs);
         break;
       case 12:
-        add(from, field, "ValueInfoProto", to.outputs);
+        add_message(from, field, "ValueInfoProto", to.outputs);
         break;
       case 13:
-        add(from, field, "ValueInfoProto", to.values);
+        add_message(from, field, "ValueInfoProto", to.values);
         break;
       case 15:
-        add(from, field, "SparseTensorProto", to.sparse_constants);
+        add_message(from, field, "SparseTensorProto", to.sparse_constants);
         break;
       default:
         break;
@@ -309,16 +309,16 @@ void read(MessageReader from, FunctionMessage& to) {
         add_text(from, field, to.attributes);
         break;
       case 7:
-        add(from, field, "NodeProto", to.nodes);
+        add_message(from, field, "NodeProto", to.nodes);
         break;
       case 9:
-        add(from, field, "OperatorSetIdProto", to.opsets);
+        add_message(from, field, "OperatorSetIdProto", to.opsets);
         break;
       case 10:
         to.domain = from.text(field);
         break;
       case 11:
-        add(from, field, "AttributeProto", to.defaults);
+        add_message(from, field, "AttributeProto", to.defaults);
         break;
       case 13:
         to.overload = from.text(field);
@@ -356,13 +356,13 @@ void read(MessageReader from, ModelMessage& to) {
         read(from.message(field, "GraphProto"), to.graph);
         break;
       case 8:
-        add(from, field, "OperatorSetIdProto", to.opsets);
+        add_message(from, field, "OperatorSetIdProto", to.opsets);
         break;
       case 25:
-        add(from, field, "FunctionProto", to.functions);
+        add_message(from, field, "FunctionProto", to.functions);
         break;
       case 14:
-        add(from, field, "StringStringEntryProto", to.metadata);
+        add_message(from, field, "StringStringEntryProto", to.metadata);
         break;
       default:
         break;

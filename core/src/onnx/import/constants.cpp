@@ -26,8 +26,8 @@ int64_t count_of(const TensorMessage& tensor) {
 }
 
 // The elements of a type that is emulated, the lowest bits of a byte first, in memory of the dtype.
-std::vector<std::byte> unpacked(std::span<const std::byte> packed, int64_t count, DataType type,
-                                DType dtype) {
+std::vector<std::byte> unpacked_elements(std::span<const std::byte> packed, int64_t count,
+                                         DataType type, DType dtype) {
   const int bits = bits_of(type), per_byte = 8 / bits;
   std::vector<std::byte> elements(static_cast<size_t>(count) * size_of(dtype));
   for (int64_t i = 0; i < count; ++i) {
@@ -128,7 +128,7 @@ Value ModelFiles::read(const TensorMessage& tensor) {
   const auto needed = static_cast<size_t>((count * bits + 7) / 8);
   require(bytes.size() == needed, "[onnx] tensor \"{}\" has {} bytes, {} elements of {} need {}",
           tensor.name, bytes.size(), count, name_of(tensor.type), needed);
-  if (is_unpacked) bytes = made = unpacked(bytes, count, tensor.type, *dtype);
+  if (is_unpacked) bytes = made = unpacked_elements(bytes, count, tensor.type, *dtype);
   if (!made.empty()) owner = nullptr;
   Tensor whole = Tensor::from_bytes(bytes, tensor.dims, *dtype, {}, std::move(owner));
   if (count > kMostKnown) return Value(std::move(whole)).as(tensor.type);

@@ -9,9 +9,9 @@ namespace plugrad::onnx {
 namespace {
 
 using Kind = TypeMessage::Kind;
-using Sizes = std::vector<TypeMessage::Dimension>;
 
-std::string mismatch_of_shape(const Shape& shape, const std::optional<Sizes>& declared) {
+std::string mismatch_of_shape(const Shape& shape,
+                              const std::optional<std::vector<TypeMessage::Dimension>>& declared) {
   bool fits = !declared || declared->size() == shape.size();
   for (size_t i = 0; declared && fits && i < shape.size(); ++i) {
     const auto& size = (*declared)[i].size;

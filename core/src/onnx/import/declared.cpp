@@ -39,13 +39,14 @@ ValueInfo info_of(const ValueMessage& value) {
 }
 
 // Why the value is not of the type; empty if it is.
-std::string mismatch(const Value& value, const TypeMessage& type) {
+std::string mismatch_of_value(const Value& value, const TypeMessage& type) {
   if (type.kind == Kind::Optional && type.inner)
-    return value.is_given() ? mismatch(value, *type.inner) : "";
+    return value.is_given() ? mismatch_of_value(value, *type.inner) : "";
   if (type.kind == Kind::Sequence) {
     if (!value.elements()) return "is no sequence";
     for (const Value& element : *value.elements())
-      if (const std::string what = type.inner ? mismatch(element, *type.inner) : ""; !what.empty())
+      if (const std::string what = type.inner ? mismatch_of_value(element, *type.inner) : "";
+          !what.empty())
         return "has an element that " + what;
   }
   if (type.kind != Kind::Tensor || type.element == DataType::Undefined) return "";
@@ -93,7 +94,7 @@ std::vector<ValueInfo> outputs_of(const ModelMessage& model) {
 }
 
 void require_declared(const Value& value, const ValueMessage& output) {
-  const std::string what = mismatch(value, output.type);
+  const std::string what = mismatch_of_value(value, output.type);
   require(what.empty(), "[onnx] output \"{}\" {}, the model declares:\n  {}", shown(output.name),
           what, to_string(info_of(output)));
 }

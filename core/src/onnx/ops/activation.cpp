@@ -7,11 +7,6 @@ namespace {
 
 using Values = std::vector<Value>;
 
-template <Tensor (Tensor::*method)() const>
-Values one(Call& call) {
-  return {(call[0].*method)()};
-}
-
 Values leaky_relu(Call& call) {
   return {call[0].leaky_relu(call.number("alpha", 0.01))};
 }
@@ -27,7 +22,7 @@ Values selu(Call& call) {
   const double gamma = call.number("gamma", 1.05070102214813232421875);
   return {(x < 0).where(gamma * alpha * x.minimum(0).expm1(), gamma * x)};
 }
-Values gelu(Call& call) {
+Values gelu_(Call& call) {
   return {call[0].gelu(call.text("approximate", "none") == "tanh")};
 }
 Values hard_sigmoid(Call& call) {
@@ -57,7 +52,7 @@ Values shrink(Call& call) {
 
 // Before operator set 13 the axes from `axis` on are one.
 template <Tensor (Tensor::*method)(int64_t, std::optional<DType>) const>
-Values normalised(Call& call) {
+Values softmax_along(Call& call) {
   const Tensor x = call[0];
   if (call.opset() >= 13) return {(x.*method)(call.integer("axis", -1), {})};
   int64_t axis = call.integer("axis", 1);
@@ -85,23 +80,24 @@ Values hardmax(Call& call) {
   return {tensor::limited_as((places == first).cast(x.dtype()).reshape(x.shape()), x)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kActivationRows[] = {
     {"Celu", celu, kVariableSizes},
     {"Elu", elu, kVariableSizes},
-    {"Gelu", gelu, kVariableSizes},
+    {"Gelu", gelu_, kVariableSizes},
+    {"Gelu", gelu_, kVariableSizes, kMicrosoft},
     {"HardSigmoid", hard_sigmoid, kVariableSizes},
     {"HardSwish", hard_swish, kVariableSizes},
     {"Hardmax", hardmax, kVariableSizes},
     {"LeakyRelu", leaky_relu, kVariableSizes},
-    {"LogSoftmax", normalised<&Tensor::log_softmax>, kVariableSizes},
-    {"Mish", one<&Tensor::mish>, kVariableSizes},
-    {"Relu", one<&Tensor::relu>, kVariableSizes},
+    {"LogSoftmax", softmax_along<&Tensor::log_softmax>, kVariableSizes},
+    {"Mish", unary<&Tensor::mish>, kVariableSizes},
+    {"Relu", unary<&Tensor::relu>, kVariableSizes},
     {"Selu", selu, kVariableSizes},
     {"Shrink", shrink, kVariableSizes},
-    {"Sigmoid", one<&Tensor::sigmoid>, kVariableSizes},
-    {"Softmax", normalised<&Tensor::softmax>, kVariableSizes},
+    {"Sigmoid", unary<&Tensor::sigmoid>, kVariableSizes},
+    {"Softmax", softmax_along<&Tensor::softmax>, kVariableSizes},
     {"Softplus", softplus, kVariableSizes},
-    {"Softsign", one<&Tensor::softsign>, kVariableSizes},
+    {"Softsign", unary<&Tensor::softsign>, kVariableSizes},
     {"Swish", swish, kVariableSizes},
     {"ThresholdedRelu", thresholded_relu, kVariableSizes},
 };
@@ -109,7 +105,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> activation_operators() {
-  return kRows;
+  return kActivationRows;
 }
 
 }  // namespace plugrad::onnx

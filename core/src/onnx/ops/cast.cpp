@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<Value>;
 
-struct Target {
+struct CastTarget {
   DataType type = DataType::Undefined;  // of strings and emulated types
   DType dtype = DType::F32;
 };
@@ -45,7 +45,7 @@ uint64_t integer_bits(Call& call, std::string_view text, std::string_view whole)
 }
 
 // The numbers in the widest dtype of their kind, except that f32 is not rounded twice.
-Tensor numbers_of(Call& call, const Strings& strings, DType dtype) {
+Tensor parsed_numbers(Call& call, const Strings& strings, DType dtype) {
   const DType wide = dtype == DType::F64   ? DType::F64
                      : is_float(dtype)     ? DType::F32
                      : dtype == DType::U64 ? DType::U64
@@ -91,13 +91,13 @@ Strings texts_of(const tensor::HostValues& values) {
   return strings;
 }
 
-Values cast_to(Call& call, const Target& to) {
+Values cast_to(Call& call, const CastTarget& to) {
   const Strings* const strings = call.value(0).strings();
   if (to.type == DataType::String) {
     if (strings) return {call.value(0)};
     return {texts_of(call.host(0))};
   }
-  const Tensor x = strings ? numbers_of(call, *strings, to.dtype) : call[0];
+  const Tensor x = strings ? parsed_numbers(call, *strings, to.dtype) : call[0];
   if (!is_emulated(to.type)) return {x.cast(to.dtype)};
   if (call.value(0).emulated() == to.type) return {call.value(0)};
   const Rounding rounding{call.integer("saturate", 1) != 0, call.text("round_mode", "up")};
@@ -127,7 +127,7 @@ Values bit_cast(Call& call) {
   return {call[0].bitcast(*to)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kCastRows[] = {
     {"BitCast", bit_cast},
     {"Cast", cast, kVariableSizes},
     {"CastLike", cast_like, kVariableSizes},
@@ -136,7 +136,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> cast_operators() {
-  return kRows;
+  return kCastRows;
 }
 
 }  // namespace plugrad::onnx

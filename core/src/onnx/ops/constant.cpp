@@ -144,7 +144,7 @@ Values one_hot(Call& call) {
   return {is_there.where(values[1], values[0])};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConstantRows[] = {
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape, kVariableSizes},
     {"EyeLike", eye_like},
@@ -157,7 +157,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> constant_operators() {
-  return kRows;
+  return kConstantRows;
 }
 
 }  // namespace plugrad::onnx

@@ -100,7 +100,7 @@ Values as_typed(const std::vector<Tensor>& tensors, const Values& types, size_t 
 // Runs the body, recorded once, for each element of the first axis of the inputs. Nothing if each
 // step needs a recording of its own, because the host must know an element, or because a state
 // changes its shape or is no tensor of numbers.
-std::optional<Looped> looped(const Values& states, const Values& inputs, const Body& body) {
+std::optional<Looped> recorded_once(const Values& states, const Values& inputs, const Body& body) {
   const auto is_tensor = [](const Value& value) { return value.is_tensor(); };
   if (!std::ranges::all_of(states, is_tensor) || !std::ranges::all_of(inputs, is_tensor)) return {};
   Values results;
@@ -127,7 +127,7 @@ std::optional<Looped> looped(const Values& states, const Values& inputs, const B
 std::optional<Values> counted_loop(Call& call, const GraphMessage& body, const Values& carried,
                                    int64_t steps) {
   const Value numbers = Tensor::arange(0, static_cast<double>(steps), 1, DType::I64);
-  auto all = looped(carried, {numbers}, [&](const Values& states, const Values& inputs) {
+  auto all = recorded_once(carried, {numbers}, [&](const Values& states, const Values& inputs) {
     Values given{inputs[0], Value::known({{}, DType::Bool, {1}})};
     given.insert(given.end(), states.begin(), states.end());
     Values results = call.recording().run(body, given);
@@ -238,8 +238,8 @@ struct ScanRun {
       inputs.push_back(
           Value(backwards[i] != 0 ? first.flip({0}) : first).as(scanned[i].emulated()));
     }
-    return looped(states, inputs,
-                  [&](const Values& before, const Values& now) { return step(before, now); });
+    return recorded_once(
+        states, inputs, [&](const Values& before, const Values& now) { return step(before, now); });
   }
 
   Looped run_unrolled(Values states, const Values& scanned, int64_t steps) const {
@@ -268,7 +268,7 @@ struct ScanRun {
   }
 };
 
-Shape shape_of(Call& call, const Value& x) {
+Shape scanned_shape(Call& call, const Value& x) {
   if (x.strings()) return x.strings()->shape;
   if (!x.is_tensor()) call.wrong("only tensors can be scanned");
   return x.tensor().shape();
@@ -283,7 +283,7 @@ Values scan_of_batches(Call& call) {
   const size_t states = call.input_count() - 1 - inputs;
   ScanRun scan{call, body, std::vector<int64_t>(inputs, 0),
                call.integers("directions", std::vector<int64_t>(inputs, 0))};
-  const Shape sizes = shape_of(call, call.value(1 + states));
+  const Shape sizes = scanned_shape(call, call.value(1 + states));
   if (sizes.size() < 2) call.wrong("a scanned input needs a batch axis and an axis of steps");
   const std::vector<int64_t> lengths =
       call.has(0) ? call.integers(0)
@@ -317,7 +317,7 @@ Values scan_of_batches(Call& call) {
   return results;
 }
 
-Values scan(Call& call) {
+Values scan_(Call& call) {
   if (call.opset() < 9) return scan_of_batches(call);
   const GraphMessage& body = call.graph("body");
   const auto inputs = static_cast<size_t>(call.integer("num_scan_inputs", 1));
@@ -333,7 +333,7 @@ Values scan(Call& call) {
     (i < states ? state : scanned).push_back(call.value(i));
   if (scan.axes.empty() || out_axes.size() != outputs || reversed.size() != outputs)
     call.wrong("scan axes and directions do not fit the inputs and outputs");
-  const Shape sizes = shape_of(call, scanned[0]);
+  const Shape sizes = scanned_shape(call, scanned[0]);
   const int64_t steps =
       sizes[static_cast<size_t>(from_start(call, scan.axes[0], std::ssize(sizes)))];
   Looped all = scan.run(state, scanned, steps);
@@ -346,13 +346,13 @@ Values scan(Call& call) {
   return results;
 }
 
-constexpr OperatorRow kRows[] = {
-    {"If", if_, kVariableSizes}, {"Loop", loop}, {"Scan", scan, kVariableSizes}};
+constexpr OperatorRow kControlRows[] = {
+    {"If", if_, kVariableSizes}, {"Loop", loop}, {"Scan", scan_, kVariableSizes}};
 
 }  // namespace
 
 std::span<const OperatorRow> control_operators() {
-  return kRows;
+  return kControlRows;
 }
 
 }  // namespace plugrad::onnx

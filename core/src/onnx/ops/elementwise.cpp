@@ -7,16 +7,8 @@ namespace {
 
 using Values = std::vector<Value>;
 
-template <Tensor (Tensor::*method)() const>
-Values one(Call& call) {
-  return {(call[0].*method)()};
-}
-template <Tensor (Tensor::*method)(const Tensor&) const>
-Values two(Call& call) {
-  return {(call[0].*method)(call[1])};
-}
 template <auto function>
-Values joined(Call& call) {
+Values combined(Call& call) {
   Tensor result = call[0];
   for (size_t i = 1; i < call.input_count(); ++i) result = function(result, call[i]);
   return {result};
@@ -32,7 +24,7 @@ Tensor second_operand(Call& call) {
   return y.reshape(shape);
 }
 
-Values add(Call& call) {
+Values add_(Call& call) {
   return {call[0] + second_operand(call)};
 }
 Values sub(Call& call) {
@@ -51,7 +43,7 @@ Values mod(Call& call) {
 }
 
 // The result has the base's dtype, whatever the exponent's is.
-Values pow(Call& call) {
+Values pow_(Call& call) {
   const Tensor base = call[0], exponent = second_operand(call);
   const DType wide =
       is_float(exponent.dtype()) && !is_float(base.dtype()) ? DType::F32 : base.dtype();
@@ -71,7 +63,7 @@ Values prelu(Call& call) {
   return {(x < 0).where(x * slope, x)};
 }
 
-Values where(Call& call) {
+Values where_(Call& call) {
   return {call[0].where(call[1], call[2])};
 }
 
@@ -154,69 +146,69 @@ Tensor max_of(const Tensor& a, const Tensor& b) {
 Tensor min_of(const Tensor& a, const Tensor& b) {
   return a.minimum(b);
 }
-Values mean(Call& call) {
-  return {joined<sum_of>(call)[0].tensor() / static_cast<double>(call.input_count())};
+Values mean_of_inputs(Call& call) {
+  return {combined<sum_of>(call)[0].tensor() / static_cast<double>(call.input_count())};
 }
 
-constexpr OperatorRow kRows[] = {
-    {"Abs", one<&Tensor::abs>, kVariableSizes},
-    {"Acos", one<&Tensor::acos>, kVariableSizes},
-    {"Acosh", one<&Tensor::acosh>, kVariableSizes},
-    {"Add", add, kVariableSizes},
+constexpr OperatorRow kElementwiseRows[] = {
+    {"Abs", unary<&Tensor::abs>, kVariableSizes},
+    {"Acos", unary<&Tensor::acos>, kVariableSizes},
+    {"Acosh", unary<&Tensor::acosh>, kVariableSizes},
+    {"Add", add_, kVariableSizes},
     {"And", and_, kVariableSizes},
-    {"Asin", one<&Tensor::asin>, kVariableSizes},
-    {"Asinh", one<&Tensor::asinh>, kVariableSizes},
-    {"Atan", one<&Tensor::atan>, kVariableSizes},
-    {"Atanh", one<&Tensor::atanh>, kVariableSizes},
+    {"Asin", unary<&Tensor::asin>, kVariableSizes},
+    {"Asinh", unary<&Tensor::asinh>, kVariableSizes},
+    {"Atan", unary<&Tensor::atan>, kVariableSizes},
+    {"Atanh", unary<&Tensor::atanh>, kVariableSizes},
     {"BitShift", bit_shift, kVariableSizes},
     {"BitwiseAnd", and_, kVariableSizes},
     {"BitwiseNot", bitwise_not, kVariableSizes},
     {"BitwiseOr", or_, kVariableSizes},
     {"BitwiseXor", xor_, kVariableSizes},
-    {"Ceil", one<&Tensor::ceil>, kVariableSizes},
+    {"Ceil", unary<&Tensor::ceil>, kVariableSizes},
     {"Clip", clip, kVariableSizes},
-    {"Cos", one<&Tensor::cos>, kVariableSizes},
-    {"Cosh", one<&Tensor::cosh>, kVariableSizes},
+    {"Cos", unary<&Tensor::cos>, kVariableSizes},
+    {"Cosh", unary<&Tensor::cosh>, kVariableSizes},
     {"Div", div, kVariableSizes},
     {"Equal", equal, kVariableSizes},
-    {"Erf", one<&Tensor::erf>, kVariableSizes},
-    {"Exp", one<&Tensor::exp>, kVariableSizes},
-    {"Floor", one<&Tensor::floor>, kVariableSizes},
+    {"Erf", unary<&Tensor::erf>, kVariableSizes},
+    {"Exp", unary<&Tensor::exp>, kVariableSizes},
+    {"Floor", unary<&Tensor::floor>, kVariableSizes},
     {"Greater", greater, kVariableSizes},
     {"GreaterOrEqual", greater_or_equal, kVariableSizes},
     {"IsInf", is_inf, kVariableSizes},
-    {"IsNaN", one<&Tensor::isnan>, kVariableSizes},
+    {"IsNaN", unary<&Tensor::isnan>, kVariableSizes},
     {"Less", less, kVariableSizes},
     {"LessOrEqual", less_or_equal, kVariableSizes},
-    {"Log", one<&Tensor::log>, kVariableSizes},
-    {"Max", joined<max_of>, kVariableSizes},
-    {"Mean", mean, kVariableSizes},
-    {"Min", joined<min_of>, kVariableSizes},
+    {"Log", unary<&Tensor::log>, kVariableSizes},
+    {"Max", combined<max_of>, kVariableSizes},
+    {"Mean", mean_of_inputs, kVariableSizes},
+    {"Min", combined<min_of>, kVariableSizes},
     {"Mod", mod, kVariableSizes},
     {"Mul", mul, kVariableSizes},
     {"Neg", neg, kVariableSizes},
     {"Not", not_, kVariableSizes},
     {"Or", or_, kVariableSizes},
     {"PRelu", prelu, kVariableSizes},
-    {"Pow", pow, kVariableSizes},
-    {"Reciprocal", one<&Tensor::reciprocal>, kVariableSizes},
-    {"Round", one<&Tensor::round>, kVariableSizes},
-    {"Sign", one<&Tensor::sign>, kVariableSizes},
-    {"Sin", one<&Tensor::sin>, kVariableSizes},
-    {"Sinh", one<&Tensor::sinh>, kVariableSizes},
-    {"Sqrt", one<&Tensor::sqrt>, kVariableSizes},
+    {"Pow", pow_, kVariableSizes},
+    {"Reciprocal", unary<&Tensor::reciprocal>, kVariableSizes},
+    {"Round", unary<&Tensor::round>, kVariableSizes},
+    {"Sign", unary<&Tensor::sign>, kVariableSizes},
+    {"Sin", unary<&Tensor::sin>, kVariableSizes},
+    {"Sinh", unary<&Tensor::sinh>, kVariableSizes},
+    {"Sqrt", unary<&Tensor::sqrt>, kVariableSizes},
     {"Sub", sub, kVariableSizes},
-    {"Sum", joined<sum_of>, kVariableSizes},
-    {"Tan", one<&Tensor::tan>, kVariableSizes},
-    {"Tanh", one<&Tensor::tanh>, kVariableSizes},
-    {"Where", where, kVariableSizes},
+    {"Sum", combined<sum_of>, kVariableSizes},
+    {"Tan", unary<&Tensor::tan>, kVariableSizes},
+    {"Tanh", unary<&Tensor::tanh>, kVariableSizes},
+    {"Where", where_, kVariableSizes},
     {"Xor", xor_, kVariableSizes},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> elementwise_operators() {
-  return kRows;
+  return kElementwiseRows;
 }
 
 }  // namespace plugrad::onnx

@@ -141,7 +141,7 @@ Values non_zero(Call& call) {
   return {Value::known({{static_cast<int64_t>(rank), count}, DType::I64, std::move(bits)})};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIndexRows[] = {
     {"Compress", compress},
     {"Gather", gather, kVariableSizes},
     {"GatherElements", gather_elements, kVariableSizes},
@@ -155,7 +155,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> index_operators() {
-  return kRows;
+  return kIndexRows;
 }
 
 }  // namespace plugrad::onnx

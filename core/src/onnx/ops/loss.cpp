@@ -34,7 +34,7 @@ Values softmax_cross_entropy(Call& call) {
   return {loss_of(call, log_p), log_p};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLossRows[] = {
     {"NegativeLogLikelihoodLoss", negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", softmax_cross_entropy},
 };
@@ -42,7 +42,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> loss_operators() {
-  return kRows;
+  return kLossRows;
 }
 
 }  // namespace plugrad::onnx

@@ -325,7 +325,7 @@ Values center_crop_pad(Call& call) {
   return {x};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kMovementRows[] = {
     {"CenterCropPad", center_crop_pad},     {"Col2Im", col2im},
     {"Concat", concat, kVariableSizes},     {"DepthToSpace", depth_to_space, kVariableSizes},
     {"Expand", expand, kVariableSizes},     {"Flatten", flatten, kVariableSizes},
@@ -340,7 +340,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> movement_operators() {
-  return kRows;
+  return kMovementRows;
 }
 
 }  // namespace plugrad::onnx

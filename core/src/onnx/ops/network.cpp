@@ -113,11 +113,6 @@ Values conv_transpose_(Call& call) {
                           .groups = call.integer("group", 1)})};
 }
 
-Axes spatial_axes(const Tensor& x) {
-  Integers axes;
-  for (int64_t i = 2; i < x.ndim(); ++i) axes.push_back(i);
-  return axes;
-}
 Tensor of_channels(const Tensor& weight, int64_t rank) {
   Shape shape(static_cast<size_t>(rank), 1);
   shape[1] = weight.numel();
@@ -260,7 +255,7 @@ Values dropout(Call& call) {
   return {kept.where(x / (1 - ratio), x.zeros_like()), kept};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNetworkRows[] = {
     {"BatchNormalization", batch_normalization, kVariableSizes},
     {"Conv", conv_, kVariableSizes},
     {"ConvTranspose", conv_transpose_, kVariableSizes},
@@ -281,7 +276,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> network_operators() {
-  return kRows;
+  return kNetworkRows;
 }
 
 }  // namespace plugrad::onnx

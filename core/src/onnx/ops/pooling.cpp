@@ -1,6 +1,4 @@
 // Pooling.
-#include <limits>
-
 #include "onnx/ops/tables.h"
 #include "onnx/ops/windows.h"
 
@@ -59,7 +57,7 @@ Axes last_axes(size_t count) {
 }
 
 double lowest_of(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
+  if (is_float(dtype)) return -kInfinity;
   return dtype == DType::I8 ? -128 : 0;
 }
 
@@ -114,11 +112,6 @@ Values lp_pool(Call& call) {
   return {windows.pow(p).sum(last_axes(w.kernel.size())).pow(1 / p)};
 }
 
-Axes spatial_axes(const Tensor& x) {
-  Integers axes;
-  for (int64_t i = 2; i < x.ndim(); ++i) axes.push_back(i);
-  return axes;
-}
 Values global_average_pool(Call& call) {
   return {call[0].mean(spatial_axes(call[0]), true)};
 }
@@ -130,7 +123,7 @@ Values global_lp_pool(Call& call) {
   return {call[0].abs().pow(p).sum(spatial_axes(call[0]), true).pow(1 / p)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolingRows[] = {
     {"AveragePool", average_pool, kVariableSizes},
     {"GlobalAveragePool", global_average_pool, kVariableSizes},
     {"GlobalLpPool", global_lp_pool, kVariableSizes},
@@ -160,7 +153,7 @@ Tensor average_pooled(Call& call, const Tensor& x) {
 }
 
 std::span<const OperatorRow> pooling_operators() {
-  return kRows;
+  return kPoolingRows;
 }
 
 }  // namespace plugrad::onnx

@@ -47,16 +47,15 @@ void require_zero_of_scale(Call& call) {
                            to_string(call[2].shape()), to_string(call[1].shape())));
 }
 
-// Of the result.
-struct Target {
-  Target(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
-  Target(DType held, DataType emulated) : dtype(held), type(emulated) {}
+struct ResultType {
+  ResultType(DType held) : dtype(held) {}  // NOLINT: most results have the type that a dtype has
+  ResultType(DType held, DataType emulated) : dtype(held), type(emulated) {}
   DType dtype;
   DataType type = DataType::Undefined;  // if it is an emulated one
 };
 
 // Rounds halves to even and saturates.
-Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const Target& to,
+Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const ResultType& to,
                  bool saturates = true) {
   Tensor steps = x / scale;
   if (is_float(to.dtype)) {
@@ -95,9 +94,9 @@ Values quantize_linear(Call& call) {
   require_zero_of_scale(call);
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
   const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
-  const Target to = call.has(2) ? Target(call[2].dtype(), call.value(2).emulated())
-                                : Target(call.dtype("output_dtype").value_or(DType::U8),
-                                         call.type("output_dtype"));
+  const ResultType to = call.has(2) ? ResultType(call[2].dtype(), call.value(2).emulated())
+                                    : ResultType(call.dtype("output_dtype").value_or(DType::U8),
+                                                 call.type("output_dtype"));
   const DType of_scale = is_float(scale.dtype()) ? scale.dtype() : DType::F32;
   const DType precision = call.dtype("precision").value_or(of_scale);
   return {Value(quantised(x.cast(precision), scale.cast(precision), zero, to,
@@ -151,19 +150,16 @@ Values mat_mul_integer(Call& call) {
               .matmul(centred(call[1], call.optional(3), false), DType::I32)};
 }
 
-// com.microsoft: the product of quantised matrices as floats, with the scales of both.
-Tensor scaled_product(Call& call, const Tensor& product, const Tensor& scale, size_t bias) {
-  const Tensor result = product.cast(DType::F32) * scale;
-  return call.has(bias) ? result + call[bias] : result;
-}
 Tensor column_scale(const Tensor& scale) {
   return scale.numel() == 1 ? scale.reshape({}) : scale;
 }
+// com.microsoft: the product of quantised matrices as floats, with the scales of both.
 Values mat_mul_integer_to_float(Call& call) {
   const Tensor product = centred(call[0], call.optional(4), true)
                              .matmul(centred(call[1], call.optional(5), false), DType::I32);
-  return {scaled_product(call, product, column_scale(call[2]) * column_scale(call[3]), 6)
-              .cast(call[2].dtype())};
+  const Tensor scale = column_scale(call[2]) * column_scale(call[3]);
+  const Tensor result = product.cast(DType::F32) * scale;
+  return {(call.has(6) ? result + call[6] : result).cast(call[2].dtype())};
 }
 Values dynamic_quantize_mat_mul(Call& call) {
   const Tensor product = dynamic_product(call[0], call[1], call[2], call.optional(3));
@@ -178,7 +174,7 @@ Values q_linear_mat_mul(Call& call) {
   };
   const Tensor scale =
       of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32) / call[6].cast(DType::F32);
-  const Target to(call[7].dtype(), call.value(7).emulated());
+  const ResultType to(call[7].dtype(), call.value(7).emulated());
   if (!is_float(to.dtype)) return {requantised(product, scale, call[7], to.dtype)};
   const Tensor one = Tensor(1).cast(DType::F32);
   return {Value(quantised(product * scale, one, call[7], to)).as(to.type)};
@@ -304,8 +300,7 @@ Values q_linear_concat(Call& call) {
                     call[1].dtype())};
 }
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuantisedRows[] = {
     {"ConvInteger", conv_integer, kVariableSizes},
     {"DequantizeLinear", dequantize_linear, kVariableSizes},
     {"DequantizeLinear", dequantize_linear, kVariableSizes, kMicrosoft},
@@ -339,7 +334,7 @@ Tensor dynamic_product(const Tensor& x, const Tensor& weights, const Tensor& sca
 }
 
 std::span<const OperatorRow> quantised_operators() {
-  return kRows;
+  return kQuantisedRows;
 }
 
 }  // namespace plugrad::onnx

@@ -82,7 +82,7 @@ Values multinomial(Call& call) {
   return {numbers.cast(call.dtype("dtype").value_or(DType::I32))};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRandomRows[] = {
     {"Bernoulli", bernoulli, false, "", true},
     {"Multinomial", multinomial, false, "", true},
     {"RandomNormal", random_normal, false, "", true},
@@ -106,7 +106,7 @@ Tensor uniform_numbers(Call& call, const Shape& shape, DType dtype) {
 }
 
 std::span<const OperatorRow> random_operators() {
-  return kRows;
+  return kRandomRows;
 }
 
 }  // namespace plugrad::onnx

@@ -84,7 +84,8 @@ struct Direction {
 struct States {
   Tensor h, c;
 };
-using Step = std::function<States(const Direction&, const Tensor& from_input, const States&)>;
+using StepFunction =
+    std::function<States(const Direction&, const Tensor& from_input, const States&)>;
 
 // Part `number` of `count` along the last axis.
 Tensor part(const Tensor& x, int64_t number, int64_t count) {
@@ -99,7 +100,7 @@ States rnn_step(const Direction& d, const Tensor& from_input, const States& befo
 }
 
 // Gates in the order z, r, h.
-Step gru_step(bool linear_before_reset) {
+StepFunction gru_step(bool linear_before_reset) {
   return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
     const auto gate = [&](int64_t i) {
       Tensor sum = part(from_input, i, 3) + before.h.matmul(part(d.r.transpose(), i, 3));
@@ -118,7 +119,7 @@ Step gru_step(bool linear_before_reset) {
 }
 
 // Gates in the order i, o, f, c; peepholes i, o, f.
-Step lstm_step(bool couples_forget) {
+StepFunction lstm_step(bool couples_forget) {
   return [=](const Direction& d, const Tensor& from_input, const States& before) -> States {
     Tensor sum = from_input + d.of_state(before.h);
     if (d.bias_r.defined()) sum = sum + d.bias_r;
@@ -142,7 +143,7 @@ struct Stepped {
   States after;
 };
 Stepped step_inside(const Direction& d, const Tensor& from_input, const Tensor& is_inside,
-                    const States& before, const Step& step) {
+                    const States& before, const StepFunction& step) {
   const States next = step(d, from_input, before);
   if (!is_inside.defined()) return {next.h, next};
   Stepped stepped{is_inside.where(next.h, next.h.zeros_like()), {}};
@@ -163,7 +164,7 @@ struct Outputs {
 };
 
 Outputs unrolled(const Direction& d, const Tensor& from_input, const Tensor& inside,
-                 const Step& step) {
+                 const StepFunction& step) {
   const int64_t time = from_input.size(0);
   States state{d.h, d.c};
   std::vector<Tensor> all(static_cast<size_t>(time));
@@ -178,7 +179,7 @@ Outputs unrolled(const Direction& d, const Tensor& from_input, const Tensor& ins
 }
 
 Outputs looped(const Direction& d, const Tensor& from_input, const Tensor& inside,
-               const Step& step) {
+               const StepFunction& step) {
   std::vector<Tensor> first = {d.h}, inputs = {from_input};
   if (d.c.defined()) first.push_back(d.c);
   if (inside.defined()) inputs.push_back(inside);
@@ -196,7 +197,7 @@ Outputs looped(const Direction& d, const Tensor& from_input, const Tensor& insid
 }
 
 // x: (time, batch, inputs).
-Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const Step& step) {
+Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const StepFunction& step) {
   Tensor from_input = d.of_input(x);
   if (d.bias_w.defined()) from_input = from_input + d.bias_w;
   const Tensor inside = lengths.defined() ? inside_of(from_input, lengths) : Tensor();
@@ -208,7 +209,7 @@ Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const St
 struct Layer {
   int64_t gates;
   std::vector<std::string_view> activations;  // of one direction
-  Step step;
+  StepFunction step;
   bool has_cells = false;
   // Weights are integers (directions, inputs, gates * hidden), and so are what they are multiplied
   // with; without it they are floats (directions, gates * hidden, inputs).
@@ -328,8 +329,8 @@ Values dynamic_quantize_lstm(Call& call) {
   return recurrent(call, layer);
 }
 
-constexpr OperatorRow kRows[] = {
-    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, false, "com.microsoft"},
+constexpr OperatorRow kRecurrentRows[] = {
+    {"DynamicQuantizeLSTM", dynamic_quantize_lstm, false, kMicrosoft},
     {"GRU", gru, kVariableSizes},
     {"LSTM", lstm, kVariableSizes},
     {"RNN", rnn, kVariableSizes},
@@ -338,7 +339,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> recurrent_operators() {
-  return kRows;
+  return kRecurrentRows;
 }
 
 }  // namespace plugrad::onnx

@@ -7,7 +7,7 @@ namespace {
 
 using Values = std::vector<Value>;
 
-struct Reduction {
+struct ReduceArguments {
   Tensor x;
   Axes axes;
   bool keepdim;
@@ -15,8 +15,8 @@ struct Reduction {
 
 // The axes moved from an attribute to an input: of ReduceSum in operator set 13, of the others in
 // 18. Without axes all are reduced, or none if the node says so.
-Reduction reduction_of(Call& call, int64_t since) {
-  Reduction r{call[0], {}, call.integer("keepdims", 1) != 0};
+ReduceArguments reduce_arguments(Call& call, int64_t since) {
+  ReduceArguments r{call[0], {}, call.integer("keepdims", 1) != 0};
   std::optional<std::vector<int64_t>> axes;
   if (call.opset() < since && call.attribute("axes"))
     axes = call.integers("axes");
@@ -32,43 +32,43 @@ Reduction reduction_of(Call& call, int64_t since) {
 constexpr int64_t kAxesAreInputs = 18;
 
 Values sum(Call& call) {
-  const Reduction r = reduction_of(call, 13);
+  const ReduceArguments r = reduce_arguments(call, 13);
   return {r.x.sum(r.axes, r.keepdim, r.x.dtype())};
 }
 Values prod(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.prod(r.axes, r.keepdim, r.x.dtype())};
 }
 Values mean(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.mean(r.axes, r.keepdim).cast(r.x.dtype())};
 }
 Values max(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.max(r.axes, r.keepdim)};
 }
 Values min(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.min(r.axes, r.keepdim)};
 }
 Values l1(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.abs().sum(r.axes, r.keepdim, r.x.dtype())};
 }
 Values l2(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.square().sum(r.axes, r.keepdim).sqrt().cast(r.x.dtype())};
 }
 Values sum_square(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.square().sum(r.axes, r.keepdim, r.x.dtype())};
 }
 Values log_sum(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.sum(r.axes, r.keepdim).log().cast(r.x.dtype())};
 }
 Values log_sum_exp(Call& call) {
-  const Reduction r = reduction_of(call, kAxesAreInputs);
+  const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.logsumexp(r.axes, r.keepdim).cast(r.x.dtype())};
 }
 
@@ -123,7 +123,7 @@ Values top_k(Call& call) {
   return {values, places.cast(DType::I64)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReductionRows[] = {
     {"ArgMax", arg_max, kVariableSizes},       {"ArgMin", arg_min, kVariableSizes},
     {"CumProd", cum_prod, kVariableSizes},     {"CumSum", cum_sum, kVariableSizes},
     {"ReduceL1", l1, kVariableSizes},          {"ReduceL2", l2, kVariableSizes},
@@ -137,7 +137,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> reduction_operators() {
-  return kRows;
+  return kReductionRows;
 }
 
 }  // namespace plugrad::onnx

@@ -123,7 +123,7 @@ Tensor resized(const Tensor& x, int64_t axis, const Axis& a, const Options& o) {
   return outside.where(Tensor(o.outside).cast(x.dtype()), result);
 }
 
-Options options_of(Call& call) {
+Options resize_options(Call& call) {
   const bool is_old = call.opset() < 11;
   Options o;
   o.mode = call.text("mode", "nearest");
@@ -183,7 +183,7 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
       sizes.push_back(
           static_cast<int64_t>(std::floor(static_cast<double>(x.size(axes[i])) * scales[i])));
   }
-  const Options options = options_of(call);
+  const Options options = resize_options(call);
   std::vector<double> region;
   if (options.coordinates == "tf_crop_and_resize") region = call.numbers_input(1);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -205,13 +205,13 @@ Values upsample(Call& call) {
   return resize_with(call, call.opset() < 9 ? 0 : 1, 0);
 }
 
-constexpr OperatorRow kRows[] = {{"Resize", resize, kVariableSizes},
-                                 {"Upsample", upsample, kVariableSizes}};
+constexpr OperatorRow kResizeRows[] = {{"Resize", resize, kVariableSizes},
+                                       {"Upsample", upsample, kVariableSizes}};
 
 }  // namespace
 
 std::span<const OperatorRow> resize_operators() {
-  return kRows;
+  return kResizeRows;
 }
 
 }  // namespace plugrad::onnx

@@ -126,7 +126,7 @@ Values optional_get_element(Call& call) {
   return {call.value(0)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSequenceRows[] = {
     {"ConcatFromSequence", concat_from_sequence},
     {"Optional", optional_of},
     {"OptionalGetElement", optional_get_element},
@@ -144,7 +144,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> sequence_operators() {
-  return kRows;
+  return kSequenceRows;
 }
 
 }  // namespace plugrad::onnx

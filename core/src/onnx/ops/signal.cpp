@@ -71,7 +71,7 @@ Complex transform(const Complex& x) {
 }
 
 // Parts of the last axis, of one number or two.
-Complex parts_of(const Tensor& x) {
+Complex complex_parts(const Tensor& x) {
   const Tensor wide = size_of(x.dtype()) < 4 ? x.cast(DType::F32) : x;
   if (x.size(-1) == 1) return {wide.squeeze(-1), {}};
   return {wide.slice(-1, {0, 1}).squeeze(-1), wide.slice(-1, {1, 2}).squeeze(-1)};
@@ -87,7 +87,7 @@ Tensor with_length(const Tensor& x, int64_t length) {
 }
 
 // The whole spectrum of a real signal from its first half.
-Complex mirrored(const Complex& half, int64_t length) {
+Complex whole_spectrum(const Complex& half, int64_t length) {
   const int64_t bins = length / 2 + 1;
   const Tensor real = with_length(half.real, bins);
   const Tensor imaginary =
@@ -114,10 +114,10 @@ Values dft(Call& call) {
   const auto moved = [&](const Tensor& part) {
     return part.defined() ? part.transpose(axis, -1) : part;
   };
-  Complex parts = parts_of(x);
+  Complex parts = complex_parts(x);
   parts = {moved(parts.real), moved(parts.imaginary)};
   if (is_inverse && is_half) {
-    parts = mirrored(parts, length);
+    parts = whole_spectrum(parts, length);
   } else {
     parts.real = with_length(parts.real, length);
     if (parts.imaginary.defined()) parts.imaginary = with_length(parts.imaginary, length);
@@ -150,7 +150,7 @@ Values stft(Call& call) {
     const Tensor frames = part.unfold(1, length, step);
     return call.has(2) ? frames * call[2].cast(frames.dtype()) : frames;
   };
-  const Complex parts = parts_of(x);
+  const Complex parts = complex_parts(x);
   const Complex result = transform({framed(parts.real), framed(parts.imaginary)});
   const int64_t bins = call.integer("onesided", 1) != 0 ? length / 2 + 1 : length;
   return {stack({with_length(result.real, bins), with_length(result.imaginary, bins)}, -1)
@@ -211,7 +211,7 @@ Values mel_weight_matrix(Call& call) {
   return {of_numbers(weights, {bins, bands}, call.dtype("output_datatype").value_or(DType::F32))};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSignalRows[] = {
     {"BlackmanWindow", blackman_window},    {"DFT", dft},
     {"HammingWindow", hamming_window},      {"HannWindow", hann_window},
     {"MelWeightMatrix", mel_weight_matrix}, {"STFT", stft},
@@ -220,7 +220,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> signal_operators() {
-  return kRows;
+  return kSignalRows;
 }
 
 }  // namespace plugrad::onnx

@@ -205,7 +205,7 @@ Values string_normalizer(Call& call) {
   return {std::move(kept)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kStringRows[] = {
     {"RegexFullMatch", regex_full_match},
     {"StringConcat", string_concat},
     {"StringNormalizer", string_normalizer},
@@ -215,7 +215,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> string_operators() {
-  return kRows;
+  return kStringRows;
 }
 
 }  // namespace plugrad::onnx

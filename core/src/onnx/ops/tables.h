@@ -1,6 +1,7 @@
 // The operators by subject. Source of their meaning: the operator schemas of ONNX 1.23 at onnx.ai.
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "onnx/import/call.h"
@@ -10,6 +11,15 @@ namespace plugrad::onnx {
 /// The steps of a loop that become part of the surrounding graph, where they may fuse; a longer
 /// loop is recorded as one (plugrad/scan.h), so that its kernels are planned and compiled once.
 inline constexpr int64_t kMostUnrolled = 4;
+
+inline constexpr std::string_view kMachineLearning = "ai.onnx.ml", kMicrosoft = "com.microsoft";
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// An operator that is a method of its input.
+template <Tensor (Tensor::*method)() const>
+std::vector<Value> unary(Call& call) {
+  return {(call[0].*method)()};
+}
 
 std::span<const OperatorRow> elementwise_operators();
 std::span<const OperatorRow> activation_operators();

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <variant>
 
 #include "base/check.h"
@@ -18,7 +17,7 @@ using Values = std::vector<Value>;
 using Word = std::variant<std::string, uint64_t>;
 
 // All NaNs are equal, and so are both zeros.
-uint64_t bits_of(double number) {
+uint64_t canonical_bits(double number) {
   if (std::isnan(number)) return std::bit_cast<uint64_t>(std::nan(""));
   return std::bit_cast<uint64_t>(number == 0 ? 0.0 : number);
 }
@@ -30,12 +29,8 @@ std::vector<Word> words_of(Call& call, const Value& value, bool is_jitted) {
   const tensor::HostValues values = host_values_of(value, is_jitted);
   std::vector<Word> words;
   for (const uint64_t bits : values.bits)
-    words.emplace_back(is_float(values.dtype) ? bits_of(std::bit_cast<double>(bits)) : bits);
+    words.emplace_back(is_float(values.dtype) ? canonical_bits(std::bit_cast<double>(bits)) : bits);
   return words;
-}
-
-Shape shape_of(const Value& value) {
-  return value.strings() ? value.strings()->shape : value.tensor().shape();
 }
 
 // N-grams of the pool by their words, each with its place in the pool.
@@ -106,7 +101,8 @@ Values tf_idf_vectorizer(Call& call) {
     call.wrong(fmt::format("there are {} weights for {} columns", weights.size(), width));
 
   const std::vector<Word> words = words_of(call, call.value(0), call.recording().is_jitted);
-  const Shape shape = shape_of(call.value(0));
+  const Strings* const strings = call.value(0).strings();
+  const Shape shape = strings ? strings->shape : call[0].shape();
   if (shape.size() > 2) call.wrong("the input has more than two axes");
   const auto rows = static_cast<size_t>(shape.size() == 2 ? shape[0] : 1);
   tensor::require_host_memory("onnx", {static_cast<int64_t>(rows), static_cast<int64_t>(width)},
@@ -130,42 +126,12 @@ Values tf_idf_vectorizer(Call& call) {
   return {Value::known(std::move(values))};
 }
 
-Value known_floats(const std::vector<double>& numbers, DType dtype) {
-  tensor::HostValues values{{static_cast<int64_t>(numbers.size())}, dtype, {}};
-  for (const double number : numbers) values.bits.push_back(std::bit_cast<uint64_t>(number));
-  return Value::known(std::move(values));
-}
-Value known_integers(const std::vector<int64_t>& numbers) {
-  return Value::known(
-      {{static_cast<int64_t>(numbers.size())}, DType::I64, {numbers.begin(), numbers.end()}});
-}
-Value known_texts(const std::vector<std::string_view>& texts) {
-  return Strings{{static_cast<int64_t>(texts.size())}, {texts.begin(), texts.end()}};
-}
-
-// The attribute `prefix`_strings, _int64s, _floats or _tensor.
-Value list_of(Call& call, const std::string& prefix) {
-  if (call.attribute(prefix + "_strings")) return known_texts(call.texts(prefix + "_strings"));
-  if (call.attribute(prefix + "_int64s")) return known_integers(call.integers(prefix + "_int64s"));
-  if (call.attribute(prefix + "_floats"))
-    return known_floats(call.numbers(prefix + "_floats"), DType::F32);
-  const auto* tensor = call.attribute(prefix + "_tensor");
-  if (!tensor || tensor->tensors.empty()) call.wrong(fmt::format("{}_* are missing", prefix));
-  return call.recording().files->constant(tensor->tensors[0]);
-}
-
-Value default_for(Call& call, const Value& values) {
-  if (const auto* given = call.attribute("default_tensor"); given && !given->tensors.empty())
-    return call.recording().files->constant(given->tensors[0]);
-  if (values.strings()) return known_texts({call.text("default_string", "_Unused")});
-  if (is_float(values.tensor().dtype()))
-    return known_floats({call.number("default_float", -0.0)}, values.tensor().dtype());
-  return known_integers({call.integer("default_int64", -1)});
-}
-
-// The place of each label in a list, or the label of each place.
-Values label_places(Call& call, std::span<const std::string_view> texts,
-                    std::span<const int64_t> numbers) {
+// The number of each text, or the text of each number.
+Values category_mapper(Call& call) {
+  const auto texts = call.texts("cats_strings");
+  const auto numbers = call.integers("cats_int64s");
+  if (texts.size() != numbers.size())
+    call.wrong("cats_strings and cats_int64s have different lengths");
   const int64_t no_number = call.integer("default_int64", -1);
   if (const Strings* labels = call.value(0).strings()) {
     tensor::HostValues found{labels->shape, DType::I64, {}};
@@ -187,90 +153,15 @@ Values label_places(Call& call, std::span<const std::string_view> texts,
   return {std::move(labels)};
 }
 
-// The first operator set of ai.onnx.ml had classes_strings, whose place is the integer.
-Values old_label_encoder(Call& call) {
-  const auto texts = call.texts("classes_strings");
-  std::vector<int64_t> places(texts.size());
-  std::iota(places.begin(), places.end(), 0);
-  return label_places(call, texts, places);
-}
-
-Values category_mapper(Call& call) {
-  const auto texts = call.texts("cats_strings");
-  const auto numbers = call.integers("cats_int64s");
-  if (texts.size() != numbers.size())
-    call.wrong("cats_strings and cats_int64s have different lengths");
-  return label_places(call, texts, numbers);
-}
-
-// A last axis with 1 at the place of the category.
-Values one_hot_encoder(Call& call) {
-  std::vector<Word> categories;
-  for (const std::string_view text : call.texts("cats_strings"))
-    categories.emplace_back(std::string(text));
-  for (const int64_t number : call.integers("cats_int64s"))
-    categories.emplace_back(static_cast<uint64_t>(number));
-  Value given = call.value(0);
-  if (given.is_tensor() && given.tensor().dtype() != DType::I64)
-    given = Value(call[0].cast(DType::I64));
-  const bool may_be_none = call.integer("zeros", 1) != 0;
-  tensor::HostValues results{shape_of(given), DType::F32, {}};
-  results.shape.push_back(std::ssize(categories));
-  for (const Word& word : words_of(call, given, call.recording().is_jitted)) {
-    const auto at = std::ranges::find(categories, word);
-    if (at == categories.end() && !may_be_none) call.wrong("an element is none of the categories");
-    for (auto each = categories.begin(); each != categories.end(); ++each)
-      results.bits.push_back(std::bit_cast<uint64_t>(each == at ? 1.0 : 0.0));
-  }
-  return {Value::known(std::move(results))};
-}
-
-Values label_encoder(Call& call) {
-  if (call.attribute("classes_strings")) return old_label_encoder(call);
-  const Value keys = list_of(call, "keys"), values = list_of(call, "values");
-  const std::vector<Word> words = words_of(call, keys, false);
-  std::map<Word, size_t> places;
-  for (size_t i = 0; i < words.size(); ++i) places.insert_or_assign(words[i], i);
-  const auto count =
-      static_cast<size_t>(values.strings() ? values.strings()->elements.size()
-                                           : host_values_of(values, false).bits.size());
-  if (count != words.size()) call.wrong("keys_* and values_* have different lengths");
-  const Value otherwise = default_for(call, values);
-  const auto labels = words_of(call, call.value(0), call.recording().is_jitted);
-  std::vector<size_t> chosen;  // `count` stands for the default
-  for (const Word& label : labels) {
-    const auto at = places.find(label);
-    chosen.push_back(at == places.end() ? count : at->second);
-  }
-  const Shape shape = shape_of(call.value(0));
-  if (const Strings* texts = values.strings()) {
-    if (!otherwise.strings()) call.wrong("the default is no string");
-    Strings results{shape, {}};
-    for (const size_t i : chosen)
-      results.elements.push_back(i == count ? otherwise.strings()->elements.at(0)
-                                            : texts->elements[i]);
-    return {std::move(results)};
-  }
-  const tensor::HostValues numbers = host_values_of(values, false);
-  const tensor::HostValues rest = host_values_of(otherwise, false);
-  tensor::HostValues results{shape, numbers.dtype, {}};
-  for (const size_t i : chosen)
-    results.bits.push_back(i == count ? rest.bits.at(0) : numbers.bits[i]);
-  return {Value::known(std::move(results))};
-}
-
-constexpr std::string_view kMachineLearning = "ai.onnx.ml";
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kVocabularyRows[] = {
     {"CategoryMapper", category_mapper, false, kMachineLearning},
-    {"LabelEncoder", label_encoder, false, kMachineLearning},
-    {"OneHotEncoder", one_hot_encoder, false, kMachineLearning},
     {"TfIdfVectorizer", tf_idf_vectorizer},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> vocabulary_operators() {
-  return kRows;
+  return kVocabularyRows;
 }
 
 }  // namespace plugrad::onnx

@@ -45,4 +45,10 @@ Integers kernel_of_weight(Call& call, const Tensor& weight) {
   return call.integers("kernel_shape", Integers(shape.begin() + 2, shape.end()));
 }
 
+Axes spatial_axes(const Tensor& x) {
+  Integers axes;
+  for (int64_t i = 2; i < x.ndim(); ++i) axes.push_back(i);
+  return axes;
+}
+
 }  // namespace plugrad::onnx

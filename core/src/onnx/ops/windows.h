@@ -20,6 +20,9 @@ Window window_of(Call& call, const Tensor& x, const std::vector<int64_t>& kernel
 /// The attribute kernel_shape, or else the weight's.
 std::vector<int64_t> kernel_of_weight(Call& call, const Tensor& weight);
 
+/// The axes behind the batch and the channels.
+Axes spatial_axes(const Tensor& x);
+
 /// The means of the windows that an AveragePool node has in x.
 Tensor average_pooled(Call& call, const Tensor& x);
 

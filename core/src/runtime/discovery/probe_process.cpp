@@ -15,6 +15,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <optional>
 
 #include "base/child_process.h"
 #include "base/clock.h"
@@ -111,23 +114,37 @@ std::string no_answer(std::uint32_t limit_ms) {
   return fmt::format("it had not answered after {} s", limit_ms / 1000.0);
 }
 
-}  // namespace
-
-std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms) {
+// The status of a child that has called `open` and ended; nothing if it has not ended in time.
+std::optional<int> try_in_child(const std::function<void()>& open, std::uint32_t limit_ms) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) run_child(open, parent);
   if (child < 0) {
     log_line(LogLevel::Debug, fmt::format("no trial of a plugin: fork: {}", std::strerror(errno)));
-    return "";
+    return kFine << 8;
   }
   int status = 0;
-  if (!wait_for_child(child, limit_ms, status)) {
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    return no_answer(limit_ms);
-  }
-  return status == kFine << 8 ? "" : "it ended the process with " + describe_end(status);
+  if (wait_for_child(child, limit_ms, status)) return status;
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return std::nullopt;
+}
+
+bool has_other_threads() {
+  std::error_code error;
+  const std::filesystem::directory_iterator tasks("/proc/self/task", error);
+  return std::distance(begin(tasks), end(tasks)) > 1;
+}
+
+}  // namespace
+
+// A lock that another thread held at the fork is never released in the child. Such a child hangs,
+// whatever the plugin does, so a second one decides.
+std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms) {
+  std::optional<int> status = try_in_child(open, limit_ms);
+  if (!status && has_other_threads()) status = try_in_child(open, limit_ms);
+  if (!status) return no_answer(limit_ms);
+  return *status == kFine << 8 ? "" : "it ended the process with " + describe_end(*status);
 }
 
 std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,

@@ -9,7 +9,8 @@
 namespace plugrad::runtime {
 
 /// Runs `open` in a forked child without output. Returns how the child ended badly; empty if it
-/// ended well or could not be created.
+/// ended well or could not be created. In a process with other threads, a child that does not end
+/// in time is tried again once.
 std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms);
 
 /// outcome_in_child for a library file, cached: a good outcome in the disk cache under the file's

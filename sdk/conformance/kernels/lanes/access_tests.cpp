@@ -5,17 +5,17 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint64_t kCount = 192;
+constexpr uint64_t kGatedElements = 192;
 constexpr int64_t kWild = 0x7ffffff0;  // far outside every buffer, also in bytes
 
 // out[i] = i odd ? in[i] : other, with a wild index for gated-off accesses; then every third
 // element is stored again, behind another gate.
 Bytes gate_block(uint32_t dtype, uint64_t other) {
   IrBuilder ir("gates");
-  ir.set_groups(kCount / 64);
-  const Value input = ir.buffer(dtype, kCount, kInput);
-  const Value loaded = ir.buffer(dtype, kCount, kOutput);
-  const Value stored = ir.buffer(dtype, kCount, kBoth);
+  ir.set_groups(kGatedElements / 64);
+  const Value input = ir.buffer(dtype, kGatedElements, kInput);
+  const Value loaded = ir.buffer(dtype, kGatedElements, kOutput);
+  const Value stored = ir.buffer(dtype, kGatedElements, kBoth);
   const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, 64)});
   const Value loop = ir.loop(index_constant(ir, 0), index_constant(ir, 64));
   const Value at = ir.alu(PGR_OP_ADD, {base, loop});
@@ -32,15 +32,15 @@ Bytes gate_block(uint32_t dtype, uint64_t other) {
   return ir.finish();
 }
 
-void run_gates(Context& context, uint32_t dtype) {
+void run_gated_elements(Context& context, uint32_t dtype) {
   Random random(context.seed());
   const uint64_t other = dtype == PGR_DTYPE_BOOL ? 1 : 7;
-  const std::vector<uint64_t> values = mixed_values(dtype, kCount, random);
-  const std::vector<uint64_t> before = mixed_values(dtype, kCount, random);
+  const std::vector<uint64_t> values = mixed_values(dtype, kGatedElements, random);
+  const std::vector<uint64_t> before = mixed_values(dtype, kGatedElements, random);
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, before), pack(dtype, before)};
   run_block(context, gate_block(dtype, other), buffers);
-  std::vector<uint64_t> loaded(kCount), stored = before;
-  for (size_t i = 0; i < kCount; ++i) {
+  std::vector<uint64_t> loaded(kGatedElements), stored = before;
+  for (size_t i = 0; i < kGatedElements; ++i) {
     loaded[i] = i % 2 ? values[i] : other;
     if (i % 3 == 0) stored[i] = loaded[i];
   }
@@ -49,7 +49,7 @@ void run_gates(Context& context, uint32_t dtype) {
 }
 
 // Writes an array in one order and reads it in another; each group has its own array.
-void run_arrays(Context& context, uint32_t dtype) {
+void run_private_arrays(Context& context, uint32_t dtype) {
   constexpr int64_t kSize = 24, kGroups = 5;
   IrBuilder ir("private_arrays");
   ir.set_groups(kGroups);
@@ -107,8 +107,8 @@ void add_access(Tests& tests, const char* name, uint32_t dtype, void (*run)(Cont
 
 void add_access_tests(Tests& tests) {
   for (uint32_t dtype = PGR_DTYPE_BOOL; dtype < PGR_DTYPE_COUNT; ++dtype) {
-    add_access(tests, "gates", dtype, run_gates);
-    add_access(tests, "arrays", dtype, run_arrays);
+    add_access(tests, "gates", dtype, run_gated_elements);
+    add_access(tests, "arrays", dtype, run_private_arrays);
     add_access(tests, "constants", dtype, run_constants);
   }
 }

@@ -9,21 +9,15 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr int64_t kGroups = 5, kItems = 32, kRounds = 7;
-constexpr uint32_t kAlign = 16;
+constexpr int64_t kCopyGroups = 5, kCopyItems = 32, kCopyRounds = 7;
+constexpr uint32_t kCopyAlign = 16;
 
-Value plus(IrBuilder& ir, Value a, Value b) {
-  return ir.alu(PGR_OP_ADD, {a, b});
-}
-Value times(IrBuilder& ir, Value a, int64_t b) {
-  return ir.alu(PGR_OP_MUL, {a, index_constant(ir, b)});
-}
-// kItems - 1 - i
+// kCopyItems - 1 - i
 Value mirrored(IrBuilder& ir, Value i) {
-  return ir.alu(PGR_OP_SUB, {index_constant(ir, kItems - 1), i});
+  return ir.alu(PGR_OP_SUB, {index_constant(ir, kCopyItems - 1), i});
 }
 
-// A group's tiles of an input: kItems copies of `lanes` elements each.
+// A group's tiles of an input: kCopyItems copies of `lanes` elements each.
 struct Tiles {
   IrBuilder ir{"async_copy"};
   Value input, output, array, item, group;
@@ -31,12 +25,12 @@ struct Tiles {
   int64_t size;
 
   Tiles(uint32_t dtype, uint32_t copied, int64_t tiles, int64_t arrays, uint64_t stored)
-      : lanes(copied), size(kItems * copied) {
-    ir.set_groups(kGroups);
-    ir.set_local(kItems);
-    input = ir.buffer(dtype, static_cast<uint64_t>(size * tiles * kGroups), kInput, kAlign);
+      : lanes(copied), size(kCopyItems * copied) {
+    ir.set_groups(kCopyGroups);
+    ir.set_local(kCopyItems);
+    input = ir.buffer(dtype, static_cast<uint64_t>(size * tiles * kCopyGroups), kInput, kCopyAlign);
     output = ir.buffer(dtype, stored, kOutput);
-    array = ir.array(PGR_SPACE_LOCAL, dtype, static_cast<uint64_t>(size * arrays), 1, kAlign);
+    array = ir.array(PGR_SPACE_LOCAL, dtype, static_cast<uint64_t>(size * arrays), 1, kCopyAlign);
     item = ir.local_id(0);
     group = ir.group_id(0);
   }
@@ -45,8 +39,8 @@ struct Tiles {
 };
 
 // out = the input, with the work-items' parts of a tile reversed.
-void run_tile(Context& context, uint32_t dtype, uint32_t lanes) {
-  const int64_t count = kGroups * kItems * lanes;
+void run_copied_tile(Context& context, uint32_t dtype, uint32_t lanes) {
+  const int64_t count = kCopyGroups * kCopyItems * lanes;
   Tiles t(dtype, lanes, 1, 1, static_cast<uint64_t>(count));
   IrBuilder& ir = t.ir;
   const Value from = t.own(t.group);
@@ -64,9 +58,9 @@ void run_tile(Context& context, uint32_t dtype, uint32_t lanes) {
   run_block(context, ir.finish(), buffers);
   std::vector<uint64_t> want(values.size());
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t part = i / lanes, group = part / kItems * kItems;
-    want[static_cast<size_t>(i)] =
-        values[static_cast<size_t>((group + kItems - 1 - part % kItems) * lanes + i % lanes)];
+    const int64_t part = i / lanes, group = part / kCopyItems * kCopyItems;
+    want[static_cast<size_t>(i)] = values[static_cast<size_t>(
+        (group + kCopyItems - 1 - part % kCopyItems) * lanes + i % lanes)];
   }
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "a tile, its parts in reverse");
 }
@@ -74,11 +68,11 @@ void run_tile(Context& context, uint32_t dtype, uint32_t lanes) {
 // Double buffering: the next tile is copied while one is used; out = neighbours' elements, tile by
 // tile.
 void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
-  const int64_t count = kGroups * kRounds * kItems * lanes;
-  Tiles t(dtype, lanes, kRounds, 2, static_cast<uint64_t>(count / lanes));
+  const int64_t count = kCopyGroups * kCopyRounds * kCopyItems * lanes;
+  Tiles t(dtype, lanes, kCopyRounds, 2, static_cast<uint64_t>(count / lanes));
   IrBuilder& ir = t.ir;
   const Value zero = index_constant(ir, 0), one = index_constant(ir, 1);
-  const Value rounds = index_constant(ir, kRounds), first = times(ir, t.group, kRounds);
+  const Value rounds = index_constant(ir, kCopyRounds), first = times(ir, t.group, kCopyRounds);
   const auto place = [&](Value round) {
     const Value half = ir.alu(PGR_OP_AND, {round, one});
     return plus(ir, times(ir, half, t.size), times(ir, t.item, lanes));
@@ -95,7 +89,7 @@ void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
   ir.barrier();
   const Value half = times(ir, ir.alu(PGR_OP_AND, {round, one}), t.size);
   const Value read = ir.load(t.array, plus(ir, half, times(ir, mirrored(ir, t.item), lanes)));
-  ir.store(t.output, plus(ir, times(ir, plus(ir, first, round), kItems), t.item), read);
+  ir.store(t.output, plus(ir, times(ir, plus(ir, first, round), kCopyItems), t.item), read);
   ir.barrier();
   ir.end_loop(round);
   Random random(context.seed());
@@ -104,15 +98,15 @@ void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, want)};
   run_block(context, ir.finish(), buffers);
   for (int64_t i = 0; i < count / lanes; ++i)
-    want[static_cast<size_t>(i)] =
-        values[static_cast<size_t>((i / kItems * kItems + kItems - 1 - i % kItems) * lanes)];
+    want[static_cast<size_t>(i)] = values[static_cast<size_t>(
+        (i / kCopyItems * kCopyItems + kCopyItems - 1 - i % kCopyItems) * lanes)];
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "tiles that were copied two at a time");
 }
 
 // A closed gate reads nothing, for any index, and writes zeros. The work-item reads only its own
 // copy, so that no barrier is needed.
-void run_gates(Context& context, uint32_t dtype, uint32_t lanes) {
-  const int64_t count = kGroups * kItems * lanes;
+void run_gated_copies(Context& context, uint32_t dtype, uint32_t lanes) {
+  const int64_t count = kCopyGroups * kCopyItems * lanes;
   Tiles t(dtype, lanes, 1, 1, static_cast<uint64_t>(count));
   IrBuilder& ir = t.ir;
   const Value from = t.own(t.group), own = times(ir, t.item, lanes);
@@ -131,12 +125,12 @@ void run_gates(Context& context, uint32_t dtype, uint32_t lanes) {
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, values)};
   run_block(context, ir.finish(), buffers);
   for (int64_t i = 0; i < count; ++i)
-    if (i / lanes % kItems % 3 == 1) values[static_cast<size_t>(i)] = 0;
+    if (i / lanes % kCopyItems % 3 == 1) values[static_cast<size_t>(i)] = 0;
   expect_equal(dtype, values, unpack(dtype, buffers[1]), "copies with gates");
 }
 
-void add(Tests& tests, const char* name, uint32_t dtype, uint32_t bytes,
-         void (*run)(Context&, uint32_t dtype, uint32_t lanes)) {
+void add_async_copy(Tests& tests, const char* name, uint32_t dtype, uint32_t bytes,
+                    void (*run)(Context&, uint32_t dtype, uint32_t lanes)) {
   const uint32_t lanes = bytes / sdk::dtype_size(dtype);
   Test& test = tests.emplace_back();
   test.id = fmt::format("l2.async_copy.{}.{}.{}", name, id_of_dtype(dtype), bytes);
@@ -151,10 +145,10 @@ void add_async_copy_tests(Tests& tests) {
   for (const uint32_t bytes : {4, 8, 16})
     for (uint32_t dtype = PGR_DTYPE_BOOL; dtype < PGR_DTYPE_COUNT; ++dtype) {
       if (bytes < sdk::dtype_size(dtype)) continue;
-      add(tests, "tile", dtype, bytes, run_tile);
+      add_async_copy(tests, "tile", dtype, bytes, run_copied_tile);
       if (dtype != PGR_DTYPE_F32 && dtype != PGR_DTYPE_F16 && dtype != PGR_DTYPE_I32) continue;
-      add(tests, "rounds", dtype, bytes, run_rounds);
-      add(tests, "gates", dtype, bytes, run_gates);
+      add_async_copy(tests, "rounds", dtype, bytes, run_rounds);
+      add_async_copy(tests, "gates", dtype, bytes, run_gated_copies);
     }
 }
 

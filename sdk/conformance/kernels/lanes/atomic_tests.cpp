@@ -9,17 +9,17 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr int64_t kGroups = 512, kSteps = 64, kPlaces = 5;
-constexpr size_t kCount = kGroups * kSteps;
+constexpr int64_t kAtomicGroups = 512, kAtomicSteps = 64, kPlaces = 5;
+constexpr size_t kAdditions = kAtomicGroups * kAtomicSteps;
 
 // place[i mod 5] += in[i], gated off for each i that is a multiple of 11.
 Bytes scatter_block(uint32_t dtype) {
   IrBuilder ir("scatter");
-  ir.set_groups(kGroups);
-  const Value input = ir.buffer(dtype, kCount, kInput);
+  ir.set_groups(kAtomicGroups);
+  const Value input = ir.buffer(dtype, kAdditions, kInput);
   const Value places = ir.buffer(dtype, kPlaces, kBoth);
-  const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, kSteps)});
-  const Value loop = ir.loop(index_constant(ir, 0), index_constant(ir, kSteps));
+  const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, kAtomicSteps)});
+  const Value loop = ir.loop(index_constant(ir, 0), index_constant(ir, kAtomicSteps));
   const Value at = ir.alu(PGR_OP_ADD, {base, loop});
   const Value place = ir.alu(PGR_OP_MOD, {at, index_constant(ir, kPlaces)});
   const Value rest = ir.alu(PGR_OP_MOD, {at, index_constant(ir, 11)});
@@ -31,13 +31,13 @@ Bytes scatter_block(uint32_t dtype) {
 }
 
 // Integers wrap; so few floats are nonzero that all partial sums are exact in any order.
-std::vector<uint64_t> make_values(uint32_t dtype, Random& random) {
-  if (!is_float(dtype)) return mixed_values(dtype, kCount, random);
+std::vector<uint64_t> exact_addends(uint32_t dtype, Random& random) {
+  if (!is_float(dtype)) return mixed_values(dtype, kAdditions, random);
   const Format& f = format_of(dtype);
   const size_t exact = size_t{1} << (f.mantissa_bits - 1);
-  const size_t every = kCount / kPlaces / exact + 1;
+  const size_t every = kAdditions / kPlaces / exact + 1;
   const uint64_t one = static_cast<uint64_t>(f.bias()) << f.mantissa_bits;
-  std::vector<uint64_t> values(kCount);
+  std::vector<uint64_t> values(kAdditions);
   for (uint64_t& value : values) value = random() % every == 0 ? one : 0;
   return values;
 }
@@ -55,17 +55,17 @@ std::vector<uint64_t> sum_up(uint32_t dtype, const std::vector<uint64_t>& values
 
 void run_scatter(Context& context, uint32_t dtype) {
   Random random(context.seed());
-  const std::vector<uint64_t> values = make_values(dtype, random);
+  const std::vector<uint64_t> values = exact_addends(dtype, random);
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, std::vector<uint64_t>(kPlaces))};
   run_block(context, scatter_block(dtype), buffers);
   expect_equal(dtype, sum_up(dtype, values), unpack(dtype, buffers[1]),
-               fmt::format("sums of {} atomic additions", kCount));
+               fmt::format("sums of {} atomic additions", kAdditions));
 }
 
 // Sums with rounding: within n·u·Σ|x| in any order.
 void run_rounding(Context& context, uint32_t dtype) {
   Random random(context.seed());
-  const std::vector<uint64_t> values = tame_values(dtype, kCount, random);
+  const std::vector<uint64_t> values = tame_values(dtype, kAdditions, random);
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, std::vector<uint64_t>(kPlaces))};
   run_block(context, scatter_block(dtype), buffers);
   const std::vector<uint64_t> got = unpack(dtype, buffers[1]);
@@ -74,14 +74,14 @@ void run_rounding(Context& context, uint32_t dtype) {
     Real sum(128), magnitude(128), value;
     mpfr_set_zero(sum, 1);
     mpfr_set_zero(magnitude, 1);
-    for (size_t i = place; i < kCount; i += kPlaces) {
+    for (size_t i = place; i < kAdditions; i += kPlaces) {
       if (i % 11 == 0) continue;
       set_value(value, dtype, values[i]);
       mpfr_add(sum, sum, value, MPFR_RNDN);
       mpfr_abs(value, value, MPFR_RNDN);
       mpfr_add(magnitude, magnitude, value, MPFR_RNDN);
     }
-    const double bound = unit * double(kCount) / kPlaces * mpfr_get_d(magnitude, MPFR_RNDN);
+    const double bound = unit * double(kAdditions) / kPlaces * mpfr_get_d(magnitude, MPFR_RNDN);
     set_value(value, dtype, got[place]);
     mpfr_sub(sum, sum, value, MPFR_RNDN);
     const double error = std::fabs(mpfr_get_d(sum, MPFR_RNDN));

@@ -8,16 +8,17 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr size_t kCount = 512;
+constexpr size_t kContractElements = 512;
 
 // sum[i] = a*b + c and, with a second use, product[i] = a*b.
-Bytes make_block(uint32_t dtype, bool contract, bool has_second_use) {
+Bytes contract_block(uint32_t dtype, bool contract, bool has_second_use) {
   IrBuilder ir("multiply_add");
   ir.set_contract(contract);
-  ir.set_groups(kCount / kElementsPerGroup);
+  ir.set_groups(kContractElements / kElementsPerGroup);
   std::vector<Value> buffers;
-  for (int i = 0; i < 3; ++i) buffers.push_back(ir.buffer(dtype, kCount, kInput));
-  const Value sum = ir.buffer(dtype, kCount, kOutput), product = ir.buffer(dtype, kCount, kOutput);
+  for (int i = 0; i < 3; ++i) buffers.push_back(ir.buffer(dtype, kContractElements, kInput));
+  const Value sum = ir.buffer(dtype, kContractElements, kOutput),
+              product = ir.buffer(dtype, kContractElements, kOutput);
   const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, kElementsPerGroup)});
   const Value loop = ir.loop(index_constant(ir, 0), index_constant(ir, kElementsPerGroup));
   const Value at = ir.alu(PGR_OP_ADD, {base, loop});
@@ -38,7 +39,7 @@ Operands make_operands(uint32_t dtype, Random& random) {
   Operands all;
   const Operation mul = make_operation(PGR_OP_MUL, dtype), add = make_operation(PGR_OP_ADD, dtype);
   const Operation fma = make_operation(PGR_OP_FMA, dtype);
-  while (all.a.size() < kCount) {
+  while (all.a.size() < kContractElements) {
     const uint64_t a = tame_value(dtype, random), b = tame_value(dtype, random);
     const uint64_t product = expected_result(mul, std::vector{a, b}).bits;
     const uint64_t near = product ^ format_of(dtype).sign_bit();
@@ -52,14 +53,14 @@ Operands make_operands(uint32_t dtype, Random& random) {
   return all;
 }
 
-void run_contract(Context& context, uint32_t dtype, bool contract, bool has_second_use) {
+void run_multiply_add(Context& context, uint32_t dtype, bool contract, bool has_second_use) {
   Random random(context.seed());
   const Operands all = make_operands(dtype, random);
   std::vector<Bytes> buffers = {pack(dtype, all.a), pack(dtype, all.b), pack(dtype, all.c),
                                 pack(dtype, all.c), pack(dtype, all.c)};
-  run_block(context, make_block(dtype, contract, has_second_use), buffers);
+  run_block(context, contract_block(dtype, contract, has_second_use), buffers);
   const std::vector<uint64_t> got = unpack(dtype, buffers[3]);
-  for (size_t i = 0; i < kCount; ++i) {
+  for (size_t i = 0; i < kContractElements; ++i) {
     if (got[i] == all.twice[i] || (is_zero(dtype, got[i]) && is_zero(dtype, all.twice[i])))
       continue;
     if (contract && !has_second_use && got[i] == all.once[i]) continue;
@@ -77,7 +78,7 @@ void add_contract(Tests& tests, const char* name, uint32_t dtype, bool contract,
   Test test;
   test.id = "l2.contract." + std::string(name) + "." + id_of_dtype(dtype);
   test.level = Level::L2;
-  test.run = [=](Context& context) { run_contract(context, dtype, contract, second_use); };
+  test.run = [=](Context& context) { run_multiply_add(context, dtype, contract, second_use); };
   tests.push_back(std::move(test));
 }
 

@@ -10,14 +10,14 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr int64_t kGroups = 6;
+constexpr int64_t kLocalGroups = 6;
 
 // Group and local ids of a kernel with groups of `size` along axis 0, and the global index.
 struct Ids {
   Value group, local, global;
 };
 Ids make_ids(IrBuilder& ir, int64_t size) {
-  ir.set_groups(kGroups);
+  ir.set_groups(kLocalGroups);
   ir.set_local(static_cast<uint32_t>(size));
   const Value group = ir.group_id(0), local = ir.local_id(0);
   const Value base = ir.alu(PGR_OP_MUL, {group, index_constant(ir, size)});
@@ -26,14 +26,14 @@ Ids make_ids(IrBuilder& ir, int64_t size) {
 
 std::vector<uint64_t> make_input(Context& context, uint32_t dtype, int64_t size) {
   Random random(context.seed());
-  return tame_values(dtype, static_cast<size_t>(size * kGroups), random);
+  return tame_values(dtype, static_cast<size_t>(size * kLocalGroups), random);
 }
 
 // out[i] = the value loaded by the work-item at the mirrored index.
 void run_mirror(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("mirror");
-  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kInput);
-  const Value output = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kOutput);
+  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kLocalGroups), kInput);
+  const Value output = ir.buffer(dtype, static_cast<uint64_t>(size * kLocalGroups), kOutput);
   const Value array = ir.array(PGR_SPACE_LOCAL, dtype, static_cast<uint64_t>(size));
   const Ids ids = make_ids(ir, size);
   ir.store(array, ids.local, ir.load(input, ids.global));
@@ -45,7 +45,7 @@ void run_mirror(Context& context, uint32_t dtype, int64_t size) {
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, values)};
   run_block(context, ir.finish(), buffers);
   std::vector<uint64_t> want(values.size());
-  for (int64_t i = 0; i < size * kGroups; ++i)
+  for (int64_t i = 0; i < size * kLocalGroups; ++i)
     want[static_cast<size_t>(i)] =
         values[static_cast<size_t>(i / size * size + size - 1 - i % size)];
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "neighbours mirrored through local memory");
@@ -54,8 +54,8 @@ void run_mirror(Context& context, uint32_t dtype, int64_t size) {
 // Tree reduction with a barrier in the loop: one result per group.
 void run_tree(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("tree");
-  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kInput);
-  const Value output = ir.buffer(dtype, kGroups, kOutput);
+  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kLocalGroups), kInput);
+  const Value output = ir.buffer(dtype, kLocalGroups, kOutput);
   const Value array = ir.array(PGR_SPACE_LOCAL, dtype, static_cast<uint64_t>(size));
   const Ids ids = make_ids(ir, size);
   ir.store(array, ids.local, ir.load(input, ids.global));
@@ -76,11 +76,12 @@ void run_tree(Context& context, uint32_t dtype, int64_t size) {
   ir.store(output, ids.group, ir.load(array, index_constant(ir, 0)));
   ir.end_if(first);
   std::vector<uint64_t> values = make_input(context, dtype, size);
-  std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, std::vector<uint64_t>(kGroups))};
+  std::vector<Bytes> buffers = {pack(dtype, values),
+                                pack(dtype, std::vector<uint64_t>(kLocalGroups))};
   run_block(context, ir.finish(), buffers);
   const Operation add = make_operation(PGR_OP_ADD, dtype);
   std::vector<uint64_t> want;
-  for (int64_t group = 0; group < kGroups; ++group) {
+  for (int64_t group = 0; group < kLocalGroups; ++group) {
     uint64_t* own = &values[static_cast<size_t>(group * size)];
     for (int64_t width = size / 2; width > 0; width /= 2)
       for (int64_t i = 0; i < width; ++i)
@@ -94,8 +95,8 @@ void run_tree(Context& context, uint32_t dtype, int64_t size) {
 void run_rotate(Context& context, uint32_t dtype, int64_t size) {
   constexpr int64_t kRounds = 9;
   IrBuilder ir("rotate");
-  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kInput);
-  const Value output = ir.buffer(dtype, static_cast<uint64_t>(size * kGroups), kOutput);
+  const Value input = ir.buffer(dtype, static_cast<uint64_t>(size * kLocalGroups), kInput);
+  const Value output = ir.buffer(dtype, static_cast<uint64_t>(size * kLocalGroups), kOutput);
   const Value array = ir.array(PGR_SPACE_LOCAL, dtype, static_cast<uint64_t>(size));
   const Ids ids = make_ids(ir, size);
   ir.store(array, ids.local, ir.load(input, ids.global));
@@ -113,7 +114,7 @@ void run_rotate(Context& context, uint32_t dtype, int64_t size) {
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, values)};
   run_block(context, ir.finish(), buffers);
   std::vector<uint64_t> want(values.size());
-  for (int64_t i = 0; i < size * kGroups; ++i)
+  for (int64_t i = 0; i < size * kLocalGroups; ++i)
     want[static_cast<size_t>(i)] =
         values[static_cast<size_t>(i / size * size + (i % size + kRounds) % size)];
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "values handed on through local memory");
@@ -122,7 +123,7 @@ void run_rotate(Context& context, uint32_t dtype, int64_t size) {
 // A barrier also orders buffers: each work-item reads its neighbour's store.
 void run_global(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("through_a_buffer");
-  const auto count = static_cast<uint64_t>(size * kGroups);
+  const auto count = static_cast<uint64_t>(size * kLocalGroups);
   const Value input = ir.buffer(dtype, count, kInput), middle = ir.buffer(dtype, count, kBoth);
   const Value output = ir.buffer(dtype, count, kOutput);
   const Ids ids = make_ids(ir, size);
@@ -137,14 +138,14 @@ void run_global(Context& context, uint32_t dtype, int64_t size) {
   std::vector<Bytes> buffers = {pack(dtype, values), zeros, zeros};
   run_block(context, ir.finish(), buffers);
   std::vector<uint64_t> want(values.size());
-  for (int64_t i = 0; i < size * kGroups; ++i)
+  for (int64_t i = 0; i < size * kLocalGroups; ++i)
     want[static_cast<size_t>(i)] =
         values[static_cast<size_t>(i / size * size + size - 1 - i % size)];
   expect_equal(dtype, want, unpack(dtype, buffers[2]), "values handed on through a buffer");
 }
 
 // Group and local ids along three axes.
-void run_axes(Context& context) {
+void run_local_axes(Context& context) {
   constexpr int64_t kLocal[] = {4, 3, 2}, kCounts[] = {3, 2, 2};
   IrBuilder ir("axes");
   ir.set_groups(kCounts[0], kCounts[1], kCounts[2]);
@@ -169,7 +170,7 @@ void run_axes(Context& context) {
 // All work-items of a group add to one local element.
 void run_local_atomic(Context& context, uint32_t dtype, int64_t size) {
   IrBuilder ir("local_atomic");
-  const Value output = ir.buffer(dtype, kGroups, kOutput);
+  const Value output = ir.buffer(dtype, kLocalGroups, kOutput);
   const Value array = ir.array(PGR_SPACE_LOCAL, dtype, 1);
   const Ids ids = make_ids(ir, size);
   const Value zero = index_constant(ir, 0);
@@ -184,9 +185,9 @@ void run_local_atomic(Context& context, uint32_t dtype, int64_t size) {
   ir.end_if(last);
   const uint64_t sum = static_cast<uint64_t>(size * (size - 1) / 2);
   const uint64_t want = expected_result({PGR_OP_CAST, PGR_DTYPE_I32, dtype}, std::vector{sum}).bits;
-  std::vector<Bytes> buffers = {pack(dtype, std::vector<uint64_t>(kGroups))};
+  std::vector<Bytes> buffers = {pack(dtype, std::vector<uint64_t>(kLocalGroups))};
   run_block(context, ir.finish(), buffers);
-  expect_equal(dtype, std::vector<uint64_t>(kGroups, want), unpack(dtype, buffers[0]),
+  expect_equal(dtype, std::vector<uint64_t>(kLocalGroups, want), unpack(dtype, buffers[0]),
                "atomic sums in local memory");
 }
 
@@ -280,7 +281,7 @@ void add_local_tests(Tests& tests) {
     test.level = Level::L2;
     test.run = std::move(run);
   };
-  add("axes", run_axes);
+  add("axes", run_local_axes);
   for (const uint32_t axis : {0, 1, 2})
     add("largest_group." + std::to_string(axis),
         [axis](Context& context) { run_largest_group(context, axis); });

@@ -14,10 +14,6 @@ namespace {
 
 constexpr uint32_t kTiles = 3;  // along k, one WMMA each
 
-Value nest(IrBuilder& ir, Value row, uint32_t columns, Value column) {
-  return ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MUL, {row, index_constant(ir, columns)}), column});
-}
-
 struct PlaceValues {
   Value m, n, k;
 };
@@ -114,7 +110,7 @@ void check_tile(Context& context, const pgr_tensor_core& core, std::span<const u
     }
 }
 
-void run_tile(Context& context, const pgr_tensor_core& core, uint32_t number) {
+void run_tensor_core(Context& context, const pgr_tensor_core& core, uint32_t number) {
   const std::string problem = sdk::problem_of(core);
   expect(problem.empty(), fmt::format("tensor core {}: {}", number, problem));
   Random random(context.seed());
@@ -139,7 +135,7 @@ void run_tiles(Context& context, uint32_t dtype) {
     ++found;
     expect(is_claimed, fmt::format("tensor core {} is listed, op_dtypes does not claim WMMA on {}",
                                    number, id_of_dtype(dtype)));
-    run_tile(context, cores[number], number);
+    run_tensor_core(context, cores[number], number);
   }
   expect(found > 0 || !is_claimed, fmt::format("op_dtypes claims WMMA on {}, no tensor core of it "
                                                "is listed",

@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint32_t kCount = 256;
+constexpr uint32_t kMovedElements = 256;
 
 // Appends results to the output; the expected values follow in the same order.
 class Results {
@@ -46,11 +46,12 @@ void take_apart(IrBuilder& ir, Results& results, uint32_t dtype, Value v,
                 std::vector{lanes[width - 1], lanes[0], lanes[1], lanes[2]});
 }
 
-void run_lanes(Context& context, uint32_t dtype) {
+void run_take_apart(Context& context, uint32_t dtype) {
   Random random(context.seed());
-  const std::vector<uint64_t> values = mixed_values(dtype, kCount, random);
+  const std::vector<uint64_t> values = mixed_values(dtype, kMovedElements, random);
   IrBuilder ir("take_apart");
-  const Value input = ir.buffer(dtype, kCount, kInput), output = ir.buffer(dtype, 2048, kOutput);
+  const Value input = ir.buffer(dtype, kMovedElements, kInput),
+              output = ir.buffer(dtype, 2048, kOutput);
   Results results(ir, output);
   for (uint32_t width : vector_widths(context, {dtype})) {
     const Value v = ir.load(input, index_constant(ir, width + 1), width);
@@ -69,23 +70,25 @@ void run_lanes(Context& context, uint32_t dtype) {
 // Copies vectors between all offsets: an access needs at most the element's alignment.
 void run_offsets(Context& context, uint32_t dtype) {
   Random random(context.seed());
-  const std::vector<uint64_t> values = mixed_values(dtype, kCount, random);
+  const std::vector<uint64_t> values = mixed_values(dtype, kMovedElements, random);
   const std::vector<uint32_t> widths = vector_widths(context, {dtype});
   IrBuilder ir("offsets");
-  const Value input = ir.buffer(dtype, kCount, kInput);
-  const Value output = ir.buffer(dtype, kCount * widths.size(), kBoth);
-  std::vector<uint64_t> want(kCount * widths.size());
+  const Value input = ir.buffer(dtype, kMovedElements, kInput);
+  const Value output = ir.buffer(dtype, kMovedElements * widths.size(), kBoth);
+  std::vector<uint64_t> want(kMovedElements * widths.size());
   for (size_t k = 0; k < widths.size(); ++k) {
-    const uint32_t width = widths[k], steps = std::min<uint32_t>(kCount / (width + 1) - 1, 16);
+    const uint32_t width = widths[k],
+                   steps = std::min<uint32_t>(kMovedElements / (width + 1) - 1, 16);
     const Value loop = ir.loop(index_constant(ir, 0), index_constant(ir, steps));
     const Value from = ir.alu(PGR_OP_MUL, {loop, index_constant(ir, 3)});
-    const Value to = ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MUL, {loop, index_constant(ir, width + 1)}),
-                                         index_constant(ir, static_cast<int64_t>(k * kCount + 1))});
+    const Value to =
+        ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MUL, {loop, index_constant(ir, width + 1)}),
+                            index_constant(ir, static_cast<int64_t>(k * kMovedElements + 1))});
     ir.store(output, to, ir.load(input, from, width));
     ir.end_loop(loop);
     for (uint32_t step = 0; step < steps; ++step)
       for (uint32_t i = 0; i < width; ++i)
-        want[k * kCount + 1 + step * (width + 1) + i] = values[step * 3 + i];
+        want[k * kMovedElements + 1 + step * (width + 1) + i] = values[step * 3 + i];
   }
   std::vector<Bytes> buffers = {pack(dtype, values),
                                 pack(dtype, std::vector<uint64_t>(want.size()))};
@@ -96,15 +99,15 @@ void run_offsets(Context& context, uint32_t dtype) {
 // Lane gates at both ends of a buffer: the gated-off lanes are out of bounds.
 Bytes gated_block(uint32_t dtype, const std::vector<uint32_t>& widths) {
   IrBuilder ir("lane_gates");
-  const Value input = ir.buffer(dtype, kCount, kInput);
-  const Value numbers = ir.buffer(PGR_DTYPE_I32, kCount + 64, kInput);
-  const Value output = ir.buffer(dtype, kCount * widths.size(), kBoth);
-  const Value end = index_constant(ir, kCount - 5);
+  const Value input = ir.buffer(dtype, kMovedElements, kInput);
+  const Value numbers = ir.buffer(PGR_DTYPE_I32, kMovedElements + 64, kInput);
+  const Value output = ir.buffer(dtype, kMovedElements * widths.size(), kBoth);
+  const Value end = index_constant(ir, kMovedElements - 5);
   const Value other = ir.constant_bits(dtype, dtype == PGR_DTYPE_BOOL ? 1 : 3);
   for (size_t k = 0; k < widths.size(); ++k) {
     const auto width = static_cast<int64_t>(widths[k]);
     const Value loop =
-        ir.loop(index_constant(ir, 0), index_constant(ir, (kCount + width - 1) / width));
+        ir.loop(index_constant(ir, 0), index_constant(ir, (kMovedElements + width - 1) / width));
     const Value at = ir.alu(PGR_OP_MUL, {loop, index_constant(ir, width)});
     const Value number = ir.load(numbers, at, widths[k]);
     const Value gate = ir.alu(PGR_OP_CMPLT, {number, end});
@@ -112,7 +115,8 @@ Bytes gated_block(uint32_t dtype, const std::vector<uint32_t>& widths) {
     const Value value = ir.load_gated(input, shifted, gate, other, widths[k]);
     const Value odd = ir.alu(
         PGR_OP_CMPEQ, {ir.alu(PGR_OP_AND, {number, index_constant(ir, 1)}), index_constant(ir, 1)});
-    const Value to = ir.alu(PGR_OP_ADD, {at, index_constant(ir, static_cast<int64_t>(k * kCount))});
+    const Value to =
+        ir.alu(PGR_OP_ADD, {at, index_constant(ir, static_cast<int64_t>(k * kMovedElements))});
     ir.store_gated(output, to, value, odd);
     ir.end_loop(loop);
   }
@@ -123,13 +127,13 @@ void run_gated(Context& context, uint32_t dtype) {
   const std::vector<uint32_t> widths =
       vector_widths(context, {dtype, PGR_DTYPE_I32, PGR_DTYPE_BOOL});
   Random random(context.seed());
-  const std::vector<uint64_t> values = mixed_values(dtype, kCount, random);
-  const std::vector<uint64_t> before = mixed_values(dtype, kCount * widths.size(), random);
-  std::vector<uint64_t> numbers(kCount + 64), want = before;
+  const std::vector<uint64_t> values = mixed_values(dtype, kMovedElements, random);
+  const std::vector<uint64_t> before = mixed_values(dtype, kMovedElements * widths.size(), random);
+  std::vector<uint64_t> numbers(kMovedElements + 64), want = before;
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i;
   const uint64_t other = dtype == PGR_DTYPE_BOOL ? 1 : 3;
   for (size_t i = 1; i < want.size(); i += 2)
-    want[i] = i % kCount < kCount - 5 ? values[i % kCount + 5] : other;
+    want[i] = i % kMovedElements < kMovedElements - 5 ? values[i % kMovedElements + 5] : other;
   std::vector<Bytes> buffers = {pack(dtype, values), pack(PGR_DTYPE_I32, numbers),
                                 pack(dtype, before)};
   run_block(context, gated_block(dtype, widths), buffers);
@@ -137,7 +141,7 @@ void run_gated(Context& context, uint32_t dtype) {
 }
 
 // An array accessed in vectors, larger than one vector.
-void run_arrays(Context& context, uint32_t dtype) {
+void run_vector_arrays(Context& context, uint32_t dtype) {
   const uint32_t width = vector_widths(context, {dtype}).back();
   constexpr uint32_t kGroups = 4;
   Random random(context.seed());
@@ -178,10 +182,10 @@ void add_move(Tests& tests, const char* name, uint32_t dtype, void (*run)(Contex
 
 void add_vector_move_tests(Tests& tests) {
   for (uint32_t dtype = PGR_DTYPE_BOOL; dtype < PGR_DTYPE_COUNT; ++dtype) {
-    add_move(tests, "lanes", dtype, run_lanes);
+    add_move(tests, "lanes", dtype, run_take_apart);
     add_move(tests, "offsets", dtype, run_offsets);
     add_move(tests, "gates", dtype, run_gated);
-    add_move(tests, "arrays", dtype, run_arrays);
+    add_move(tests, "arrays", dtype, run_vector_arrays);
   }
 }
 

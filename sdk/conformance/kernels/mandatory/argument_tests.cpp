@@ -9,14 +9,14 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint32_t kI32 = PGR_DTYPE_I32, kF32 = PGR_DTYPE_F32, kBool = PGR_DTYPE_BOOL;
+constexpr uint32_t kReal32 = PGR_DTYPE_F32, kBool = PGR_DTYPE_BOOL;
 
 std::vector<uint64_t> sevens(size_t count) {
   return std::vector<uint64_t>(count, 7);
 }
 
 // Group ids along three axes; each group writes its own element.
-void run_axes(Context& context) {
+void run_group_axes(Context& context) {
   constexpr int64_t kCounts[] = {7, 5, 3};
   IrBuilder ir("group_axes");
   ir.set_groups(kCounts[0], kCounts[1], kCounts[2]);
@@ -124,8 +124,8 @@ void run_scalars(Context& context) {
   IrBuilder ir("scalars");
   const Value a = ir.scalar(kI32, INT32_MIN, INT32_MAX);
   const Value output = ir.buffer(kI32, 4, kOutput);
-  const Value b = ir.scalar(kF32, 0, 0), c = ir.scalar(kBool, 0, 1);
-  const Value second = ir.buffer(kF32, 2, kOutput);
+  const Value b = ir.scalar(kReal32, 0, 0), c = ir.scalar(kBool, 0, 1);
+  const Value second = ir.buffer(kReal32, 2, kOutput);
   const Value d = ir.scalar(kI32, -5, 5);
   ir.store(output, index_constant(ir, 0), a);
   ir.store(output, index_constant(ir, 1), d);
@@ -143,13 +143,13 @@ void run_scalars(Context& context) {
                          Row{-1, 0x00000001, 1, 0}, Row{0, 0x7f800000, 0, 4}}) {
     const std::vector<uint64_t> scalars = {static_cast<uint64_t>(row.first), row.real, row.flag,
                                            static_cast<uint64_t>(row.last)};
-    std::vector<Bytes> buffers = {pack(kI32, sevens(4)), pack(kF32, sevens(2))};
+    std::vector<Bytes> buffers = {pack(kI32, sevens(4)), pack(kReal32, sevens(2))};
     run_block(context, block, buffers, scalars);
     const uint64_t low = scalars[0] & 0xffffffff, high = scalars[3] & 0xffffffff;
     expect_equal(kI32, std::vector{low, high, row.flag ? low : high, row.flag},
                  unpack(kI32, buffers[0]), "scalars of i32 and bool");
-    expect_equal(kF32, std::vector<uint64_t>{row.real, row.real ^ 0x80000000u},
-                 unpack(kF32, buffers[1]), "a scalar of f32");
+    expect_equal(kReal32, std::vector<uint64_t>{row.real, row.real ^ 0x80000000u},
+                 unpack(kReal32, buffers[1]), "a scalar of f32");
   }
 }
 
@@ -234,23 +234,16 @@ void run_many(Context& context) {
   expect_equal(kI32, want, unpack(kI32, buffers.back()), "a kernel of many parameters");
 }
 
-void add(Tests& tests, const char* id, void (*run)(Context&)) {
-  Test test;
-  test.id = id;
-  test.run = run;
-  tests.push_back(std::move(test));
-}
-
 }  // namespace
 
 void add_argument_tests(Tests& tests) {
-  add(tests, "l1.launch.axes", run_axes);
-  add(tests, "l1.launch.fewer_groups", run_fewer);
-  add(tests, "l1.launch.tails", run_tails);
-  add(tests, "l1.launch.scalars", run_scalars);
-  add(tests, "l1.launch.alias", run_alias);
-  add(tests, "l1.launch.many_parameters", run_many);
-  add(tests, "l1.access.bool_bytes", run_bool_bytes);
+  add_test(tests, Level::L1, "l1.launch.axes", run_group_axes);
+  add_test(tests, Level::L1, "l1.launch.fewer_groups", run_fewer);
+  add_test(tests, Level::L1, "l1.launch.tails", run_tails);
+  add_test(tests, Level::L1, "l1.launch.scalars", run_scalars);
+  add_test(tests, Level::L1, "l1.launch.alias", run_alias);
+  add_test(tests, Level::L1, "l1.launch.many_parameters", run_many);
+  add_test(tests, Level::L1, "l1.access.bool_bytes", run_bool_bytes);
 }
 
 }  // namespace plugrad::conformance

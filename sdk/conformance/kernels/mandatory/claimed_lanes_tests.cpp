@@ -9,7 +9,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint64_t kCount = 128;  // twice the widest vector of kernel IR
+constexpr uint64_t kClaimedElements = 128;  // twice the widest vector of kernel IR
 
 // The first claimed binary op, for combining two vectors; otherwise none.
 uint32_t op_for(const Device& device, uint32_t dtype) {
@@ -36,10 +36,11 @@ uint64_t together(uint32_t op, uint64_t a, uint64_t b) {
 // out[i] = op(a[i], b[i]) in vectors of `lanes`.
 Bytes lanes_block(uint32_t dtype, uint32_t op, uint32_t lanes) {
   IrBuilder ir("lanes_" + id_of_dtype(dtype) + "_" + std::to_string(lanes));
-  const Value a = ir.buffer(dtype, kCount, kInput), b = ir.buffer(dtype, kCount, kInput);
-  const Value out = ir.buffer(dtype, kCount, kOutput);
-  const Value loop =
-      ir.loop(index_constant(ir, 0), index_constant(ir, static_cast<int64_t>(kCount / lanes)));
+  const Value a = ir.buffer(dtype, kClaimedElements, kInput),
+              b = ir.buffer(dtype, kClaimedElements, kInput);
+  const Value out = ir.buffer(dtype, kClaimedElements, kOutput);
+  const Value loop = ir.loop(index_constant(ir, 0),
+                             index_constant(ir, static_cast<int64_t>(kClaimedElements / lanes)));
   const Value at = ir.alu(PGR_OP_MUL, {loop, index_constant(ir, lanes)});
   const Value x = ir.load(a, at, lanes);
   ir.store(out, at, op == PGR_OP_NOP ? x : ir.emit(op, dtype, lanes, {x, ir.load(b, at, lanes)}));
@@ -47,12 +48,12 @@ Bytes lanes_block(uint32_t dtype, uint32_t op, uint32_t lanes) {
   return ir.finish();
 }
 
-void run_lanes(Context& context, uint32_t dtype) {
+void run_claimed_lanes(Context& context, uint32_t dtype) {
   if (!context.device().stores(dtype))
     throw Unsupported("the device does not claim buffers of " + id_of_dtype(dtype));
   const uint32_t op = op_for(context.device(), dtype);
-  std::vector<uint64_t> a(kCount), b(kCount), want(kCount);
-  for (uint64_t i = 0; i < kCount; ++i) {
+  std::vector<uint64_t> a(kClaimedElements), b(kClaimedElements), want(kClaimedElements);
+  for (uint64_t i = 0; i < kClaimedElements; ++i) {
     const uint64_t one = i % 5, other = i / 5 % 3;
     a[i] = element(dtype, one);
     b[i] = element(dtype, other);
@@ -61,7 +62,7 @@ void run_lanes(Context& context, uint32_t dtype) {
   }
   for (uint32_t lanes : vector_widths(context, {dtype})) {
     std::vector<Bytes> buffers = {pack(dtype, a), pack(dtype, b),
-                                  pack(dtype, std::vector<uint64_t>(kCount))};
+                                  pack(dtype, std::vector<uint64_t>(kClaimedElements))};
     run_block(context, lanes_block(dtype, op, lanes), buffers);
     expect_equal(dtype, want, unpack(dtype, buffers[2]),
                  "vectors of " + std::to_string(lanes) + " lanes");
@@ -75,7 +76,7 @@ void add_claimed_lanes_tests(Tests& tests) {
     Test test;
     test.id = "l1.lanes." + id_of_dtype(dtype);
     test.dtype = id_of_dtype(dtype);
-    test.run = [dtype](Context& context) { run_lanes(context, dtype); };
+    test.run = [dtype](Context& context) { run_claimed_lanes(context, dtype); };
     tests.push_back(std::move(test));
   }
 }

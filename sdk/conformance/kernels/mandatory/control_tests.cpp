@@ -7,8 +7,6 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint32_t kI32 = PGR_DTYPE_I32, kI64 = PGR_DTYPE_I64;
-
 std::vector<uint64_t> zeros(size_t count) {
   return std::vector<uint64_t>(count);
 }
@@ -204,25 +202,17 @@ void run_long(Context& context) {
   expect_equal(kI32, std::vector<uint64_t>{want.back()}, unpack(kI32, buffers[1]), "a long kernel");
 }
 
-void add(Tests& tests, const char* id, void (*run)(Context&), Level level = Level::L1) {
-  Test test;
-  test.id = id;
-  test.level = level;
-  test.run = run;
-  tests.push_back(std::move(test));
-}
-
 }  // namespace
 
 void add_control_tests(Tests& tests) {
-  add(tests, "l1.control.loops", run_i32_loops);
-  add(tests, "l1.control.extreme_loops", run_extreme_loops);
-  add(tests, "l1.control.nested", run_nested);
-  add(tests, "l1.control.deep", run_deep);
-  add(tests, "l1.control.conditions", run_conditions);
-  add(tests, "l1.control.order", run_order);
-  add(tests, "l1.control.long", run_long);
-  add(tests, "l2.control.loops.i64", run_i64_loops, Level::L2);
+  add_test(tests, Level::L1, "l1.control.loops", run_i32_loops);
+  add_test(tests, Level::L1, "l1.control.extreme_loops", run_extreme_loops);
+  add_test(tests, Level::L1, "l1.control.nested", run_nested);
+  add_test(tests, Level::L1, "l1.control.deep", run_deep);
+  add_test(tests, Level::L1, "l1.control.conditions", run_conditions);
+  add_test(tests, Level::L1, "l1.control.order", run_order);
+  add_test(tests, Level::L1, "l1.control.long", run_long);
+  add_test(tests, Level::L2, "l2.control.loops.i64", run_i64_loops);
 }
 
 }  // namespace plugrad::conformance

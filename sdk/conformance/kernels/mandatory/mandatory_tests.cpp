@@ -8,7 +8,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr size_t kCases = 1024;
+constexpr size_t kMandatoryCases = 1024;
 constexpr uint32_t kDtypes[] = {PGR_DTYPE_BOOL, PGR_DTYPE_I32, PGR_DTYPE_F32};
 
 constexpr uint32_t kAlu[] = {PGR_OP_ADD,   PGR_OP_MUL,   PGR_OP_NEG,  PGR_OP_IDIV,   PGR_OP_MOD,
@@ -40,7 +40,7 @@ void run_storage(Context& context) {
            "caps.storage_dtypes lacks " + id_of_dtype(dtype) + ", which every device must store");
 }
 
-void add_operation(Tests& tests, const Operation& o) {
+void add_mandatory(Tests& tests, const Operation& o) {
   Test test;
   test.op = id_of_op(o.op);
   test.dtype = id_of_dtype(o.from);
@@ -48,15 +48,8 @@ void add_operation(Tests& tests, const Operation& o) {
   if (o.op == PGR_OP_CAST || o.op == PGR_OP_BITCAST) test.id += "." + id_of_dtype(o.to);
   test.run = [o](Context& context) {
     Random random(context.seed());
-    run_operation(context, o, make_cases(o, kCases, random));
+    run_operation(context, o, make_cases(o, kMandatoryCases, random));
   };
-  tests.push_back(std::move(test));
-}
-
-void add_simple(Tests& tests, const char* id, void (*run)(Context&)) {
-  Test test;
-  test.id = id;
-  test.run = run;
   tests.push_back(std::move(test));
 }
 
@@ -74,12 +67,12 @@ bool is_mandatory(uint32_t op, uint32_t dtype) {
 }
 
 void add_mandatory_tests(Tests& tests) {
-  add_simple(tests, "l1.ops.claims", run_claims);
-  add_simple(tests, "l1.ops.storage", run_storage);
+  add_test(tests, Level::L1, "l1.ops.claims", run_claims);
+  add_test(tests, Level::L1, "l1.ops.storage", run_storage);
   for (uint32_t op : kAlu)
     for (uint32_t from : kDtypes)
       for (uint32_t to : kDtypes)
-        if (is_operation(op, from, to)) add_operation(tests, {op, from, to});
+        if (is_operation(op, from, to)) add_mandatory(tests, {op, from, to});
 }
 
 }  // namespace plugrad::conformance

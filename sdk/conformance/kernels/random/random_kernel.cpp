@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr int64_t kElements = 2048;  // of each buffer
+constexpr int64_t kBufferElements = 2048;  // of each buffer
 constexpr int64_t kTrips = 3, kMostScalar = 5, kArray = 6;
 
 struct Typed {
@@ -54,10 +54,10 @@ class Generator {
 
   void make_parameters() {
     for (uint32_t dtype : dtypes_) {
-      inputs_[dtype] = ir_.buffer(dtype, kElements, kInput);
-      outputs_[dtype] = ir_.buffer(dtype, kElements, kBoth);
+      inputs_[dtype] = ir_.buffer(dtype, kBufferElements, kInput);
+      outputs_[dtype] = ir_.buffer(dtype, kBufferElements, kBoth);
       const bool is_math = dtype >= PGR_DTYPE_F16 && dtype <= PGR_DTYPE_F64;
-      if (is_math) near_[dtype] = ir_.buffer(dtype, kElements, kOutput);
+      if (is_math) near_[dtype] = ir_.buffer(dtype, kBufferElements, kOutput);
       if (is_integer(dtype) && claims(PGR_OP_ATOMIC_ADD, dtype))
         sums_[dtype] = ir_.buffer(dtype, 4, kBoth);
     }
@@ -72,13 +72,13 @@ class Generator {
     local_size_ = has_groups && one_in(2) ? 4 : 1;
     ir_.set_groups(groups);
     ir_.set_local(local_size_);
-    span_ = kElements / (groups * local_size_) - 64 - kTrips - kMostScalar;
+    span_ = kBufferElements / (groups * local_size_) - 64 - kTrips - kMostScalar;
     Value item = ir_.group_id(0);
     if (local_size_ > 1) {
       local_id_ = ir_.local_id(0);
       item = ir_.alu(PGR_OP_ADD, {ir_.alu(PGR_OP_MUL, {item, number(local_size_)}), local_id_});
     }
-    base_ = ir_.alu(PGR_OP_MUL, {item, number(kElements / (groups * local_size_))});
+    base_ = ir_.alu(PGR_OP_MUL, {item, number(kBufferElements / (groups * local_size_))});
   }
 
   Value number(int64_t value) { return ir_.constant_int(PGR_DTYPE_I32, value); }

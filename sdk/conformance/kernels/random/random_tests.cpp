@@ -3,7 +3,6 @@
 
 #include "conformance/kernels/random/random_kernel.h"
 #include "plugrad/sdk/guard.h"
-#include "plugrad/sdk/interpreter.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -16,7 +15,7 @@ struct Arguments {
   std::vector<uint64_t> scalars;
 };
 
-Arguments make_arguments(const sdk::IrView& ir, uint64_t seed) {
+Arguments random_arguments(const sdk::IrView& ir, uint64_t seed) {
   Arguments arguments;
   for (size_t i = 0; i < ir.params().size(); ++i) {
     const pgr_ir_param& param = ir.params()[i];
@@ -32,18 +31,6 @@ Arguments make_arguments(const sdk::IrView& ir, uint64_t seed) {
     }
   }
   return arguments;
-}
-
-void interpret(const sdk::IrView& ir, Arguments& arguments) {
-  std::vector<sdk::InterpreterBuffer> buffers;
-  for (Bytes& bytes : arguments.buffers) buffers.push_back({bytes.data(), bytes.size()});
-  sdk::InterpreterLaunch launch;
-  launch.buffers = buffers;
-  launch.scalars = arguments.scalars;
-  std::copy_n(ir.header().group_count, 3, launch.group_count.begin());
-  std::copy_n(ir.header().local_size, 3, launch.local_size.begin());
-  launch.iteration_limit = 1 << 20;
-  sdk::Interpreter(ir).run(launch);
 }
 
 // Within `tolerance` ulp; tiny values may be flushed.
@@ -87,9 +74,9 @@ void run_kernel(Context& context, std::span<const std::byte> block) {
   const Comparison comparison = make_comparison(ir, context.device().caps());
   if (!comparison.obstacle.empty())
     throw Unsupported("a device may compute this kernel otherwise: " + comparison.obstacle);
-  Arguments want = make_arguments(ir, context.seed()), got = want;
+  Arguments want = random_arguments(ir, context.seed()), got = want;
   try {
-    interpret(ir, want);
+    interpret(ir, want.buffers, want.scalars, 1 << 20);
   } catch (const sdk::StatusError& e) {
     if (context.payload().empty()) throw;
     throw Unsupported(fmt::format("a smaller kernel that is none: {}", e.what()));

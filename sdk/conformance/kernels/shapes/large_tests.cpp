@@ -8,8 +8,6 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr uint32_t kI64 = PGR_DTYPE_I64, kI32 = PGR_DTYPE_I32;
-
 // Index arithmetic that needs 64 bits on the way to a small index.
 void run_wide_indices(Context& context) {
   constexpr int64_t kCount = 100, kFar = int64_t{1} << 35;
@@ -34,13 +32,13 @@ void run_wide_indices(Context& context) {
 // More than 2^32 groups would take too long, but products of 64-bit ids must not be truncated.
 constexpr uint64_t kStride = (uint64_t{1} << 31) / 1000;
 constexpr uint64_t kTouched = 1100;  // the last one is beyond 2^31
-constexpr uint64_t kElements = kStride * kTouched;
+constexpr uint64_t kLargeElements = kStride * kTouched;
 
 Bytes large_block(uint32_t dtype) {
   IrBuilder ir("large");
   ir.set_groups(kTouched);
-  const Value input = ir.buffer(dtype, kElements, kInput),
-              output = ir.buffer(dtype, kElements, kOutput);
+  const Value input = ir.buffer(dtype, kLargeElements, kInput),
+              output = ir.buffer(dtype, kLargeElements, kOutput);
   const Value at = ir.alu(PGR_OP_MUL, {ir.group_id(0, kI64), index_constant(ir, kStride, kI64)});
   ir.store(output, at, ir.load(input, at));
   return ir.finish();
@@ -59,7 +57,8 @@ void run_large(Context& context) {
   context.about(block);
   Device& device = context.device();
   device.require_claims(block);
-  Buffer input = allocate_large(device, kElements), output = allocate_large(device, kElements);
+  Buffer input = allocate_large(device, kLargeElements),
+         output = allocate_large(device, kLargeElements);
   Random random(context.seed());
   std::vector<std::byte> values(kTouched);
   for (uint64_t i = 0; i < kTouched; ++i) {

@@ -6,11 +6,6 @@
 namespace plugrad::conformance {
 namespace {
 
-// index = index * size + next
-Value nest(IrBuilder& ir, Value index, int64_t size, Value next) {
-  return ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MUL, {index, index_constant(ir, size)}), next});
-}
-
 void accumulate(IrBuilder& ir, Value sum, Value a, Value b) {
   const Value zero = index_constant(ir, 0);
   const Value product = ir.alu(PGR_OP_MUL, {a, b});

@@ -137,7 +137,8 @@ void run_max(Context& context, uint32_t dtype) {
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "the largest of each row");
 }
 
-void add(Tests& tests, const char* name, uint32_t dtype, void (*run)(Context&, uint32_t)) {
+void add_reduction(Tests& tests, const char* name, uint32_t dtype,
+                   void (*run)(Context&, uint32_t)) {
   Test test;
   test.id = "l2.reduce." + std::string(name) + "." + id_of_dtype(dtype);
   test.level = Level::L2;
@@ -183,9 +184,9 @@ double ExactDot::error_over_bound(uint64_t got, size_t n) const {
 
 void add_reduction_tests(Tests& tests) {
   for (uint32_t dtype = PGR_DTYPE_I8; dtype <= PGR_DTYPE_F64; ++dtype) {
-    add(tests, "dot", dtype, run_lengths);
-    add(tests, "max", dtype, run_max);
-    if (is_float(dtype)) add(tests, "bias", dtype, run_bias);
+    add_reduction(tests, "dot", dtype, run_lengths);
+    add_reduction(tests, "max", dtype, run_max);
+    if (is_float(dtype)) add_reduction(tests, "bias", dtype, run_bias);
   }
 }
 

@@ -19,13 +19,6 @@ struct View {
   int64_t (*source)(const Shape& shape, int64_t row, int64_t column);
 };
 
-Value plus(IrBuilder& ir, Value a, Value b) {
-  return ir.alu(PGR_OP_ADD, {a, b});
-}
-Value times(IrBuilder& ir, Value a, int64_t b) {
-  return ir.alu(PGR_OP_MUL, {a, index_constant(ir, b)});
-}
-
 constexpr View kViews[] = {
     {"transpose",
      [](IrBuilder& ir, const Shape& s, Value r, Value c) {

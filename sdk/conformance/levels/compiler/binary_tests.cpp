@@ -72,7 +72,7 @@ void check_name_is_counted(Context& context) {
                       context.seed());
 }
 
-void check_null_arguments(Context& context) {
+void check_null_programs(Context& context) {
   Tables t(context);
   const auto made = t.device.compile(spread_kernel(30));
   const pgr_string name = sdk::to_pgr("spread");
@@ -324,7 +324,7 @@ void add_binary_tests(Tests& tests) {
   };
   add("kernel.not_found", check_kernel_names);
   add("kernel.name_is_counted", check_name_is_counted);
-  add("program.null_arguments", check_null_arguments);
+  add("program.null_arguments", check_null_programs);
   add("program.binary_copied", check_binary_is_copied);
   add("program.apart", check_programs_are_apart);
   add("program.unload_waits", check_unload_waits);

@@ -137,7 +137,7 @@ Bytes contract_kernel() {
   return b.finish();
 }
 
-float run_contract(Device& device, bool contract) {
+float contracted_result(Device& device, bool contract) {
   // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: rounding the product drops the last term.
   const float x = 1 + 0x1p-12f, in[3] = {x, x, -(1 + 0x1p-11f)};
   Buffer out = device.allocate(4), from = device.allocate(sizeof in);
@@ -153,7 +153,7 @@ void check_contract_off(Context& context) {
   Device& device = context.device();
   device.require_claims(contract_kernel());
   context.about(contract_kernel());
-  const float value = run_contract(device, false);
+  const float value = contracted_result(device, false);
   expect(value == 0,
          "with contract off a multiply and an add rounded once: " + std::to_string(value));
 }
@@ -162,7 +162,7 @@ void check_contract_allowed(Context& context) {
   Device& device = context.device();
   device.require_claims(contract_kernel());
   context.about(contract_kernel());
-  const float value = run_contract(device, true);
+  const float value = contracted_result(device, true);
   expect(value == 0 || value == 0x1p-24f,
          "x * y + z is neither rounded once nor twice: " + std::to_string(value));
   if (!device.caps().contract_supported)

@@ -41,8 +41,8 @@ class MemoryFile {
   int file_;
 };
 
-std::vector<std::string> make_arguments(Context& context, std::string_view check,
-                                        const std::string& argument) {
+std::vector<std::string> command_line_of(Context& context, std::string_view check,
+                                         const std::string& argument) {
   Plugin& plugin = context.plugin();
   std::vector<std::string> arguments = {"/proc/self/exe",
                                         std::string(kFreshFlag),
@@ -77,7 +77,7 @@ void write_verdict(char verdict, const std::string& message) {
 
 std::string run_fresh(Context& context, std::string_view check, const std::string& argument) {
   const MemoryFile verdict_file, output_file;
-  const pid_t process = spawn({.words = make_arguments(context, check, argument),
+  const pid_t process = spawn({.words = command_line_of(context, check, argument),
                                .output = output_file.file(),
                                .files = {{verdict_file.file(), kVerdictFile}}});
   int status = 0;

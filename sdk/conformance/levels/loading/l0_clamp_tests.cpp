@@ -24,7 +24,8 @@ void expect_fill(const std::string& name, const FillCall<Struct>& call, Struct* 
 // nothing behind the struct is written, nor its first three fields. Only newer plugins may fill
 // fields unknown to the suite.
 template <typename Struct>
-void check_fill(const std::string& name, uint32_t id, const FillCall<Struct>& call, bool is_newer) {
+void check_fill_sizes(const std::string& name, uint32_t id, const FillCall<Struct>& call,
+                      bool is_newer) {
   Struct full{};
   full.struct_size = sizeof full;
   full.struct_id = id;
@@ -109,7 +110,7 @@ void with_fills(Context& context, const std::string& which, const auto& use) {
 void check_sizes(Context& context, const std::string& which) {
   const bool is_newer = context.plugin().is_newer();
   with_fills(context, which, [&](const char* name, uint32_t id, const auto& call) {
-    check_fill(name, id, call, is_newer);
+    check_fill_sizes(name, id, call, is_newer);
   });
 }
 

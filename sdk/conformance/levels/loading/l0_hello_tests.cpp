@@ -141,17 +141,17 @@ void hello_null_error(const FreshTarget& target) {
          "the entry answered a host of minor 0 with " + status_name(status));
 }
 
-constexpr FreshCheck kChecks[] = {{"hello.current", hello_current},
-                                  {"hello.older", hello_older},
-                                  {"hello.newer", hello_newer},
-                                  {"hello.must_understand", hello_must_understand},
-                                  {"hello.unknown_extension", hello_unknown_extension},
-                                  {"hello.null_error", hello_null_error}};
+constexpr FreshCheck kHelloChecks[] = {{"hello.current", hello_current},
+                                       {"hello.older", hello_older},
+                                       {"hello.newer", hello_newer},
+                                       {"hello.must_understand", hello_must_understand},
+                                       {"hello.unknown_extension", hello_unknown_extension},
+                                       {"hello.null_error", hello_null_error}};
 
 }  // namespace
 
 std::span<const FreshCheck> hello_checks() {
-  return kChecks;
+  return kHelloChecks;
 }
 
 void add_hello_tests(Tests& tests) {

@@ -310,17 +310,17 @@ void process_forbidden_calls(const FreshTarget& target) {
            std::string("the plugin called ") + call.function + "(\"" + call.argument + "\")");
 }
 
-constexpr FreshCheck kChecks[] = {{"process.open_close", process_open_close},
-                                  {"process.open_use_close", process_open_use_close},
-                                  {"process.enumerate", process_enumerate},
-                                  {"process.exit_open", process_exit_open},
-                                  {"process.exit_closed", process_exit_closed},
-                                  {"process.fork", process_fork},
-                                  {"process.silence", process_silence},
-                                  {"process.signals", process_signals},
-                                  {"process.arithmetic", process_arithmetic},
-                                  {"process.surroundings", process_surroundings},
-                                  {"process.forbidden_calls", process_forbidden_calls}};
+constexpr FreshCheck kProcessChecks[] = {{"process.open_close", process_open_close},
+                                         {"process.open_use_close", process_open_use_close},
+                                         {"process.enumerate", process_enumerate},
+                                         {"process.exit_open", process_exit_open},
+                                         {"process.exit_closed", process_exit_closed},
+                                         {"process.fork", process_fork},
+                                         {"process.silence", process_silence},
+                                         {"process.signals", process_signals},
+                                         {"process.arithmetic", process_arithmetic},
+                                         {"process.surroundings", process_surroundings},
+                                         {"process.forbidden_calls", process_forbidden_calls}};
 
 void check_silence(Context& context) {
   const std::string printed = run_fresh(context, "process.silence");
@@ -330,11 +330,11 @@ void check_silence(Context& context) {
 }  // namespace
 
 std::span<const FreshCheck> process_checks() {
-  return kChecks;
+  return kProcessChecks;
 }
 
 void add_process_tests(Tests& tests) {
-  for (const FreshCheck& check : kChecks) {
+  for (const FreshCheck& check : kProcessChecks) {
     const std::string name(check.name);
     if (name == "process.silence")
       add_test(tests, Level::L0, "l0.process.silence", check_silence);

@@ -11,16 +11,16 @@ namespace {
 struct Range {
   uint64_t offset, size;
 };
-constexpr uint64_t kBytes = 9000;
+constexpr uint64_t kCopiedBytes = 9000;
 constexpr Range kRanges[] = {{0, 0},    {0, 1},    {1, 1},    {3, 2},       {5, 3},
                              {7, 9},    {1, 63},   {63, 65},  {64, 64},     {100, 1001},
                              {0, 4097}, {4095, 2}, {4096, 1}, {4097, 4095}, {8999, 1},
                              {1, 8999}, {0, 9000}, {9000, 0}, {8, 8},       {8991, 9}};
 
 void check_copy_in(Context& context) {
-  Buffer buffer = context.device().allocate(kBytes);
+  Buffer buffer = context.device().allocate(kCopiedBytes);
   for (const Range& range : kRanges) {
-    std::vector<std::byte> wanted = patterned(kBytes, context.seed());
+    std::vector<std::byte> wanted = patterned(kCopiedBytes, context.seed());
     buffer.write(wanted);
     const auto part = patterned(range.size, context.seed() + range.offset + 1);
     buffer.write(part, range.offset);
@@ -31,8 +31,8 @@ void check_copy_in(Context& context) {
 }
 
 void check_copy_in_takes_a_copy(Context& context) {
-  Buffer buffer = context.device().allocate(kBytes);
-  const auto wanted = patterned(kBytes, context.seed());
+  Buffer buffer = context.device().allocate(kCopiedBytes);
+  const auto wanted = patterned(kCopiedBytes, context.seed());
   std::vector<std::byte> source = wanted;
   buffer.write(source);
   std::fill(source.begin(), source.end(), std::byte{0xee});  // may be reused after the return
@@ -40,8 +40,8 @@ void check_copy_in_takes_a_copy(Context& context) {
 }
 
 void check_copy_out(Context& context) {
-  Buffer buffer = context.device().allocate(kBytes);
-  const auto content = patterned(kBytes, context.seed());
+  Buffer buffer = context.device().allocate(kCopiedBytes);
+  const auto content = patterned(kCopiedBytes, context.seed());
   buffer.write(content);
   for (const Range& range : kRanges) {
     constexpr size_t kGuard = 64;
@@ -64,13 +64,13 @@ void copy(const Tables& t, const Buffer& dst, uint64_t dst_offset, const Buffer&
 
 void check_device_copy(Context& context) {
   Tables t(context);
-  Buffer src = t.device.allocate(kBytes), dst = t.device.allocate(kBytes);
-  const auto content = patterned(kBytes, context.seed());
+  Buffer src = t.device.allocate(kCopiedBytes), dst = t.device.allocate(kCopiedBytes);
+  const auto content = patterned(kCopiedBytes, context.seed());
   src.write(content);
   for (const Range& from : kRanges) {
-    std::vector<std::byte> wanted = patterned(kBytes, context.seed() + 1);
+    std::vector<std::byte> wanted = patterned(kCopiedBytes, context.seed() + 1);
     dst.write(wanted);
-    const uint64_t to = (kBytes - from.size) / 3;
+    const uint64_t to = (kCopiedBytes - from.size) / 3;
     copy(t, dst, to, src, from.offset, from.size);
     std::copy_n(content.begin() + static_cast<ptrdiff_t>(from.offset), from.size,
                 wanted.begin() + static_cast<ptrdiff_t>(to));
@@ -174,7 +174,7 @@ void check_bad_ranges(Context& context, const std::string& function) {
   expect_bytes("the buffer after " + function + " with bad ranges", read_all(buffer), content);
 }
 
-void check_null_arguments(Context& context) {
+void check_null_buffers(Context& context) {
   Tables t(context);
   Buffer buffer = t.device.allocate(16);
   std::byte host[16] = {};
@@ -209,13 +209,13 @@ void check_null_arguments(Context& context) {
           [&](pgr_error* error) { return t.memory.alloc(t.handle, &desc, nullptr, error); });
 }
 
-void check_fill(Context& context, uint64_t pattern_bytes) {
+void check_fill_ranges(Context& context, uint64_t pattern_bytes) {
   Tables t(context);
-  Buffer buffer = t.device.allocate(kBytes);
+  Buffer buffer = t.device.allocate(kCopiedBytes);
   const auto pattern = patterned(pattern_bytes, context.seed() + 5);
   for (const Range& range : kRanges) {
     const Range whole{range.offset, range.size / pattern_bytes * pattern_bytes};
-    auto wanted = patterned(kBytes, context.seed());
+    auto wanted = patterned(kCopiedBytes, context.seed());
     buffer.write(wanted);
     fill(t, buffer, whole, pattern.data(), pattern_bytes);
     for (uint64_t i = 0; i < whole.size; ++i) wanted[whole.offset + i] = pattern[i % pattern_bytes];
@@ -277,11 +277,11 @@ void add_copy_tests(Tests& tests) {
     add(std::string("bad_range.") + id,
         [function = std::string(function)](Context& c) { check_bad_ranges(c, function); });
   add("bad_range.fill", [](Context& c) { check_bad_ranges(c, "fill"); }, "pgr.allocator fill");
-  add("null_arguments", check_null_arguments);
+  add("null_arguments", check_null_buffers);
   for (uint64_t bytes : {1, 2, 4, 8})
     add(
         "fill.pattern_" + std::to_string(bytes),
-        [bytes](Context& context) { check_fill(context, bytes); }, "pgr.allocator fill");
+        [bytes](Context& context) { check_fill_ranges(context, bytes); }, "pgr.allocator fill");
   add("fill.large", check_large_fill, "pgr.allocator fill");
   add("fill.bad_pattern", check_bad_patterns, "pgr.allocator fill");
 }

@@ -27,7 +27,7 @@ void check_size(Context& context, uint64_t size) {
   expect_bytes("what was written is read back", read_all(buffer), bytes);
 }
 
-void check_empty(Context& context) {
+void check_empty_buffers(Context& context) {
   Tables t(context);
   Buffer buffer = t.device.allocate(0), other = t.device.allocate(0);
   expect(buffer.handle() != other.handle(), "two buffers of size 0 are one");
@@ -234,7 +234,7 @@ void add_memory_tests(Tests& tests) {
   for (uint64_t size : {1u, 2u, 7u, 63u, 64u, 65u, 4095u, 4096u, 4097u, 65'537u, 2'097'151u,
                         2'097'152u, 16'777'217u})
     add("size." + std::to_string(size), [size](Context& context) { check_size(context, size); });
-  add("size.0", check_empty);
+  add("size.0", check_empty_buffers);
   add("alignment.claimed", check_align_is_claimed_sanely);
   add("alignment.own", check_alignment, "pgr.allocator map");
   add("alignment.requested", check_requested_alignment, "pgr.allocator map");

@@ -93,7 +93,7 @@ void check_event_wait(Context& context) {
   }
 }
 
-void check_synchronize(Context& context) {
+void check_synchronize_queues(Context& context) {
   Queues queues(context);
   Queue first(queues), second(queues);
   Device& device = queues.tables.device;
@@ -226,7 +226,7 @@ void check_unload_while_queued(Context& context) {
               one(slow_result(6, steps)));
 }
 
-void check_map_waits(Context& context) {
+void check_map_waits_for_queue(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const Tables& t = queues.tables;
@@ -273,7 +273,7 @@ void check_event_destroyed_early(Context& context) {
 }
 
 // One device; each thread has its own queue and buffer.
-void check_threads(Context& context) {
+void check_queues_on_threads(Context& context) {
   Queues queues(context);
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
@@ -318,7 +318,7 @@ void check_null_queue(Context& context) {
   expect_ints("launch and copy on the NULL queue", read_ints(copy), one(slow_result(9, steps)));
 }
 
-void check_refusals(Context& context) {
+void check_queue_refusals(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   pgr_device* device = queues.tables.handle;
@@ -373,17 +373,17 @@ void add_queue_tests(Tests& tests) {
   add("order.ring", check_ring);
   add("finish", check_finish);
   add("event_wait", check_event_wait);
-  add("synchronize", check_synchronize);
+  add("synchronize", check_synchronize_queues);
   add("timeout", check_timeout);
   add("destroy_waits", check_destroy_waits);
   add("free_while_queued", check_free_while_queued);
   add("unload_while_queued", check_unload_while_queued);
-  add("map_waits", check_map_waits);
+  add("map_waits", check_map_waits_for_queue);
   add("event.outlives_queue", check_event_outlives_queue);
   add("event.destroyed_early", check_event_destroyed_early);
-  add("threads", check_threads);
+  add("threads", check_queues_on_threads);
   add("null_queue", check_null_queue);
-  add("refusals", check_refusals);
+  add("refusals", check_queue_refusals);
   add("many", check_many_queues);
 }
 

@@ -125,15 +125,15 @@ class Graph {
 };
 
 // The expected effect of the steps on the buffers' values, computed on the host.
-using Values = std::vector<std::vector<int32_t>>;
+using BufferValues = std::vector<std::vector<int32_t>>;
 
-Values values_of(const std::vector<Buffer>& buffers) {
-  Values values;
+BufferValues values_of(const std::vector<Buffer>& buffers) {
+  BufferValues values;
   for (const Buffer& buffer : buffers) values.push_back(read_ints(buffer));
   return values;
 }
 
-void run_eagerly(const std::vector<Step>& steps, Values& values) {
+void run_eagerly(const std::vector<Step>& steps, BufferValues& values) {
   for (const Step& step : steps) {
     if (step.is_copy)
       std::copy_n(values[step.src].begin() + static_cast<ptrdiff_t>(step.offset), step.count,
@@ -144,14 +144,14 @@ void run_eagerly(const std::vector<Step>& steps, Values& values) {
 }
 
 void expect_values(const std::string& what, const std::vector<Buffer>& buffers,
-                   const Values& wanted) {
+                   const BufferValues& wanted) {
   for (size_t i = 0; i < buffers.size(); ++i)
     expect_ints(what + ", buffer " + std::to_string(i), read_ints(buffers[i]), wanted[i]);
 }
 
-class Random {
+class LinearCongruential {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
+  explicit LinearCongruential(uint64_t seed) : state_(seed * 2 + 1) {}
   size_t below(size_t count) {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<size_t>((state_ >> 33) % count);
@@ -162,7 +162,7 @@ class Random {
 };
 
 // A node depends on every earlier node with a common buffer, and occasionally on others.
-std::vector<Step> random_steps(Random& random, size_t buffer_count) {
+std::vector<Step> random_steps(LinearCongruential& random, size_t buffer_count) {
   std::vector<Step> steps(3 + random.below(12));
   for (size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
@@ -184,12 +184,12 @@ std::vector<Step> random_steps(Random& random, size_t buffer_count) {
 
 void check_random(Context& context) {
   const Fixture f(context);
-  Random random(context.seed());
+  LinearCongruential random(context.seed());
   for (int round = 0; round < 60; ++round) {
     const size_t count = 2 + random.below(5);
     const auto buffers = f.make_buffers(count, context.seed() + static_cast<uint64_t>(round));
     const auto steps = random_steps(random, count);
-    Values wanted = values_of(buffers);
+    BufferValues wanted = values_of(buffers);
     const Graph graph(f, steps, buffers);
     expect_values("a graph that was only built", buffers, wanted);
     for (int replay = 0; replay < 2; ++replay) {
@@ -211,7 +211,7 @@ void check_replay_on_queue(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const auto buffers = f.make_buffers(3, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   const Graph graph(f, chain(), buffers);
   const SlowKernel slow(f.tables.device);
   const uint64_t steps = slow.steps_for(15);
@@ -228,7 +228,7 @@ void check_replay_on_queue(Context& context) {
 void check_patch_scalar(Context& context) {
   const Fixture f(context);
   const auto buffers = f.make_buffers(3, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   auto steps = chain();
   const Graph graph(f, steps, buffers);
   for (int32_t scalar : {3, 100, -7, 0}) {
@@ -244,7 +244,7 @@ void check_patch_scalar(Context& context) {
 void check_patch_buffer(Context& context) {
   const Fixture f(context);
   const auto buffers = f.make_buffers(5, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   auto steps = chain();
   const Graph graph(f, steps, buffers);
   graph.patch_buffer(0, 1, buffers[3]);
@@ -262,7 +262,7 @@ void check_patch_buffer(Context& context) {
 void check_patch_copy(Context& context) {
   const Fixture f(context);
   const auto buffers = f.make_buffers(5, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   auto steps = chain();
   const Graph graph(f, steps, buffers);
   graph.patch_buffer(1, 0, buffers[4]);
@@ -281,7 +281,7 @@ void check_patch_behind_replay(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const auto buffers = f.make_buffers(3, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   auto steps = chain();
   const Graph graph(f, steps, buffers);
   const SlowKernel slow(f.tables.device);
@@ -300,7 +300,7 @@ void check_patch_behind_replay(Context& context) {
 void check_two_graphs(Context& context) {
   const Fixture f(context);
   const auto buffers = f.make_buffers(3, context.seed());
-  Values wanted = values_of(buffers);
+  BufferValues wanted = values_of(buffers);
   auto steps = chain(), others = chain();
   others[0].scalar = 17;
   const auto first = std::make_unique<Graph>(f, steps, buffers);
@@ -315,14 +315,14 @@ void check_two_graphs(Context& context) {
   expect_values("two graphs of the same shape", buffers, wanted);
 }
 
-void check_empty(Context& context) {
+void check_empty_graph(Context& context) {
   const Fixture f(context);
   const Graph graph(f, {}, {});
   graph.replay();
   f.tables.device.synchronize();
 }
 
-void check_refusals(Context& context) {
+void check_graph_refusals(Context& context) {
   const Fixture f(context);
   const auto buffers = f.make_buffers(3, context.seed());
   auto expect_bad = [&](const std::string& what, auto spoil) {
@@ -378,8 +378,8 @@ void add_graph_tests(Tests& tests) {
   add("patch.copy", check_patch_copy);
   add("patch.behind_replay", check_patch_behind_replay);
   add("two", check_two_graphs);
-  add("empty", check_empty);
-  add("refusals", check_refusals);
+  add("empty", check_empty_graph);
+  add("refusals", check_graph_refusals);
 }
 
 }  // namespace plugrad::conformance

@@ -153,7 +153,7 @@ Value default_label(Call& call, const Value& values) {
                          : Tensor(call.integer("default_int64", -1)).cast(dtype);
 }
 
-LabelTable table_of(Call& call) {
+LabelTable label_table(Call& call) {
   LabelTable table{list_of(call, "keys"), list_of(call, "values"), {}};
   if (call.attribute("classes_strings")) {  // version 1: a list of names and their numbers
     const auto names = call.texts("classes_strings");
@@ -209,7 +209,7 @@ Tensor encoded(const Tensor& x, const LabelTable& table) {
 }
 
 Values label_encoder(Call& call) {
-  const LabelTable table = table_of(call);
+  const LabelTable table = label_table(call);
   const Strings* const strings = call.value(0).strings();
   if (!strings && !table.values.strings()) return {encoded(call[0], table)};
   const Shape shape = strings ? strings->shape : call[0].shape();
@@ -226,24 +226,23 @@ Values label_encoder(Call& call) {
                          values.index_select(0, at.maximum(0)))};
 }
 
-constexpr std::string_view kDomain = "ai.onnx.ml";
-constexpr OperatorRow kRows[] = {
-    {"ArrayFeatureExtractor", array_feature_extractor, false, kDomain},
-    {"Binarizer", binarizer, false, kDomain},
-    {"FeatureVectorizer", feature_vectorizer, false, kDomain},
-    {"Imputer", imputer, false, kDomain},
-    {"LabelEncoder", label_encoder, false, kDomain},
-    {"LinearClassifier", linear_classifier, false, kDomain},
-    {"LinearRegressor", linear_regressor, false, kDomain},
-    {"Normalizer", normalizer, false, kDomain},
-    {"OneHotEncoder", one_hot_encoder, false, kDomain},
-    {"Scaler", scaler, false, kDomain},
+constexpr OperatorRow kLinearRows[] = {
+    {"ArrayFeatureExtractor", array_feature_extractor, false, kMachineLearning},
+    {"Binarizer", binarizer, false, kMachineLearning},
+    {"FeatureVectorizer", feature_vectorizer, false, kMachineLearning},
+    {"Imputer", imputer, false, kMachineLearning},
+    {"LabelEncoder", label_encoder, false, kMachineLearning},
+    {"LinearClassifier", linear_classifier, false, kMachineLearning},
+    {"LinearRegressor", linear_regressor, false, kMachineLearning},
+    {"Normalizer", normalizer, false, kMachineLearning},
+    {"OneHotEncoder", one_hot_encoder, false, kMachineLearning},
+    {"Scaler", scaler, false, kMachineLearning},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> linear_operators() {
-  return kRows;
+  return kLinearRows;
 }
 
 }  // namespace plugrad::onnx

@@ -8,7 +8,7 @@ namespace {
 
 using Values = std::vector<Value>;
 
-struct Step {
+struct OptimiserStep {
   Tensor rate, number;  // without axes
 };
 
@@ -20,7 +20,7 @@ Values updated(Call& call, size_t states, const Update& update) {
   if (call.input_count() < 2 || (call.input_count() - 2) % kinds != 0)
     call.wrong(fmt::format("it needs {} tensors for each that it changes", kinds));
   const size_t count = (call.input_count() - 2) / kinds;
-  const Step step{call[0].reshape({}), call[1].reshape({})};
+  const OptimiserStep step{call[0].reshape({}), call[1].reshape({})};
   Values results(count * (1 + states));
   for (size_t i = 0; i < count; ++i) {
     std::vector<Tensor> given;
@@ -36,7 +36,7 @@ Values updated(Call& call, size_t states, const Update& update) {
 
 // Source: Duchi et al. 2011.
 Values adagrad(Call& call) {
-  return updated(call, 1, [&](const Step& step, const std::vector<Tensor>& x) {
+  return updated(call, 1, [&](const OptimiserStep& step, const std::vector<Tensor>& x) {
     const Tensor rate =
         step.rate / (1 + step.number.cast(step.rate.dtype()) * call.number("decay_factor", 0));
     const Tensor squares = x[2] + x[1].square();
@@ -47,7 +47,7 @@ Values adagrad(Call& call) {
 
 // Source: Kingma and Ba 2015.
 Values adam(Call& call) {
-  return updated(call, 2, [&](const Step& step, const std::vector<Tensor>& x) {
+  return updated(call, 2, [&](const OptimiserStep& step, const std::vector<Tensor>& x) {
     const double alpha = call.number("alpha", 0.9), beta = call.number("beta", 0.999);
     const Tensor mean = alpha * x[2] + (1 - alpha) * x[1];
     const Tensor squares = beta * x[3] + (1 - beta) * x[1].square();
@@ -66,7 +66,7 @@ Values momentum(Call& call) {
   const std::string_view mode = call.text("mode", "");
   if (mode != "standard" && mode != "nesterov")
     call.wrong(fmt::format("mode \"{}\" is unknown", mode));
-  return updated(call, 1, [&](const Step& step, const std::vector<Tensor>& x) {
+  return updated(call, 1, [&](const OptimiserStep& step, const std::vector<Tensor>& x) {
     const double alpha = call.number("alpha", 0);
     const Tensor beta =
         (step.number > 0).where(Tensor(call.number("beta", 0)), Tensor(1.0)).cast(x[0].dtype());
@@ -98,18 +98,18 @@ Values gradient_of_graph(Call& call) {
   return results;
 }
 
-constexpr std::string_view kDomain = "ai.onnx.preview.training";
-constexpr OperatorRow kRows[] = {
-    {"Adagrad", adagrad, false, kDomain},
-    {"Adam", adam, false, kDomain},
-    {"Gradient", gradient_of_graph, false, kDomain},
-    {"Momentum", momentum, false, kDomain},
+constexpr std::string_view kTraining = "ai.onnx.preview.training";
+constexpr OperatorRow kTrainingRows[] = {
+    {"Adagrad", adagrad, false, kTraining},
+    {"Adam", adam, false, kTraining},
+    {"Gradient", gradient_of_graph, false, kTraining},
+    {"Momentum", momentum, false, kTraining},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> training_operators() {
-  return kRows;
+  return kTrainingRows;
 }
 
 }  // namespace plugrad::onnx

@@ -157,8 +157,7 @@ Tensor scores_of(Call& call, const Forest& forest, const Tensor& x, std::string_
   if (how != "MIN" && how != "MAX")
     call.wrong(fmt::format("aggregate_function \"{}\" is unknown", how));
   const Tensor has_vote = Tensor::from(votes, table).index_select(0, leaf) != 0;
-  const double none = how == "MIN" ? std::numeric_limits<double>::infinity()
-                                   : -std::numeric_limits<double>::infinity();
+  const double none = how == "MIN" ? kInfinity : -kInfinity;
   const Tensor counted = has_vote.where(of_leaves, of_leaves.full_like(none));
   const Tensor chosen = how == "MIN" ? counted.min(1) : counted.max(1);
   return has_vote.any(1).where(chosen, chosen.zeros_like());
@@ -310,17 +309,16 @@ Values tree_ensemble_classifier(Call& call) {
           post_transformed(call, transform, scores).cast(DType::F32)};
 }
 
-constexpr std::string_view kDomain = "ai.onnx.ml";
-constexpr OperatorRow kRows[] = {
-    {"TreeEnsemble", tree_ensemble, false, kDomain},
-    {"TreeEnsembleClassifier", tree_ensemble_classifier, false, kDomain},
-    {"TreeEnsembleRegressor", tree_ensemble_regressor, false, kDomain},
+constexpr OperatorRow kTreeRows[] = {
+    {"TreeEnsemble", tree_ensemble, false, kMachineLearning},
+    {"TreeEnsembleClassifier", tree_ensemble_classifier, false, kMachineLearning},
+    {"TreeEnsembleRegressor", tree_ensemble_regressor, false, kMachineLearning},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> tree_operators() {
-  return kRows;
+  return kTreeRows;
 }
 
 }  // namespace plugrad::onnx

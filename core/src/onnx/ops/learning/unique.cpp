@@ -138,12 +138,12 @@ Values unique(Call& call) {
   return {y, known(groups.first), known(groups.inverse), known(groups.counts)};
 }
 
-constexpr OperatorRow kRows[] = {{"Unique", unique}};
+constexpr OperatorRow kUniqueRows[] = {{"Unique", unique}};
 
 }  // namespace
 
 std::span<const OperatorRow> unique_operators() {
-  return kRows;
+  return kUniqueRows;
 }
 
 }  // namespace plugrad::onnx

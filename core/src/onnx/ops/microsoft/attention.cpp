@@ -43,7 +43,7 @@ Tensor bias_of_mask(Call& call, const Tensor& mask, const Heads& h) {
 }
 
 // The options that Attention and MultiHeadAttention have in common.
-AttentionOptions options_of(Call& call, const Heads& h, size_t mask, size_t bias) {
+AttentionOptions attention_options(Call& call, const Heads& h, size_t mask, size_t bias) {
   AttentionOptions options;
   if (const double scale = call.number("scale", 0); scale != 0) options.scale = scale;
   options.has_empty_rows = false;
@@ -58,7 +58,7 @@ AttentionOptions options_of(Call& call, const Heads& h, size_t mask, size_t bias
   return options;
 }
 
-Values attention(Call& call) {
+Values microsoft_attention(Call& call) {
   const int64_t heads = call.integer("num_heads", 0);
   if (call.integer("do_rotary", 0) != 0) call.unsupported("do_rotary; use RotaryEmbedding");
   if (call.integer("past_present_share_buffer", 0) != 0)
@@ -75,7 +75,7 @@ Values attention(Call& call) {
     h.k = cat({past.slice(0, {0, 1}).squeeze(0), h.k}, 2);
     h.v = cat({past.slice(0, {1, 2}).squeeze(0), h.v}, 2);
   }
-  Values results{merge_heads(attend(call, h.q, h.k, h.v, options_of(call, h, 3, 5)).result)};
+  Values results{merge_heads(attend(call, h.q, h.k, h.v, attention_options(call, h, 3, 5)).result)};
   if (call.wants(1)) results.emplace_back(stack({h.k, h.v}, 0));
   return results;
 }
@@ -117,11 +117,11 @@ Values multi_head_attention(Call& call) {
     h.k = cat({call[6], h.k}, 2);
     h.v = cat({call[7], h.v}, 2);
   }
-  const AttentionSteps steps = attend(call, h.q, h.k, h.v, options_of(call, h, 4, 5));
+  const AttentionSteps steps = attend(call, h.q, h.k, h.v, attention_options(call, h, 4, 5));
   return {merge_heads(steps.result), h.k, h.v, steps.biased};
 }
 
-Values rotary_embedding(Call& call) {
+Values microsoft_rotary_embedding(Call& call) {
   const Tensor x = call[0], ids = call[1];
   if (call.integer("is_packed_batching", 0) != 0) call.unsupported("is_packed_batching");
   const int64_t pairs = call[2].size(1);
@@ -236,18 +236,17 @@ Values group_query_attention(Call& call) {
   return results;
 }
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr OperatorRow kRows[] = {
-    {"Attention", attention, false, kMicrosoft},
+constexpr OperatorRow kMicrosoftAttentionRows[] = {
+    {"Attention", microsoft_attention, false, kMicrosoft},
     {"GroupQueryAttention", group_query_attention, false, kMicrosoft},
     {"MultiHeadAttention", multi_head_attention, false, kMicrosoft},
-    {"RotaryEmbedding", rotary_embedding, false, kMicrosoft},
+    {"RotaryEmbedding", microsoft_rotary_embedding, false, kMicrosoft},
 };
 
 }  // namespace
 
 std::span<const OperatorRow> microsoft_attention_operators() {
-  return kRows;
+  return kMicrosoftAttentionRows;
 }
 
 }  // namespace plugrad::onnx

@@ -69,9 +69,6 @@ Values embed_layer_normalization(Call& call) {
   return {(result * widened(call[5]) + widened(call[6])).cast(sum.dtype()), length, sum};
 }
 
-Values gelu(Call& call) {
-  return {call[0].gelu(false)};
-}
 Values bias_gelu(Call& call) {
   call.require_shape(1, "B", {call[0].size(-1)});
   return {(call[0] + call[1]).gelu(false)};
@@ -151,13 +148,11 @@ Values mat_mul_n_bits(Call& call) {
   return {call.has(5) ? product + call[5] : product};
 }
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kMicrosoftFusedRows[] = {
     {"BiasGelu", bias_gelu, kVariableSizes, kMicrosoft},
     {"EmbedLayerNormalization", embed_layer_normalization, false, kMicrosoft},
     {"FastGelu", fast_gelu, kVariableSizes, kMicrosoft},
     {"FusedMatMul", fused_mat_mul, false, kMicrosoft},
-    {"Gelu", gelu, kVariableSizes, kMicrosoft},
     {"MatMulNBits", mat_mul_n_bits, false, kMicrosoft},
     {"QuickGelu", quick_gelu, false, kMicrosoft},
     {"SimplifiedLayerNormalization", simplified_layer_normalization},
@@ -169,7 +164,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> microsoft_fused_operators() {
-  return kRows;
+  return kMicrosoftFusedRows;
 }
 
 }  // namespace plugrad::onnx

@@ -2,7 +2,6 @@
 #include "onnx/ops/transformer/attention.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 #include "onnx/ops/tables.h"
@@ -11,8 +10,6 @@
 namespace plugrad::onnx {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Of the last axis. Rows without any finite score give 0. `sink`: a further score of each head.
 // Source: Xiao et al. 2023.
@@ -215,7 +212,7 @@ Values swiglu(Call& call) {
   return {gate * share * call[1]};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {"Attention", attention},
     {"FlexAttention", flex_attention, false, "ai.onnx.preview"},
     {"SwiGLU", swiglu},
@@ -225,7 +222,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> attention_operators() {
-  return kRows;
+  return kAttentionRows;
 }
 
 }  // namespace plugrad::onnx

@@ -122,7 +122,7 @@ Values causal_conv_with_state(Call& call) {
   return {result, all.slice(2, {all.size(2) - before, {}})};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLinearAttentionRows[] = {
     {"CausalConvWithState", causal_conv_with_state},
     {"LinearAttention", linear_attention},
     {"RotaryEmbedding", rotary_embedding},
@@ -131,7 +131,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> linear_attention_operators() {
-  return kRows;
+  return kLinearAttentionRows;
 }
 
 }  // namespace plugrad::onnx

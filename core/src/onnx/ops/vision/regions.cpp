@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "base/check.h"
@@ -16,8 +15,6 @@ namespace {
 
 using Values = std::vector<Value>;
 using Integers = std::vector<int64_t>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Along one axis: the two elements that each sample lies between and their weights, (rois, bins,
 // samples, 2), and whether the box has the sample, (rois, 1, samples).
@@ -135,17 +132,17 @@ Values max_roi_pool(Call& call) {
   return {(pooled == -kInfinity).where(pooled.zeros_like(), pooled)};
 }
 
-struct Box {
+struct ImageBox {
   float low_y, low_x, high_y, high_x;
   float area() const { return (high_y - low_y) * (high_x - low_x); }
 };
 
-Box box_of(const float* b, bool is_centred) {
+ImageBox box_of(const float* b, bool is_centred) {
   if (is_centred) return {b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
   return {std::min(b[0], b[2]), std::min(b[1], b[3]), std::max(b[0], b[2]), std::max(b[1], b[3])};
 }
 
-bool overlaps(const Box& a, const Box& b, float threshold) {
+bool overlaps(const ImageBox& a, const ImageBox& b, float threshold) {
   const float height = std::min(a.high_y, b.high_y) - std::max(a.low_y, b.low_y);
   const float width = std::min(a.high_x, b.high_x) - std::max(a.low_x, b.low_x);
   if (height <= 0 || width <= 0) return false;
@@ -154,8 +151,8 @@ bool overlaps(const Box& a, const Box& b, float threshold) {
 }
 
 // Boxes from the highest score on, without those that overlap an earlier one.
-Integers kept_boxes(const std::vector<Box>& boxes, const double* scores, size_t most, float overlap,
-                    std::optional<double> lowest) {
+Integers kept_boxes(const std::vector<ImageBox>& boxes, const double* scores, size_t most,
+                    float overlap, std::optional<double> lowest) {
   Integers order;
   for (size_t i = 0; i < boxes.size(); ++i)
     if (!lowest || scores[i] > *lowest) order.push_back(static_cast<int64_t>(i));
@@ -163,7 +160,7 @@ Integers kept_boxes(const std::vector<Box>& boxes, const double* scores, size_t 
   Integers kept;
   for (const int64_t candidate : order) {
     if (kept.size() >= most) break;
-    const Box& box = boxes[static_cast<size_t>(candidate)];
+    const ImageBox& box = boxes[static_cast<size_t>(candidate)];
     if (std::ranges::none_of(kept, [&](int64_t other) {
           return overlaps(box, boxes[static_cast<size_t>(other)], overlap);
         }))
@@ -185,7 +182,7 @@ Values non_max_suppression(Call& call) {
   const auto count = static_cast<size_t>(shape[2]);
   std::vector<uint64_t> rows;
   for (int64_t n = 0; n < shape[0]; ++n) {
-    std::vector<Box> of_image;
+    std::vector<ImageBox> of_image;
     for (size_t i = 0; i < count; ++i) {
       std::array<float, 4> b{};
       for (size_t k = 0; k < 4; ++k)
@@ -235,7 +232,7 @@ Values max_unpool(Call& call) {
   return {result.pad_to(sizes)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRegionRows[] = {
     {"MaxRoiPool", max_roi_pool},
     {"MaxUnpool", max_unpool},
     {"NonMaxSuppression", non_max_suppression},
@@ -245,7 +242,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> region_operators() {
-  return kRows;
+  return kRegionRows;
 }
 
 }  // namespace plugrad::onnx

@@ -28,7 +28,7 @@ struct Taps {
 };
 
 // Source: Keys 1981, with the coefficient -0.75.
-Tensor cubic_weight(const Tensor& distance) {
+Tensor cubic_tap_weights(const Tensor& distance) {
   constexpr double a = -0.75;
   const Tensor x = distance.abs();
   const Tensor near = ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -52,7 +52,7 @@ Taps taps_of(const Tensor& at, int64_t size, const Sampling& how) {
   const Tensor point = x.unsqueeze(-1);
   const Tensor first = how.mode == SamplingMode::Cubic ? point.floor() - 1 : point.floor();
   const Tensor tap = first + Tensor::arange(count, x.dtype());
-  Tensor weight = how.mode == SamplingMode::Cubic    ? cubic_weight(point - tap)
+  Tensor weight = how.mode == SamplingMode::Cubic    ? cubic_tap_weights(point - tap)
                   : how.mode == SamplingMode::Linear ? (1 - (point - tap).abs()).maximum(0)
                                                      : tap.ones_like();
   Tensor index = tap;
@@ -225,7 +225,7 @@ Values deform_conv(Call& call) {
   return {product + call[3].reshape(of_channels)};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSamplingRows[] = {
     {"AffineGrid", affine_grid},
     {"DeformConv", deform_conv},
     {"GridSample", grid_sample},
@@ -234,7 +234,7 @@ constexpr OperatorRow kRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> sampling_operators() {
-  return kRows;
+  return kSamplingRows;
 }
 
 }  // namespace plugrad::onnx
