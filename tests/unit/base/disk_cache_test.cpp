@@ -258,10 +258,15 @@ std::string payload_of(int number) {
   return payload;
 }
 
-// Writes and overwrites entries in an overflowing cache until it is killed.
-[[noreturn]] void write_until_killed(const std::string& directory, std::uint64_t limit_bytes) {
+// Writes and overwrites entries in an overflowing cache until it is killed, a byte to the pipe after
+// the first.
+[[noreturn]] void write_until_killed(const std::string& directory, std::uint64_t limit_bytes,
+                                     int pipe) {
   DiskCache cache(directory, limit_bytes);
-  for (int i = 0;; ++i) cache.put(as_bytes(std::to_string(i % 50)), as_bytes(payload_of(i % 50)));
+  for (int i = 0;; ++i) {
+    cache.put(as_bytes(std::to_string(i % 50)), as_bytes(payload_of(i % 50)));
+    if (i == 0 && write(pipe, "", 1) != 1) _exit(1);
+  }
 }
 
 TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
@@ -270,11 +275,17 @@ TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
   std::minstd_rand random(1);
   int found = 0;
   for (int kill_number = 0; kill_number < kills(); ++kill_number) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
     const pid_t child = fork();
-    if (child == 0) write_until_killed(directory.path(), limit_bytes);
+    if (child == 0) write_until_killed(directory.path(), limit_bytes, ends[1]);
+    char byte;
+    const bool waits = kill_number % 2 == 1;  // the others may be killed before they write
+    if (waits) ASSERT_EQ(read(ends[0], &byte, 1), 1);
     usleep(static_cast<useconds_t>(random() % 6000));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
+    for (const int end : ends) close(end);
     DiskCache cache(directory.path(), limit_bytes);
     for (int i = 0; i < 50; ++i) {
       const auto got = cache.get(as_bytes(std::to_string(i)));
@@ -284,7 +295,7 @@ TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
     }
     ASSERT_EQ(cache.stats().damaged, 0u) << "after kill " << kill_number;
   }
-  EXPECT_GT(found, 0) << "the writers were killed before they wrote";
+  EXPECT_GT(found, 0);
   DiskCache cache(directory.path(), limit_bytes);
   EXPECT_TRUE(cache.put(as_bytes("after"), as_bytes("payload")));
   EXPECT_EQ(text_of(cache.get(as_bytes("after"))), "payload");

@@ -193,15 +193,23 @@ TEST_F(SearchDatabase, loses_nothing_that_two_processes_find_at_once) {
 
 TEST_F(SearchDatabase, survives_writers_that_are_killed) {
   for (int round = 0; round < 200; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
     const pid_t writer = fork();
     if (writer == 0) {
       ScheduleDatabase db(path);
-      for (int i = 0;; ++i)
+      for (int i = 0;; ++i) {
         db.add(record("k" + std::to_string(i % 50), "upcast(0, " + std::to_string(i % 50) + ")"));
+        if (i == 0 && write(ends[1], "", 1) != 1) _exit(1);
+      }
     }
+    char byte;
+    const bool waits = round % 2 == 1;  // the others may be killed before they write
+    if (waits) ASSERT_EQ(read(ends[0], &byte, 1), 1);
     usleep(static_cast<useconds_t>(500 + 40 * round));
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);
+    for (const int end : ends) close(end);
   }
   ScheduleDatabase db(path);
   EXPECT_GT(db.all().size(), 0u);
