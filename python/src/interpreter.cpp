@@ -34,11 +34,17 @@ class Gate {
   /// The caller does not hold the interpreter's lock, and no other lock either unless it is inside
   /// already, called back by work that is.
   void enter() {
+    if (try_enter()) return;
     std::unique_lock lock(mutex_);
-    if (depth_ == 0 && is_closed_ && std::this_thread::get_id() != closer_)
-      changed_.wait(lock, [] { return false; });
+    changed_.wait(lock, [] { return false; });
+  }
+  /// The same where the caller holds the interpreter's lock; false if it must wait without it.
+  bool try_enter() {
+    const std::lock_guard lock(mutex_);
+    if (depth_ == 0 && is_closed_ && std::this_thread::get_id() != closer_) return false;
     ++depth_;
     ++inside_;
+    return true;
   }
   void leave() {
     const std::lock_guard lock(mutex_);
@@ -122,6 +128,16 @@ PyThreadState* Released::release() {
 
 void Released::acquire(PyThreadState* thread) {
   PyEval_RestoreThread(thread);
+  Gate::instance().leave();
+}
+
+CalledBack::CalledBack() {
+  if (Gate::instance().try_enter()) return;
+  PyEval_SaveThread();
+  Gate::instance().enter();  // never returns
+}
+
+CalledBack::~CalledBack() {
   Gate::instance().leave();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugrad/binding.h"
+#include "released.h"
 
 namespace plugrad::python {
 
@@ -148,7 +149,7 @@ Place::~Place() {
 void bind_places() {
   set_place_source({[] { return place_of_thread; },
                     [](std::uint32_t place) {
-                      const nb::gil_scoped_acquire acquired;
+                      const CalledBack called;
                       return Calls::instance().describe(place);
                     }});
 }

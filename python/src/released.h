@@ -1,4 +1,4 @@
-// Work without the interpreter's lock.
+// Work without the interpreter's lock, and code of Python inside of C++.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,6 +21,20 @@ class Released {
 
  private:
   PyThreadState* thread_;
+};
+
+/// While it lives, this thread holds the interpreter's lock, for code of Python that C++ calls. The
+/// interpreter does not end meanwhile: the code may let another thread have the lock and ask for it
+/// again, with frames of C++ below it.
+class CalledBack {
+ public:
+  CalledBack();
+  ~CalledBack();
+  CalledBack(const CalledBack&) = delete;
+  CalledBack& operator=(const CalledBack&) = delete;
+
+ private:
+  nanobind::gil_scoped_acquire acquired_;
 };
 
 }  // namespace plugrad::python

@@ -5,6 +5,7 @@
 #include "docs.h"
 #include "place.h"
 #include "programs/tree.h"
+#include "released.h"
 
 namespace plugrad::python {
 
@@ -40,7 +41,7 @@ class Function {
     bool is_list = false;
     CustomFunction function{name_, {}, backward_of(name_, backward_, context)};
     function.forward = [&](FunctionContext& call, const std::vector<Tensor>& detached) {
-      const nb::gil_scoped_acquire acquired;
+      const CalledBack called;
       const CurrentCall current(context, call, &call);
       const nb::object made = forward_(context, *tuple_of(detached), **keywords);
       is_list = PyTuple_Check(made.ptr()) || PyList_Check(made.ptr());
@@ -193,7 +194,7 @@ nb::tuple scan_objects(nb::handle step, nb::handle state, nb::handle inputs, boo
   put_result(elements, numbers, inputs, "[scan] the inputs");
   const ScanStep recorded = [&](const std::vector<Tensor>& before,
                                 const std::vector<Tensor>& element) {
-    const nb::gil_scoped_acquire acquired;
+    const CalledBack called;
     Flat after;
     outputs = {};
     const ScanResult result = result_of_step(after, outputs, numbers,
@@ -292,7 +293,7 @@ CustomFunction::Backward backward_of(const std::string& name, nb::object backwar
   const auto kept =
       std::make_shared<const KeptObject>(nb::make_tuple(std::move(backward), std::move(context)));
   return [name, kept](const FunctionContext& call, const std::vector<Tensor>& gradients) {
-    const nb::gil_scoped_acquire acquired;
+    const CalledBack called;
     const nb::object function(kept->get()[0]), own(kept->get()[1]);
     if (function.is_none())
       throw Error(ErrorKind::User, "[" + name +

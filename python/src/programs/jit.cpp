@@ -9,6 +9,7 @@
 #include "docs.h"
 #include "programs/callbacks.h"
 #include "programs/tree.h"
+#include "released.h"
 
 namespace plugrad::python {
 
@@ -34,7 +35,7 @@ class Recordings {
     {
       const Released released;
       results = calls_.call(given, [&] {
-        const nb::gil_scoped_acquire acquired;
+        const CalledBack called;
         made = self.is_valid() ? function(self, *arguments, **keywords)
                                : function(*arguments, **keywords);
         return flat_of(function, made);

@@ -4,6 +4,7 @@
 #include "docs.h"
 #include "plugrad/uop.h"
 #include "programs/callbacks.h"
+#include "released.h"
 
 namespace plugrad::python {
 
@@ -322,7 +323,7 @@ class Matcher {
     if (PyCallable_Check(right.ptr())) {
       functions.push_back(right);
       const auto call = [function = right.ptr(), name](const Match& match) {
-        const nb::gil_scoped_acquire acquired;
+        const CalledBack called;
         return node_of_result(nb::handle(function)(match), match.root(), name);
       };
       return Rule(left, call, name);
