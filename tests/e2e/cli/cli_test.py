@@ -491,7 +491,8 @@ class InterruptedSearch(unittest.TestCase):
                 shown = run("tune", "show", **settings)
                 self.assertEqual(shown.returncode, 0, shown.stderr)
                 self.assertNotIn("damaged", shown.stderr)
-                self.assertIn("unfinished", shown.stdout)
+                if stop == 0:  # later searches go on and may end
+                    self.assertIn("unfinished", shown.stdout)
             done = run("explain", "matmul", "--json", **settings)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("is not used", done.stderr)
