@@ -74,7 +74,7 @@ pgr_device_caps make_caps(const pgr_device& device) {
   return caps;
 }
 
-pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
+pgr_status device_info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     const CpuFacts& cpu = device->cpu;
     pgr_device_info own;
@@ -115,7 +115,7 @@ const pgr_device_api* device_table() {
   static const pgr_device_api table = [] {
     pgr_device_api made;
     PGR_INIT(made, DEVICE_API);
-    made.info = info;
+    made.info = device_info;
     made.caps = caps;
     made.memory_stats = memory_stats;
     made.synchronize = synchronize;

@@ -39,7 +39,7 @@ pgr_status create(pgr_device* device, pgr_queue** out, pgr_error* error) {
   });
 }
 
-void destroy(pgr_device* device, pgr_queue* queue) {
+void destroy_queue(pgr_device* device, pgr_queue* queue) {
   if (queue) --device->other_queues;
   delete queue;
 }
@@ -136,7 +136,7 @@ const pgr_queue_api* queue_table() {
     pgr_queue_api made;
     PGR_INIT(made, QUEUE_API);
     made.create = create;
-    made.destroy = destroy;
+    made.destroy = destroy_queue;
     made.finish = finish;
     made.record = record;
     made.wait = wait;

@@ -142,7 +142,7 @@ pgr_status replay(pgr_device* device, pgr_queue* queue, pgr_graph* graph, pgr_er
   });
 }
 
-void destroy(pgr_device*, pgr_graph* graph) {
+void destroy_graph(pgr_device*, pgr_graph* graph) {
   delete graph;
 }
 
@@ -156,7 +156,7 @@ const pgr_graph_api* graph_table() {
     made.patch_buffer = patch_buffer;
     made.patch_scalar = patch_scalar;
     made.replay = replay;
-    made.destroy = destroy;
+    made.destroy = destroy_graph;
     return made;
   }();
   return &table;

@@ -6,7 +6,7 @@
 namespace plugrad::opencl {
 namespace {
 
-pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
+pgr_status plugin_info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     pgr_plugin_info own;
     PGR_INIT(own, PLUGIN_INFO);
@@ -85,7 +85,7 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
   pgr_plugin_api api;
   PGR_INIT(api, PLUGIN_API);
   api.plugin = plugin;
-  api.info = info;
+  api.info = plugin_info;
   api.device_count = device_count;
   api.device_open = device_open;
   api.device_close = device_close;

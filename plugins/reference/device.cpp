@@ -65,7 +65,7 @@ pgr_device_caps make_caps(const Claims& claims) {
   return caps;
 }
 
-pgr_status info(pgr_device*, pgr_device_info* out, pgr_error* error) {
+pgr_status device_info(pgr_device*, pgr_device_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     pgr_device_info own;
     PGR_INIT(own, DEVICE_INFO);
@@ -111,7 +111,7 @@ const pgr_device_api* device_table() {
   static const pgr_device_api table = [] {
     pgr_device_api made;
     PGR_INIT(made, DEVICE_API);
-    made.info = info;
+    made.info = device_info;
     made.caps = caps;
     made.memory_stats = memory_stats;
     made.synchronize = synchronize;

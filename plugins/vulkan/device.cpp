@@ -256,7 +256,7 @@ MemoryRange take_memory(pgr_device& device, uint32_t type, uint64_t size, uint64
 
 namespace {
 
-pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
+pgr_status device_info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     const Facts& facts = device->facts;
     pgr_device_info own;
@@ -308,7 +308,7 @@ const pgr_device_api* device_table() {
   static const pgr_device_api table = [] {
     pgr_device_api made;
     PGR_INIT(made, DEVICE_API);
-    made.info = info;
+    made.info = device_info;
     made.caps = caps;
     made.memory_stats = memory_stats;
     made.health = health;

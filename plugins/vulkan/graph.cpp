@@ -83,7 +83,7 @@ Node read_node(const pgr_device& device, const pgr_graph_node& given, uint32_t n
   return node;
 }
 
-void destroy(pgr_device* device, pgr_graph* graph) {
+void destroy_graph(pgr_device* device, pgr_graph* graph) {
   if (!graph) return;
   sdk::guard(nullptr, [&] {
     for (const Chunk& chunk : graph->chunks)
@@ -269,7 +269,7 @@ const pgr_graph_api* graph_table() {
     made.patch_buffer = patch_buffer;
     made.patch_scalar = patch_scalar;
     made.replay = replay;
-    made.destroy = destroy;
+    made.destroy = destroy_graph;
     return made;
   }();
   return &table;

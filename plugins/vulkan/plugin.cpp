@@ -20,7 +20,7 @@ pgr_option_schema make_schema() {
   return schema;
 }
 
-pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
+pgr_status plugin_info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     static const pgr_option_schema schema = make_schema();
     pgr_plugin_info own;
@@ -128,7 +128,7 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
   pgr_plugin_api api;
   PGR_INIT(api, PLUGIN_API);
   api.plugin = plugin;
-  api.info = info;
+  api.info = plugin_info;
   api.device_count = device_count;
   api.device_open = device_open;
   api.device_close = device_close;

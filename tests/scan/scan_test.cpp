@@ -7,6 +7,8 @@ using testing::HasSubstr;
 
 namespace {
 
+using Tensors = std::vector<Tensor>;
+
 /// A plain recurrent network of one layer.
 struct Plain {
   Tensor w, u;
@@ -211,7 +213,6 @@ TEST(Scan, VariableLengthsHaveGradientsInBothDirections) {
 // ---- What a step must not do ----
 
 TEST(Scan, SaysWhatAStepMustNotDo) {
-  using Tensors = std::vector<Tensor>;
   const Tensor h = wave({2}, 0), x = wave({3, 2}, 1);
   Tensor kept = wave({2}, 2).contiguous();
   const auto said = [&](const ScanStep& step) {

@@ -104,7 +104,11 @@ static pgr_status device_info(pgr_device* device, pgr_device_info* out, pgr_erro
 }
 
 static pgr_status device_caps(pgr_device* device, pgr_device_caps* out, pgr_error* error) {
-  static const pgr_tensor_core flat = {sizeof flat, PGR_STRUCT_TENSOR_CORE, NULL, 0, 16, 16, 0, 32};
+  static const pgr_tensor_core flat = {.struct_size = sizeof flat,
+                                       .struct_id = PGR_STRUCT_TENSOR_CORE,
+                                       .n = 16,
+                                       .m = 16,
+                                       .threads = 32};
   UNUSED(device);
   UNUSED(error);
   misbehave_in("caps");

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("elementwise", {
+const Family kActivationRows("elementwise", {
     {"relu_values", "x.relu()", {{{9}, {-kInf, -400, -1, -1e-5, 0.0, 1e-5, 1, 400, kInf}}},
      [](const In& x) { return x[0].relu(); }, {.forward = {0, 2e-6}, .backward = Bound{1e-9, 1e-5}, .differences = false}},
     {"sigmoid_values", "x.sigmoid()", {{{9}, {-kInf, -400, -1, -1e-5, 0.0, 1e-5, 1, 400, kInf}}},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("elementwise", {
+const Family kBinaryRows("elementwise", {
     {"add", "x + y", {{{45, 65}}, {{45, 65}}}, [](const In& x) { return x[0] + x[1]; }},
     {"add_scalars", "x + y", {{Shape{}}, {Shape{}}}, [](const In& x) { return x[0] + x[1]; }},
     {"add_number", "x + 2", {{{45, 65}}}, [](const In& x) { return x[0] + 2; }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("create", {
+const Family kConstantRows("create", {
     {"full_real", "torch.full((45, 65), 4.0)", {{{1}}},
      [](const In&) { return Tensor::full({45, 65}, 4.0); }, kForwardOnly},
     {"full_ints", "torch.full((2, 3), 4).int()", {{{1}}},

@@ -49,7 +49,7 @@ std::vector<Case> grids() {
 const Family kGrids("conv", grids());
 
 // clang-format off: rows
-const Family kRows("conv", {
+const Family kConvRows("conv", {
     {"conv2d_3x3", "F.conv2d(x, y, z)", {{{1, 3, 5, 7}}, {{6, 3, 3, 3}}, {{6}}},
      [](const In& x) { return conv2d(x[0], x[1], x[2]); }, kConv},
     {"conv3d", "F.conv3d(x, y)", {{{1, 4, 9, 9, 9}}, {{4, 4, 3, 3, 3}}},

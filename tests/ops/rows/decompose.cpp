@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("matmul", {
+const Family kDecomposeRows("matmul", {
     {"qr_0", "torch.linalg.qr(x)", {{{4, 4}}}, [](const In& x) { return std::pair(qr(x[0]).q, qr(x[0]).r); }, {.forward = {1e-4, 1e-3}, .backward = Bound{2e-3, 2e-3}}},
     {"qr_1", "torch.linalg.qr(x)", {{{6, 3}}}, [](const In& x) { return std::pair(qr(x[0]).q, qr(x[0]).r); }, {.forward = {1e-4, 1e-3}, .backward = Bound{2e-3, 2e-3}}},
     {"qr_2", "torch.linalg.qr(x)", {{{2, 5, 4}}}, [](const In& x) { return std::pair(qr(x[0]).q, qr(x[0]).r); }, {.forward = {1e-4, 1e-3}, .backward = Bound{2e-3, 2e-3}}},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("matmul", {
+const Family kEinsumRows("matmul", {
     {"einsum_0", "torch.einsum('ij->ji', x)", {{{15, 15}}}, [](const In& x) { return einsum("ij->ji", {x[0]}); }, {.forward = {1e-5, 1e-3}}},
     {"einsum_1", "torch.einsum('jk', x)", {{{15, 15}}}, [](const In& x) { return einsum("jk", {x[0]}); }, {.forward = {1e-5, 1e-3}}},
     {"einsum_2", "torch.einsum('kj', x)", {{{4, 5}}}, [](const In& x) { return einsum("kj", {x[0]}); }, {.forward = {1e-5, 1e-3}}},

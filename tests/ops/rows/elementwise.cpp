@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("elementwise", {
+const Family kElementwiseRows("elementwise", {
     {"neg", "-x", {{{45, 65}}}, [](const In& x) { return -x[0]; }},
     {"neg_scalar", "-x", {{Shape{}}}, [](const In& x) { return -x[0]; }},
     {"exp", "x.exp()", {{{45, 65}}}, [](const In& x) { return x[0].exp(); }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("index", {
+const Family kIndexRows("index", {
     {"slice_0", "x[1:2,]", {{{3, 3, 3}}}, [](const In& x) { return x[0][{Slice(1, 2)}]; }},
     {"slice_1", "x[1:3, 1:2]", {{{3, 3, 3}}}, [](const In& x) { return x[0][{Slice(1, 3), Slice(1, 2)}]; }},
     {"slice_2", "x[:, :, 0:2]", {{{3, 3, 3}}}, [](const In& x) { return x[0][{Slice(), Slice(), Slice(0, 2)}]; }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("matmul", {
+const Family kMatmulRows("matmul", {
     {"dot", "x.matmul(y)", {{{45, 65}}, {{65, 100}}}, [](const In& x) { return x[0].matmul(x[1]); }, {.forward = {1e-5, 1e-3}}},
     {"dot_1d", "x.matmul(y)", {{{65}}, {{65}}}, [](const In& x) { return x[0].matmul(x[1]); }, {.forward = {1e-5, 1e-3}}},
     {"dot_1d_2d", "x.matmul(y)", {{{65}}, {{65, 45}}}, [](const In& x) { return x[0].matmul(x[1]); }, {.forward = {1e-5, 1e-3}}},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("movement", {
+const Family kMovementRows("movement", {
     {"permute", "x.permute(2, 0, 1)", {{{3, 4, 5}}}, [](const In& x) { return x[0].permute({2, 0, 1}); }},
     {"permute_4", "x.permute(3, 2, 1, 0)", {{{1, 2, 3, 4}}}, [](const In& x) { return x[0].permute({3, 2, 1, 0}); }},
     {"permute_negative", "x.permute(-1, 0, 1)", {{{3, 4, 5}}}, [](const In& x) { return x[0].permute({-1, 0, 1}); }},

@@ -7,7 +7,7 @@ namespace {
 constexpr Checks kNorm = {};
 
 // clang-format off: rows
-const Family kRows("nn", {
+const Family kNnRows("nn", {
     {"layernorm", "F.layer_norm(x, (64,))", {Input({8, 64})},
      [](const In& x) { return x[0].layernorm(); }, kNorm},
     {"layernorm_axes", "F.layer_norm(x, (5, 6))", {Input({3, 5, 6})},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("movement", {
+const Family kPadRows("movement", {
     {"pad_0", "F.pad(x, (1, 2, 3, 4), value=0)", {{{3, 3}}}, [](const In& x) { return x[0].pad({1, 2, 3, 4}, 0.0); }},
     {"pad_1", "F.pad(x, (-1, 2, -3, 4), value=0)", {{{3, 3}}}, [](const In& x) { return x[0].pad({-1, 2, -3, 4}, 0.0); }},
     {"pad_2", "F.pad(x, (1, 2, 3, 4), value=5)", {{{3, 3}}}, [](const In& x) { return x[0].pad({1, 2, 3, 4}, 5.0); }},

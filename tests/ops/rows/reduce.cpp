@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("reduce", {
+const Family kReduceRows("reduce", {
     {"sum", "x.sum()", {{{45, 3}}}, [](const In& x) { return x[0].sum(); }},
     {"sum_axis", "x.sum(1, keepdim=True)", {{{3, 4, 5, 6}}}, [](const In& x) { return x[0].sum(1, true); }},
     {"sum_empty", "x.sum(0)", {{{0, 4}}}, [](const In& x) { return x[0].sum(0); }},

@@ -74,7 +74,7 @@ std::vector<Case> all_sizes() {
 const Family kGrid("pool", all_sizes());
 
 // clang-format off: rows
-const Family kRows("pool", {
+const Family kResizeRows("pool", {
     {"scaled", "F.interpolate(x, scale_factor=1.7, mode=\"bilinear\")", {{{2, 3, 7, 9}}}, [](const In& x) { return interpolate(x[0], {.scale = {1.7}, .mode = Interpolation::Linear}); }, kResized},
     {"scaled_axes", "F.interpolate(x, scale_factor=(2.0, 0.6), mode=\"bilinear\")", {{{2, 3, 7, 9}}}, [](const In& x) { return interpolate(x[0], {.scale = {2.0, 0.6}, .mode = Interpolation::Linear}); }, kResized},
     {"scaled_nearest", "F.interpolate(x, scale_factor=2)", {{{2, 3, 7, 9}}}, [](const In& x) { return interpolate(x[0], {.scale = {2}}); }, kResized},

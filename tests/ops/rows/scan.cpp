@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("reduce", {
+const Family kScanRows("reduce", {
     {"cumsum", "x.cumsum(0)", {{{20}}}, [](const In& x) { return x[0].cumsum(0); }},
     {"cumsum_axis0", "x.cumsum(0)", {{{10, 20, 3}}}, [](const In& x) { return x[0].cumsum(0); }},
     {"cumsum_axis1", "x.cumsum(1)", {{{10, 20, 3}}}, [](const In& x) { return x[0].cumsum(1); }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("index", {
+const Family kScatterRows("index", {
     {"scatter", "x.scatter(1, y, z)", {{{3, 4}}, {{3, 4}, {0, 2, 1, 3, 3, 1, 0, 2, 2, 0, 3, 1}, DType::I64}, {{3, 4}}}, [](const In& x) { return x[0].scatter(1, x[1], x[2]); }},
     {"scatter_wide", "x.scatter(1, y, z)", {{{5, 9}}, {{3, 4}, {0, 2, 1, 3, 3, 1, 0, 2, 2, 0, 3, 1}, DType::I64}, {{4, 6}}}, [](const In& x) { return x[0].scatter(1, x[1], x[2]); }, kForwardOnly},
     {"scatter_axis0", "x.scatter(0, y, z)", {{{4, 6}}, {{2, 4}, {0, 2, 1, 0, 3, 1, 0, 2}, DType::I64}, {{2, 4}}}, [](const In& x) { return x[0].scatter(0, x[1], x[2]); }},

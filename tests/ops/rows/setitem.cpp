@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("index", {
+const Family kSetitemRows("index", {
     {"set_number", "(lambda a: (a.__setitem__(2, y), a)[1])(x.clone())", {{{4, 5, 6}}, {{5, 6}}}, [](const In& x) { Tensor a = x[0] * 1.0; a[2] = x[1]; return a; }},
     {"set_box", "(lambda a: (a.__setitem__((slice(1, 3), 0), y), a)[1])(x.clone())", {{{4, 5, 6}}, {{2, 6}}}, [](const In& x) { Tensor a = x[0] * 1.0; a[{Slice(1, 3), 0}] = x[1]; return a; }},
     {"set_steps", "(lambda a: (a.__setitem__((slice(None, None, 2), Ellipsis, slice(1, 6, 3)), y), a)[1])(x.clone())", {{{4, 5, 6}}, {{2, 5, 2}}}, [](const In& x) { Tensor a = x[0] * 1.0; a[{Slice({}, {}, 2), kEllipsis, Slice(1, 6, 3)}] = x[1]; return a; }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("reduce", {
+const Family kSoftmaxRows("reduce", {
     {"softmax_1", "F.softmax(x, 1)", {{{45, 65}}},
      [](const In& x) { return x[0].softmax(1); }, {.forward = {1e-7, 1e-3}, .backward = Bound{1e-7, 1e-3}}},
     {"softmax_0", "F.softmax(x, 0)", {{{45, 65}}},

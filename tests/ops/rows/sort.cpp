@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("reduce", {
+const Family kSortRows("reduce", {
     {"sort_axisminus1", "(lambda r: (r[0], r[1].int()))(x.sort(dim=-1, descending=False, stable=True))", {{{8, 8, 6}}},
      [](const In& x) { return x[0].sort(-1, false); }, {.differences = false}},
     {"sort_axisminus1_down", "(lambda r: (r[0], r[1].int()))(x.sort(dim=-1, descending=True, stable=True))", {{{8, 8, 6}}},

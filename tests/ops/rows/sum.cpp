@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("reduce", {
+const Family kSumRows("reduce", {
     {"sum_axes_3", "x.sum(3)", {{{3, 4, 5, 6}}}, [](const In& x) { return x[0].sum(3); }},
     {"prod_axes_3", "x.prod(3)", {{{3, 4, 5, 6}, 0.5, 1.5}},
      [](const In& x) { return x[0].prod(3); }},

@@ -5,7 +5,7 @@ namespace plugrad::ops {
 namespace {
 
 // clang-format off: rows
-const Family kRows("elementwise", {
+const Family kUnaryRows("elementwise", {
     {"sqrt", "x.sqrt()", {{{45, 65}, 0.01, 10}}, [](const In& x) { return x[0].sqrt(); }},
     {"sqrt_scalar", "x.sqrt()", {{Shape{}, 0.01, 10}}, [](const In& x) { return x[0].sqrt(); }},
     {"rsqrt", "x.rsqrt()", {{{45, 65}, 0.01, 10}}, [](const In& x) { return x[0].rsqrt(); }},

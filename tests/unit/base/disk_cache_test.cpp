@@ -281,7 +281,7 @@ TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
     if (child == 0) write_until_killed(directory.path(), limit_bytes, ends[1]);
     char byte;
     const bool waits = kill_number % 2 == 1;  // the others may be killed before they write
-    if (waits) ASSERT_EQ(read(ends[0], &byte, 1), 1);
+    ASSERT_EQ(waits ? read(ends[0], &byte, 1) : 1, 1);
     usleep(static_cast<useconds_t>(random() % 6000));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);

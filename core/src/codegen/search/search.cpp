@@ -26,6 +26,8 @@
 namespace plugrad::codegen {
 namespace {
 
+using Kind = ScheduleStep::Kind;
+
 // The model adds a fifth of the resources beside the slowest (cost_cycles.cpp): above this share of
 // the time, arithmetic or bytes alone are the slowest resource. Chosen, not measured
 // (docs/decisions/schedules-are-climbed-to.md).
@@ -45,7 +47,6 @@ bool is_near_its_limit(const Candidate& candidate, const cost::Machine& machine)
 
 // The steps that copy operands and move the loops around them.
 std::string copies_of(const KernelSchedule& list) {
-  using Kind = ScheduleStep::Kind;
   const auto is_of_copies = [](const ScheduleStep& change) {
     return change.kind == Kind::CacheRead || change.kind == Kind::Block ||
            change.kind == Kind::Swap || change.kind == Kind::SplitK;
