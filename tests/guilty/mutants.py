@@ -1,4 +1,4 @@
-"""mutants.py BUILD [NAME…]: checks that the compare layer leads from a broken plugin to the kernel
+"""mutants.py BUILD [--half | NAME…]: checks that the compare layer leads from a broken plugin to the kernel
 and operation at fault.
 mutants.py BUILD --make NAME FOLDER: makes a mutant in the folder and prints the path of its library.
 
@@ -195,11 +195,12 @@ def main(build, *names):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         builder = check.Builder(build, folder)
-        mutants = names or tuple(ROWS)
+        half = names == ("--half",)
+        mutants = tuple(ROWS)[::2] if half else names or tuple(ROWS)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             breaches = [b for b in pool.map(lambda one: check_mutant(builder, build, one), mutants) if b]
         found = len(mutants) - len(breaches)
-        if not names:
+        if half or not names:
             breaches += check_repetition(builder, build, folder) + check_bisection(builder, build, folder)
             breaches += check_trace(builder, build, folder)
             breaches += check_validation(builder, build) + check_originals(builder, build)

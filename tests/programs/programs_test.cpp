@@ -22,7 +22,7 @@
 namespace plugrad::programs {
 namespace {
 
-constexpr uint64_t kPrograms = 2000, kMostFailures = 5;
+constexpr uint64_t kPrograms = 1000, kMostFailures = 5;
 
 struct Shard {
   uint64_t first = 0, step = 1;

@@ -1,5 +1,5 @@
-"""onnx_test.py WHEELS PROGRAMS: the node test cases of the package onnx, all on CPU and 150 each on OPENCL and REFERENCE, its
-model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
+"""onnx_test.py WHEELS PROGRAMS [--all]: the node test cases of the package onnx, all on REFERENCE, a third on CPU (--all: all) and
+150 on OPENCL, its model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
 in C++), the commands run and inspect, and files that plugrad writes."""
 import json
 import subprocess
@@ -153,13 +153,13 @@ def run_commands(environment: fresh.Environment) -> None:
     assert "the model has bytes; did you mean bytes?" in environment.run("plugrad", "run", model, "--input", "byte=x.npy", status=2)
 
 
-def main(folder: str, programs: str) -> None:
+def main(folder: str, programs: str, *options: str) -> None:
     environment = fresh.Environment()
     environment.pip("install", *fresh.wheels_in(folder), *PACKAGES)
     cases = [str(FOLDER / "node_cases.py"), "--known", str(FOLDER / "failing_cases.tsv")]
-    print(environment.run("python", "-W", "ignore", *cases, "--device", "CPU")[-4000:])
-    for device in ("OPENCL", "REFERENCE"):
-        print(environment.run("python", "-W", "ignore", *cases, "--device", device, "--limit", "150")[-4000:])
+    third = [] if options == ("--all",) else ["--limit", "500"]
+    for device, *chosen in ("REFERENCE",), ("CPU", *third), ("OPENCL", "--limit", "150"):
+        print(environment.run("python", "-W", "ignore", *cases, "--device", device, *chosen)[-4000:])
     open_sizes = environment.run("python", "-W", "ignore", *cases, "--device", "REFERENCE", "--open", "--limit", "600")
     print(open_sizes[-4000:])
     print(environment.run("python", "-W", "ignore", str(FOLDER / "backend_models.py"), "--device", "CPU")[-4000:])
