@@ -1,12 +1,13 @@
 """run_pytest.py WHEELS [PYTEST_ARGUMENT…]: runs python/tests with the wheels in a fresh virtual environment."""
+import os
 import sys
 
 import fresh
 
 REQUIRED = ["pytest", "numpy", "ml-dtypes", "hypothesis"]
 # For tests that are skipped without them.
-OPTIONAL = ["mypy", "pyright[nodejs]", "nbclient", "ipykernel", "array-api-strict", "scipy",
-            "scikit-learn", "pillow"]
+OPTIONAL = ["mypy", "nbclient", "ipykernel", "array-api-strict", "scipy", "scikit-learn", "pillow",
+            *(["pyright[nodejs]"] if "PLUGRAD_TEST_ALL" in os.environ else [])]
 
 
 def main(folder: str, *arguments: str) -> None:

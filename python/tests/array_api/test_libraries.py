@@ -25,7 +25,8 @@ def require(package: str) -> None:
 def test_functions_agree_with_their_results_for_numpy(library, packages, count):
     for package in packages:
         require(package)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "SCIPY_ARRAY_API": "1"}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "SCIPY_ARRAY_API": "1",
+                                "DEV": "REFERENCE"}
     done = subprocess.run([sys.executable, "-W", "ignore", Path(__file__).parent / "libraries.py",
                            library], text=True, capture_output=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
