@@ -41,7 +41,7 @@ class Environment:
 
     def pip(self, *arguments: str, required: bool = True) -> None:
         done = subprocess.run([*PIP, "--python", str(self.bin / "python"), *arguments, "--quiet",
-                               "--no-compile", "--disable-pip-version-check"], text=True, capture_output=True)
+                               "--disable-pip-version-check"], text=True, capture_output=True, env=os.environ | {"PIP_NO_COMPILE": "1"})
         if done.returncode != 0:
             print(f"pip {' '.join(arguments)}\n{done.stdout}{done.stderr}")
             if required:
