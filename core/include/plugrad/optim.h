@@ -22,7 +22,10 @@
 namespace plugrad::optim {
 
 /// Base of the optimisers. All state is in tensors, so that every step records the same graph; it
-/// is f64 for f64 parameters and f32 for all others.
+/// is f64 for f64 parameters and f32 for all others. With the option `master`, f16 and bf16
+/// parameters have a copy in f32 to which steps are added, as steps that are small beside a
+/// parameter would leave its rounded value as it is; a parameter that anything else changes takes
+/// its copy along. Micikevicius et al. 2018.
 class PLUGRAD_API Optimizer {
  public:
   void zero_grad();
@@ -45,7 +48,7 @@ class PLUGRAD_API Optimizer {
 
  protected:
   /// Errors: User for no parameters, or one that does not require gradients.
-  Optimizer(std::vector<Tensor> parameters, double lr);
+  Optimizer(std::vector<Tensor> parameters, double lr, bool master);
   /// Errors: User when no parameter has a gradient.
   void require_gradients() const;
   /// A state tensor of zeros for each parameter, which lies as the parameter.
@@ -54,6 +57,9 @@ class PLUGRAD_API Optimizer {
   /// they lie as the state.
   Tensor value(size_t i) const;
   Tensor gradient(size_t i) const;
+  /// Records the next value of parameter `i`, in the dtype of the state.
+  void update(size_t i, const Tensor& next);
+  void visit_masters(nn::StateVisitor& visitor) const { visitor.visit("master", masters_); }
   /// The learning rate on the device of parameter `i`.
   Tensor rate(size_t i) const { return lr_.to(parameters_[i].device()); }
   /// A tensor of these numbers, in the widest dtype of the state.
@@ -67,7 +73,8 @@ class PLUGRAD_API Optimizer {
   double learning_rate_ = -1;
   Tensor lr_;
   std::shared_ptr<const void> zeros_;  // on the host: the first value of every state
-  std::vector<Tensor> states_;  // handles of the state: one or more for each parameter, in turns
+  std::vector<Tensor> masters_;  // of each parameter, 0 where it needs none; empty if none does
+  std::vector<Tensor> states_;   // handles of the state: one or more for each parameter, in turns
 };
 
 struct SGDOptions {
@@ -75,6 +82,7 @@ struct SGDOptions {
   double momentum = 0.0;
   bool nesterov = false;
   double weight_decay = 0.0;  ///< times the parameter, added to the gradient
+  bool master = true;         ///< f32 copies of f16 and bf16 parameters
 };
 /// b = momentum b + g; p -= lr b (or lr (g + momentum b) with nesterov). Sutskever et al. 2013.
 class PLUGRAD_API SGD : public Optimizer {
@@ -84,7 +92,10 @@ class PLUGRAD_API SGD : public Optimizer {
   /// Errors: User before a backward(); Device from the plugin.
   void step();
   void record_step();  ///< records step() without running it
-  void visit_fields(nn::StateVisitor& visitor) const { visitor.visit("velocity", velocity_); }
+  void visit_fields(nn::StateVisitor& visitor) const {
+    visitor.visit("velocity", velocity_);
+    visit_masters(visitor);
+  }
 
  private:
   SGDOptions options_;
@@ -97,6 +108,7 @@ struct AdamOptions {
   double eps = 1e-8;
   /// added to the gradient; in AdamW: times lr, shrinks the parameter
   double weight_decay = 0.0;
+  bool master = true;  ///< f32 copies of f16 and bf16 parameters
 };
 /// Kingma and Ba 2015.
 class PLUGRAD_API Adam : public Optimizer {
@@ -107,6 +119,7 @@ class PLUGRAD_API Adam : public Optimizer {
   void record_step();  ///< records step() without running it
   void visit_fields(nn::StateVisitor& visitor) const {
     visitor.visit("mean, variance, correction", mean_, variance_, correction_);
+    visit_masters(visitor);
   }
 
  protected:
@@ -138,6 +151,7 @@ struct LAMBOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-6;
   double weight_decay = 0.0;
+  bool master = true;  ///< f32 copies of f16 and bf16 parameters
 };
 /// Adam's direction plus the weight decay, scaled by the norm of the parameter over the norm of the
 /// update (by 1 where either is zero). You et al. 2020.
@@ -157,6 +171,7 @@ struct MuonOptions {
   double weight_decay = 0.1;
   int64_t iterations = 5;  ///< of the Newton-Schulz iteration
   std::array<double, 3> coefficients = {3.4445, -4.775, 2.0315};
+  bool master = true;  ///< f32 copies of f16 and bf16 parameters
 };
 /// Averages gradients, orthogonalises them (singular values near 1), and steps by the result times
 /// sqrt(max(1, rows / columns)). For weights of hidden layers; a parameter of more than two axes is
@@ -168,7 +183,10 @@ class PLUGRAD_API Muon : public Optimizer {
   /// Errors: User before a backward(); Device from the plugin.
   void step();
   void record_step();  ///< records step() without running it
-  void visit_fields(nn::StateVisitor& visitor) const { visitor.visit("velocity", velocity_); }
+  void visit_fields(nn::StateVisitor& visitor) const {
+    visitor.visit("velocity", velocity_);
+    visit_masters(visitor);
+  }
 
  private:
   MuonOptions options_;

@@ -22,13 +22,17 @@ void require_from_zero(std::string_view optimizer, std::string_view option, doub
           optimizer, option, value);
 }
 
+bool is_half(const Tensor& parameter) {
+  return parameter.dtype() == DType::F16 || parameter.dtype() == DType::BF16;
+}
+
 Tensor norm(const Tensor& x) {
   return x.square().sum().sqrt();
 }
 
 }  // namespace
 
-Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
+Optimizer::Optimizer(std::vector<Tensor> parameters, double lr, bool master)
     : parameters_(std::move(parameters)) {
   require(!parameters_.empty(), "[optim] there are no parameters; pass nn::parameters(net)");
   for (const Tensor& p : parameters_)
@@ -44,6 +48,7 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
   // Realises initial values in plans of their own, so that the first step has the graph of all
   // later steps.
   Tensor::realize(parameters_);
+  if (master && std::ranges::any_of(parameters_, is_half)) masters_ = zeros_like_parameters();
 }
 
 void Optimizer::zero_grad() {
@@ -88,7 +93,16 @@ Tensor Optimizer::numbers(const std::vector<double>& values) const {
 }
 
 Tensor Optimizer::value(size_t i) const {
-  return as_state(i, parameters_[i].detach()).cast(state_dtype(parameters_[i]));
+  const Tensor rounded = as_state(i, parameters_[i].detach());
+  const Tensor value = rounded.cast(state_dtype(parameters_[i]));
+  if (masters_.empty() || !is_half(parameters_[i])) return value;
+  // Elsewhere the parameter is new, or something else has assigned it.
+  return where(masters_[i].cast(rounded.dtype()) == rounded, masters_[i], value);
+}
+
+void Optimizer::update(size_t i, const Tensor& next) {
+  if (!masters_.empty() && is_half(parameters_[i])) masters_[i].assign(next);
+  parameters_[i].assign(next);
 }
 
 Tensor Optimizer::gradient(size_t i) const {
@@ -100,7 +114,7 @@ void Optimizer::realize_recorded() {
 }
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), options.lr), options_(options) {
+    : Optimizer(std::move(parameters), options.lr, options.master), options_(options) {
   require_from_zero("SGD", "momentum", options.momentum);
   require_from_zero("SGD", "weight_decay", options.weight_decay);
   require(!options.nesterov || options.momentum > 0, "[SGD] nesterov needs momentum, which is {}",
@@ -124,7 +138,7 @@ void SGD::record_step() {
       velocity_[i].assign(velocity_[i] * options_.momentum + g);
       g = options_.nesterov ? g + velocity_[i] * options_.momentum : velocity_[i];
     }
-    parameters_[i].assign(value(i) - g * rate(i));
+    update(i, value(i) - g * rate(i));
   }
 }
 
@@ -132,7 +146,9 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
     : Adam(std::move(parameters), options, Decay::Gradient) {}
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, Decay decay)
-    : Optimizer(std::move(parameters), options.lr), options_(options), decay_(decay) {
+    : Optimizer(std::move(parameters), options.lr, options.master),
+      options_(options),
+      decay_(decay) {
   require_from_zero("Adam", "eps", options.eps);
   require_from_zero("Adam", "weight_decay", options.weight_decay);
   for (double beta : {options.beta1, options.beta2})
@@ -175,7 +191,7 @@ void Adam::record_step() {
       else
         g = g + p * options_.weight_decay;
     }
-    parameters_[i].assign(p - direction(i, g) * rate(i));
+    update(i, p - direction(i, g) * rate(i));
   }
 }
 
@@ -183,7 +199,7 @@ AdamW::AdamW(std::vector<Tensor> parameters, AdamOptions options)
     : Adam(std::move(parameters), options, Decay::Parameter) {}
 
 LAMB::LAMB(std::vector<Tensor> parameters, const LAMBOptions& o)
-    : Adam(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay},
+    : Adam(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.master},
            Decay::Parameter) {}
 
 void LAMB::step() {
@@ -202,12 +218,12 @@ void LAMB::record_step() {
     if (options().weight_decay != 0) r = r + p * options().weight_decay;
     const Tensor length = norm(p), step = norm(r);
     const Tensor trust = where((length > 0) & (step > 0), length / step, 1.0);
-    parameters_[i].assign(p - r * (trust * rate(i)));
+    update(i, p - r * (trust * rate(i)));
   }
 }
 
 Muon::Muon(std::vector<Tensor> parameters, const MuonOptions& options)
-    : Optimizer(std::move(parameters), options.lr), options_(options) {
+    : Optimizer(std::move(parameters), options.lr, options.master), options_(options) {
   for (const Tensor& p : parameters_)
     require(p.ndim() >= 2,
             "[Muon] a parameter {} is no matrix; give biases and scales to Adam, in an "
@@ -240,8 +256,7 @@ void Muon::record_step() {
     const auto columns = static_cast<double>(std::max<int64_t>(matrix.size(1), 1));
     const double scale = std::sqrt(std::max(1.0, rows / columns));
     const Tensor p = value(i);
-    parameters_[i].assign(p - p * rate(i) * options_.weight_decay -
-                          even.reshape(p.shape()) * scale * rate(i));
+    update(i, p - p * rate(i) * options_.weight_decay - even.reshape(p.shape()) * scale * rate(i));
   }
 }
 

@@ -35,6 +35,32 @@ Tensor after_four_steps(const Options& options) {
 
 }  // namespace
 
+TEST(Master, AddsStepsThatAHalfWouldLose) {
+  const auto after = [](DType dtype, bool master, const Tensor& assigned = {}) {
+    Tensor p = Tensor::full({2}, 1.0).cast(dtype).realize().requires_grad_();
+    optim::SGD opt({p}, {.lr = 1e-4, .master = master});
+    for (int step = 0; step < 50; ++step) {
+      if (assigned.defined() && step == 25) p.assign(assigned.cast(dtype));
+      opt.zero_grad();
+      p.sum().backward();
+      opt.step();
+    }
+    return p.cast(DType::F32).to_vector<float>();
+  };
+  EXPECT_EQ(after(DType::BF16, true), std::vector<float>(2, 0.99609375f)) << "0.995 in bf16";
+  EXPECT_EQ(after(DType::F16, true), std::vector<float>(2, 0.9951171875f));
+  EXPECT_EQ(after(DType::BF16, false), std::vector<float>(2, 1.0f));
+  // What something else assigns is where the next steps begin.
+  EXPECT_EQ(after(DType::F16, true, Tensor::from<float>({0.5f, 1})),
+            (std::vector<float>{0.49755859375f, 0.99755859375f}));
+}
+
+TEST(Master, IsAPartOfTheSavedStateWhereThereIsAHalf) {
+  const Tensor half = start().cast(DType::F16).detach().requires_grad_(), single = start();
+  EXPECT_EQ(nn::state_dict(optim::SGD({half, single})).at(0).first, "master.0");
+  EXPECT_TRUE(nn::state_dict(optim::SGD({single})).empty());
+}
+
 TEST(SGD, FollowsTheGradient) {
   expect_near(after_four_steps<optim::SGD>(optim::SGDOptions{.lr = 0.05}),
               {0.75927001f, -0.76016003f, -0.031930011f});
