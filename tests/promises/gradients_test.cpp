@@ -85,5 +85,44 @@ TEST(Gradients, of_gradients) {
   EXPECT_DOUBLE_EQ(slope(second, x), 48.0);
 }
 
+TEST(Gradients, of_a_product_are_the_products_of_the_others) {
+  const auto slopes = [](std::initializer_list<double> values, DType dtype = DType::F64) {
+    const Tensor x = Tensor::from(values).cast(dtype).realize();
+    return gradient(x.prod(), {x})[0].to_vector<double>();
+  };
+  EXPECT_EQ(slopes({2, 0, 3, 0.5}), (std::vector<double>{0, 3, 0, 0}));
+  EXPECT_EQ(slopes({0, 0, 3}), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(slopes({7}), (std::vector<double>{1}));
+  const auto large = slopes({1e13, 1e13, 1e13}, DType::F32);
+  for (const double slope : large) EXPECT_EQ(slope, static_cast<double>(1e13f * 1e13f));
+  const auto of_infinity = slopes({0, INFINITY, 3});
+  EXPECT_EQ(of_infinity[0], INFINITY);
+  EXPECT_EQ(of_infinity[1], 0);
+  EXPECT_TRUE(std::isnan(of_infinity[2]));
+}
+
+TEST(Gradients, of_a_product_beside_a_zero_have_gradients) {
+  const Tensor x = Tensor::from({2.0, 0.0, 3.0, 0.5});
+  const Tensor first = gradient(x.prod(), {x})[0];
+  EXPECT_EQ(gradient(first[0], {x})[0].to_vector<double>(), (std::vector<double>{0, 1.5, 0, 0}));
+  EXPECT_EQ(gradient(first[1], {x})[0].to_vector<double>(), (std::vector<double>{1.5, 0, 1, 6}));
+}
+
+TEST(Gradients, of_products_along_some_axes) {
+  for (const int64_t n : {1, 2, 3, 5, 8, 33}) {
+    const Tensor x =
+        ((Tensor::arange(2 * n * 3).cast(DType::F64) * 7 + 3) % 5 - 2).reshape({2, n, 3}).realize();
+    const auto values = x.to_vector<double>();
+    const auto slopes = gradient((x.prod({0, 1}) * Tensor::from({1.0, 10.0, 100.0})).sum(), {x})[0];
+    const auto found = slopes.to_vector<double>();
+    for (size_t at = 0; at < values.size(); ++at) {
+      double others = std::pow(10.0, static_cast<double>(at % 3));
+      for (size_t i = at % 3; i < values.size(); i += 3)
+        if (i != at) others *= values[i];
+      EXPECT_DOUBLE_EQ(found[at], others) << n << " " << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plugrad

@@ -5,6 +5,7 @@
 #include "autodiff/rules.h"
 
 #include <algorithm>
+#include <bit>
 #include <numbers>
 
 #include "autodiff/parts.h"
@@ -45,10 +46,10 @@ bool Vjp::is_counted(Id a, int64_t axis) {
          (*context_.extents)[a][static_cast<size_t>(axis)].is_counted();
 }
 
-Id Vjp::whole(Id a, int64_t axis) {
+Id Vjp::whole(Id a, int64_t axis, double fill) {
   if (context_.extents == nullptr) return a;
-  const Id zero = graph.constant(graph[a].dtype, 0.0);
-  return BoundedGraph{graph, context_.shapes, *context_.extents}.whole(a, axis, zero);
+  const Id number = graph.constant(graph[a].dtype, fill);
+  return BoundedGraph{graph, context_.shapes, *context_.extents}.whole(a, axis, number);
 }
 
 Id Vjp::reduce(Op op, Id a, const std::vector<int64_t>& axes) {
@@ -74,12 +75,33 @@ void Vjp::flow(size_t source, Id gradient) {
 namespace {
 using namespace rules;
 
-// The gradient of each of the equal maxima of a Reduce, which share it equally. No element equals a
-// NaN maximum: a share of 0 elements is infinite.
-Id share_of_maxima(Vjp& s, const std::vector<int64_t>& axes) {
-  const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
-  const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
-  return s.graph.binary(Op::FDiv, s.g(), count);
+std::vector<int64_t> reduced_axes(const Vjp& s) {
+  const std::vector<int64_t> list = s.arg();
+  return {list.begin() + 1, list.end()};
+}
+
+/// A Reduce to maxima, of elements whose bits equal those of their maximum.
+struct Maxima {
+  Id x, y;
+  Id is_max, share;  // of each element that is a maximum
+  Id base, stored;   // what x and y read in the place of what
+};
+
+// The equal maxima share the gradient. No element equals a NaN maximum: a share of 0 elements is
+// infinite.
+Maxima maxima(Vjp& s) {
+  Graph& g = s.graph;
+  Maxima m{.x = s.x(0), .y = s.y()};
+  m.base = base_that_may_differ(g, m.x);
+  if (m.base != kNoId) {
+    m.stored = g.unary(Op::Contiguous, m.base);
+    m.x = replace_node(g, m.x, m.base, m.stored);
+    m.y = replace_node(g, m.y, m.base, m.stored);
+  }
+  m.is_max = g.binary(Op::CmpEq, m.x, s.spread(m.y, s.shape(m.x)));
+  const Id count = s.sum(g.cast(m.is_max, s.dtype()), reduced_axes(s));
+  m.share = g.binary(Op::FDiv, s.g(), count);
+  return m;
 }
 
 // ---- Arithmetic ----
@@ -201,38 +223,65 @@ void flip(Vjp& s) {
 }
 
 // ---- Reductions ----
-std::vector<int64_t> reduced_axes(const Vjp& s) {
-  const std::vector<int64_t> list = s.arg();
-  return {list.begin() + 1, list.end()};
-}
 
 /// All equal maxima share the gradient. In a row with a NaN, the others take 0 of an infinite
 /// share: NaN.
 void reduce_max(Vjp& s) {
-  const std::vector<int64_t> axes = reduced_axes(s);
-  Graph& g = s.graph;
-  const std::vector<int64_t> shape = s.shape(s.x(0));
-  const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
-  const Id share = share_of_maxima(s, axes);
-  const Id others = s.mul(share, s.number(0.0));
-  s.flow(0, g.where(is_max, s.spread(share, shape), s.spread(others, shape)));
+  const Maxima m = maxima(s);
+  const std::vector<int64_t> shape = s.shape(m.x);
+  const Id others = s.mul(m.share, s.number(0.0));
+  s.flow(0, s.graph.where(m.is_max, s.spread(m.share, shape), s.spread(others, shape)));
 }
 
-/// The product of the others: the product divided by the element, unless an element is 0.
-void reduce_product(Vjp& s) {
-  const std::vector<int64_t> axes = reduced_axes(s);
+/// Rows of x (m, n), with ones after their end up to n = `wanted`.
+Id with_ones(Vjp& s, Id x, int64_t m, int64_t n, int64_t wanted) {
+  if (n == wanted) return x;
   Graph& g = s.graph;
-  const std::vector<int64_t> shape = s.shape(s.x(0));
-  const Id zero = s.number(0.0), one = s.number(1.0);
-  const Id is_zero = g.binary(Op::CmpEq, s.x(0), zero);
-  const Id nonzero = g.where(is_zero, one, s.x(0));
-  const Id product = s.reduce(Op::Mul, nonzero, axes);
-  const Id zeros = s.sum(g.cast(is_zero, s.dtype()), axes);
-  const auto others = [&](double count) {  // zeros among the others
-    return s.spread(
-        s.mul(s.g(), g.where(g.binary(Op::CmpEq, zeros, s.number(count)), product, zero)), shape);
-  };
-  s.flow(0, g.where(is_zero, others(1.0), g.binary(Op::FDiv, others(0.0), nonzero)));
+  const Id at = g.add(Op::Iota, DType::I32, {}, static_cast<uint64_t>(wanted));
+  const Id inside = g.binary(Op::CmpLt, at, g.constant(DType::I32, n));
+  const Id rows = s.spread(s.move(Op::Reshape, inside, {1, wanted}), {m, wanted});
+  return g.where(rows, s.move(Op::Pad, x, {0, 0, 0, wanted - n}), s.number(1.0));
+}
+
+/// For each element of a row of x (m, n), the product of the row's others. An element takes, at each
+/// level of a binary tree, the product of the block beside its own: no quotient, which would be
+/// wrong for products that overflow and, differentiated, beside a 0.
+Id product_of_others(Vjp& s, Id x, int64_t m, int64_t n) {
+  const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  x = with_ones(s, x, m, n, wanted);
+  Id others = s.number(1.0);
+  for (int64_t block = 1; block < wanted; block *= 2) {
+    const int64_t count = wanted / block;
+    const Id blocks = s.reduce(Op::Mul, s.move(Op::Reshape, x, {m, count, block}), {2});
+    const Id pairs = s.move(Op::Reshape, blocks, {m, count / 2, 2});
+    const Id beside = s.move(Op::Reshape, s.move(Op::Flip, pairs, {0, 0, 1}), {m, count, 1});
+    const Id spread = s.move(Op::Reshape, s.spread(beside, {m, count, block}), {m, wanted});
+    others = s.mul(others, spread);
+  }
+  if (wanted == 1) return s.spread(others, {m, n});
+  return n == wanted ? others : s.move(Op::Shrink, others, {0, m, 0, n});
+}
+
+void reduce_product(Vjp& s) {
+  const std::vector<int64_t> shape = s.shape(s.x(0)), reduced = reduced_axes(s);
+  std::vector<int64_t> order, inverse(shape.size()), permuted;
+  for (const bool is_last : {false, true})
+    for (int64_t axis = 0; axis < std::ssize(shape); ++axis)
+      if (std::ranges::count(reduced, axis) == is_last) order.push_back(axis);
+  Id x = s.x(0);
+  int64_t n = 1;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t axis = order[i], size = shape[static_cast<size_t>(axis)];
+    inverse[static_cast<size_t>(axis)] = static_cast<int64_t>(i);
+    permuted.push_back(size);
+    x = s.whole(x, axis, 1);
+    if (i >= order.size() - reduced.size()) n *= size;
+  }
+  const int64_t m = n == 0 ? 0 : element_count(shape) / n;
+  if (m == 0) return s.flow(0, s.spread(s.g(), shape));
+  const Id rows = s.move(Op::Reshape, s.move(Op::Permute, x, order), {m, n});
+  const Id others = s.move(Op::Reshape, product_of_others(s, rows, m, n), permuted);
+  s.flow(0, s.mul(s.spread(s.g(), shape), s.move(Op::Permute, others, inverse)));
 }
 
 template <Op op>
@@ -269,8 +318,11 @@ bool is_max_pooling(const Graph&, const Match& m) {
 }
 
 void max_pooling(Vjp& s) {
-  const Id share = s.spread(share_of_maxima(s, reduced_axes(s)), s.shape(s.y()));
-  s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), *s.pooling, s.y(), share));
+  const Maxima m = maxima(s);
+  const Id share = s.spread(m.share, s.shape(m.y));
+  MaxPooling pooling = *s.pooling;
+  if (m.base != kNoId) pooling.image = replace_node(s.graph, pooling.image, m.base, m.stored);
+  s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), pooling, m.y, share));
 }
 
 // ---- The table ----

@@ -63,8 +63,8 @@ class Vjp {
   /// `a`, padded with zeros along the axes.
   Id masked(Id a, const std::vector<int64_t>& axes, Op op = Op::Add);
   bool is_counted(Id a, int64_t axis);
-  /// `a` with 0 beyond its extent along the axis, and without that extent.
-  Id whole(Id a, int64_t axis);
+  /// `a` with `fill` beyond its extent along the axis, and without that extent.
+  Id whole(Id a, int64_t axis, double fill = 0);
   Id spread(Id a, const std::vector<int64_t>& shape);  // of shape (), or of size 1 where it repeats
   /// g in the full shape of y.
   Id full_g() { return spread(gradient_, shape(node_)); }

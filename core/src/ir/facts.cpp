@@ -126,6 +126,59 @@ uint32_t Devices::operator[](Id node) {
   return by_id_[node];
 }
 
+namespace {
+
+// Whether the value follows from that of its sources to the bit, whatever surrounds the node.
+bool is_exact(Op op) {
+  return is_movement(op) || op == Op::Where || op == Op::Max || op == Op::Neg || op == Op::Cast ||
+         op == Op::Bitcast || op == Op::Detach || op == Op::Bounded || op == Op::Function;
+}
+
+bool is_same_everywhere(Op op) {
+  return op == Op::Buffer || op == Op::Const || op == Op::Contiguous || op == Op::Copy ||
+         op == Op::UserKernel || op == Op::Collective || op == Op::Iota;
+}
+
+bool may_differ(const Graph& graph, Id id) {
+  std::vector<Id> open = {id};
+  constexpr int kMostNodes = 64;
+  for (int seen = 0; !open.empty(); ++seen) {
+    const Node& node = graph[open.back()];
+    open.pop_back();
+    if (!is_float(node.dtype) || is_same_everywhere(node.op)) continue;
+    if (!is_exact(node.op) || seen == kMostNodes) return true;
+    const auto sources = graph.sources(node);
+    const size_t count = node.op == Op::Function || node.op == Op::Bounded ? 1 : sources.size();
+    open.insert(open.end(), sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return false;
+}
+
+}  // namespace
+
+Id base_that_may_differ(const Graph& graph, Id id) {
+  if (!may_differ(graph, id)) return kNoId;
+  while (true) {
+    const auto sources = graph.sources(id);
+    const bool is_fill = graph[id].op == Op::Where && graph[sources[2]].op == Op::Const;
+    if (is_fill)
+      id = sources[1];
+    else if (is_movement(graph[id].op))
+      id = sources[0];
+    else
+      return id;
+  }
+}
+
+Id replace_node(Graph& graph, Id root, Id from, Id to) {
+  if (root == from) return to;
+  if (root < from) return root;  // sources have lower ids
+  std::vector<Id> sources(graph.sources(root).begin(), graph.sources(root).end());
+  for (Id& source : sources) source = replace_node(graph, source, from, to);
+  return std::ranges::equal(sources, graph.sources(root)) ? root
+                                                          : graph.with_sources(root, sources);
+}
+
 void Reachable::begin(uint32_t size) {
   if (epoch_of_.size() < size) epoch_of_.resize(size, 0);
   ++epoch_;

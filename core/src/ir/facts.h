@@ -39,6 +39,12 @@ bool holds(DType dtype, int64_t value);
 /// strong(dtype) of the node, but i64 for an integer literal that i32 does not hold.
 DType strong_dtype(const Graph& g, Id id);
 
+/// The node below the views of a float that two kernels might round differently, each computing it
+/// for itself; kNoId if there is none. A Contiguous in its place makes all readers see equal bits.
+PLUGRAD_INTERNAL Id base_that_may_differ(const Graph& graph, Id id);
+/// `root` with `to` in the place of `from`, which is below it.
+PLUGRAD_INTERNAL Id replace_node(Graph& graph, Id root, Id from, Id to);
+
 /// Buffer nodes: list is number, device, shape….
 inline uint64_t buffer_number(const Graph& g, Id id) {
   return static_cast<uint64_t>(g.arg_list(id)[0]);

@@ -80,6 +80,7 @@ Tensor Recorder::done(Id node) {
   const Op op = graph()[node].op;
   if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
     node = graph().unary(Op::Detach, node);
+  session_.resume_tape(node);
   engine::StatePtr state = session_.make(node, device_ != 0 ? device_ : hint_);
   state->recorded = number;
   return tensor_of(std::move(state));
@@ -250,6 +251,13 @@ DType narrow_sum_dtype(DType dtype) {
 uint64_t new_identity() {
   static std::atomic<uint64_t> next{1};
   return next++;
+}
+
+Tensor stored_once(const Tensor& x) {
+  Recorder r("stored_once");
+  const Id node = r.use(x), base = base_that_may_differ(r.graph(), node);
+  if (base == kNoId) return x;
+  return r.done(replace_node(r.graph(), node, base, r.graph().unary(Op::Contiguous, base)));
 }
 
 }  // namespace tensor

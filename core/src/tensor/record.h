@@ -121,5 +121,7 @@ Tensor own_handle(const Tensor& tensor);
 
 /// A process-wide unique number, for nodes that must not be merged with equal ones.
 uint64_t new_identity();
+/// `x` such that all its readers see equal bits, for comparisons of its elements with each other.
+Tensor stored_once(const Tensor& x);
 
 }  // namespace plugrad::tensor

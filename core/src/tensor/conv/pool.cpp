@@ -133,8 +133,9 @@ Tensor numbers_from_end(const Tensor& x, int64_t axes, Tensor& count) {
   return number;
 }
 
-ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x, int64_t axes,
+ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& given, int64_t axes,
                                      const PerAxis& kernel, const PoolOptions& o) {
+  const Tensor x = tensor::stored_once(given);
   const Pooling p = pooling(function, x, axes, kernel, o);
   const Tensor view = view_of(p, x, lowest_number(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();

@@ -225,7 +225,8 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
   Shape along(static_cast<size_t>(ndim()), 1);
   along[static_cast<size_t>(at)] = count;
   const Tensor from_end = arange(count, 0, -1).reshape(along);
-  const Tensor hit = (*this == max(at, true)) | isnan();
+  const Tensor x = tensor::stored_once(*this);
+  const Tensor hit = (x == x.max(at, true)) | x.isnan();
   return count - plugrad::where(hit, from_end, 0).max(at, keepdim);
 }
 

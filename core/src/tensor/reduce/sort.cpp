@@ -123,7 +123,7 @@ Tensor first_indices(const Tensor& key, int64_t k) {
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than an i32 index can count",
           function, axis, to_string(x.shape()));
-  Tensor key = ascending_key(x.detach().transpose(axis, -1));
+  Tensor key = ascending_key(tensor::stored_once(x.detach()).transpose(axis, -1));
   if (descending) key = ~key;
   // Elements beyond a variable size get the largest key; as the sort is stable, they follow its
   // equals.
