@@ -73,6 +73,63 @@ TEST(JitGradients, GradientsAddUpOverCalls) {
   EXPECT_THAT(floats(w.grad()), ElementsAre(1, 3));
 }
 
+// The gradients after each of 12 calls: `inside` micro-batches in the function, `zero` clears
+// before each group of `outside` calls.
+std::vector<float> accumulated(bool is_jitted, int inside, int outside, bool clears, bool begins) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  if (begins) (w * 100).sum().backward();
+  const auto micro_batches = [&](const Tensor& x) {
+    for (int i = 1; i <= inside; ++i) (w * x * i).sum().backward();
+  };
+  const auto fast = jit(micro_batches);
+  std::vector<float> seen;
+  for (int call = 0; call < 12; ++call) {
+    if (clears && call % outside == 0) w.zero_grad();
+    const Tensor x = Tensor::from<float>({static_cast<float>(call + 1), 3});
+    if (is_jitted)
+      fast(x);
+    else
+      micro_batches(x);
+    for (const float value : floats(w.grad())) seen.push_back(value);
+  }
+  EXPECT_GE(fast.recordings(), is_jitted ? 1u : 0u);
+  return seen;
+}
+
+TEST(JitGradients, AddUpOverMicroBatchesInsideAndOutside) {
+  for (const int inside : {1, 2, 3, 8})
+    for (const int outside : {1, 2, 4})
+      for (const bool clears : {false, true})
+        for (const bool begins : {false, true})
+          EXPECT_EQ(accumulated(true, inside, outside, clears, begins),
+                    accumulated(false, inside, outside, clears, begins))
+              << inside << " inside, " << outside << " outside, " << clears << begins;
+}
+
+TEST(JitGradients, AnOptimiserMayStepAfterSeveralCalls) {
+  const auto run = [](bool is_jitted) {
+    Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+    optim::SGD opt({w}, {.lr = 0.125, .momentum = 0.5});
+    const auto add = [&](const Tensor& x) {
+      const Tensor loss = (w * w * x).sum();
+      loss.backward();
+      return loss;
+    };
+    const auto fast = jit(add);
+    std::vector<float> seen;
+    for (int call = 0; call < 16; ++call) {
+      const Tensor x = Tensor::from<float>({1, static_cast<float>(call % 3)});
+      seen.push_back((is_jitted ? fast(x) : add(x)).item<float>());
+      if (call % 4 != 3) continue;
+      opt.step();
+      opt.zero_grad();
+    }
+    for (const float value : floats(w)) seen.push_back(value);
+    return seen;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
 TEST(JitGradients, GradientsOfArguments) {
   auto f = jit([](Tensor x) {
     x.requires_grad_();

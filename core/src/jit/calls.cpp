@@ -95,14 +95,10 @@ thread_local int NestedCall::depth_ = 0;
 
 thread_local int inline_scopes = 0;
 
-// Cuts results from their inputs, as a recorded call does: JIT=0 must not change the program's
-// meaning.
-void release_tapes(engine::Session& session, const JitOutput& output) {
+// As a recorded call does: JIT=0 must not change the program's meaning.
+void cut_tapes(engine::Session& session, const JitOutput& output) {
   for (const engine::StatePtr& state : output.tensors)
-    if (state && !state->requires_grad) {
-      session.realize(*state);
-      session.release_tape(*state);
-    }
+    if (state && !state->requires_grad) session.cut_tape(*state);
 }
 
 }  // namespace
@@ -141,8 +137,16 @@ size_t JitCalls::recordings() const {
   return static_cast<size_t>(std::ranges::count(entries_, true, &Entry::is_ready));
 }
 
-JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key) {
-  auto found = std::ranges::find(entries_, key, &Entry::key);
+JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key,
+                                    std::span<const engine::StatePtr> arguments,
+                                    std::optional<JitReplay>& replay) {
+  auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    replay.reset();
+    if (entry.key != key) return false;
+    if (!entry.recording) return true;
+    return replay.emplace(engine::Session::current(), *entry.recording, arguments)
+        .has_the_gradients();
+  });
   if (found == entries_.end()) {
     if (entries_.size() >= kMostEntries) {
       entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
@@ -180,17 +184,17 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) {
     JitOutput output = function();
-    release_tapes(session, output);
+    cut_tapes(session, output);
     return output;
   }
   if (!lock) lock.lock();
   std::vector<uint64_t> words = full_key(session, arguments, key);
   add_captured(words, arguments);
-  Entry& entry = entry_of(std::move(words));
+  std::optional<JitReplay> replay;
+  Entry& entry = entry_of(std::move(words), arguments, replay);
   if (entry.is_ready) {
-    JitReplay replay(session, *entry.recording, arguments);
-    const bool is_valid = replay.is_valid(), is_as_captured = replay.has_captured_arguments();
-    if (is_valid && is_as_captured && settings().jit == 1) return replay.run();
+    const bool is_valid = replay->is_valid(), is_as_captured = replay->has_captured_arguments();
+    if (is_valid && is_as_captured && settings().jit == 1) return replay->run();
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
@@ -201,6 +205,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
       entry = {.key = std::move(entry.key), .last_used = entry.last_used};
     }
   }
+  replay.reset();
   if (!recording) recording.lock();
   return record(entry, arguments, function);
 }

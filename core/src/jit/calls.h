@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,8 @@ class PLUGRAD_INTERNAL InlineScope {
 /// Whether calls of jitted functions are a part of what this thread records now.
 PLUGRAD_INTERNAL bool is_part_of_recording();
 
+class JitReplay;
+
 class JitCalls {
  public:
   using Function = std::function<JitOutput()>;
@@ -44,7 +47,7 @@ class JitCalls {
 
  private:
   struct Entry {
-    std::vector<uint64_t> key{};
+    std::vector<uint64_t> key{};  // several may have the same: see JitReplay::has_the_gradients
     std::shared_ptr<JitRecording> recording{};  // of the last call
     bool is_ready = false;                      // two consecutive calls made this recording, or one
     bool is_comparable = false;                 // may be compared with a call of the function
@@ -61,7 +64,9 @@ class JitCalls {
   void add_captured(std::vector<uint64_t>& words,
                     std::span<const engine::StatePtr> arguments) const;
   void note_captured(const JitRecording& recording);
-  Entry& entry_of(std::vector<uint64_t> key);
+  /// The entry of a call; `replay` is made of its recording if it has one.
+  Entry& entry_of(std::vector<uint64_t> key, std::span<const engine::StatePtr> arguments,
+                  std::optional<JitReplay>& replay);
   JitOutput record(Entry& entry, std::span<const engine::StatePtr> arguments,
                    const Function& function);
   JitRecording trace(JitOutput& output, std::span<const engine::StatePtr> arguments, bool keeps,
@@ -86,6 +91,9 @@ class JitReplay {
  public:
   JitReplay(engine::Session& session, JitRecording& recording,
             std::span<const engine::StatePtr> arguments);
+  /// Whether the tensors whose gradients are used have or lack one, as recorded. Recordings that
+  /// differ in it are kept side by side: gradients add up over calls.
+  bool has_the_gradients() const;
   /// Whether everything that it captured still exists, with the dtype, device, shape and spec that
   /// was recorded.
   bool is_valid();

@@ -11,7 +11,8 @@ bool is_same(const JitTensor& a, const JitTensor& b) {
   const bool same_state = a.argument != JitTensor::kCaptured || is_same_owner(a.state, b.state);
   return same_state && a.argument == b.argument && a.shape == b.shape && a.dtype == b.dtype &&
          a.device == b.device && a.requires_grad == b.requires_grad && a.is_number == b.is_number &&
-         a.counts == b.counts && (!a.is_number || a.number->node == b.number->node);
+         a.has_no_gradient == b.has_no_gradient && a.counts == b.counts &&
+         (!a.is_number || a.number->node == b.number->node);
 }
 
 bool is_same(const JitResult& a, const JitResult& b) {

@@ -43,7 +43,8 @@ struct JitTensor {
   DType dtype = DType::Void;
   uint32_t device = 0;
   std::vector<uint64_t> facts{};  // when the call began (jit/facts.h), as are the next ones
-  std::vector<uint64_t> gradient_facts{};  // empty: the gradient is not used
+  std::vector<uint64_t> gradient_facts{};  // empty: no gradient is used
+  bool has_no_gradient = false;            // then, and the function used that
   bool requires_grad = false;
   std::vector<JitCount> counts{};
   // A Python-like number, which takes dtype and device from its operands and is part of the graph.

@@ -26,6 +26,7 @@ JitReplay::JitReplay(engine::Session& session, JitRecording& recording,
                                                               : arguments[tensor.argument]);
 }
 
+// Call has_the_gradients() first.
 bool JitReplay::is_valid() {
   const Guard guard(session_.mutex());
   std::vector<uint64_t> now;
@@ -38,12 +39,20 @@ bool JitReplay::is_valid() {
     const JitTensor& tensor = recording_.tensors[i];
     if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
     if (!has_facts(*states_[i], tensor.facts)) return false;
-    const bool uses_gradient = !tensor.gradient_facts.empty();
-    if (uses_gradient && !(states_[i]->grad && has_facts(*states_[i]->grad, tensor.gradient_facts)))
+    if (!tensor.gradient_facts.empty() && !has_facts(*states_[i]->grad, tensor.gradient_facts))
       return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
   return has_the_counts();
+}
+
+bool JitReplay::has_the_gradients() const {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const JitTensor& tensor = recording_.tensors[i];
+    if (!states_[i] || (!tensor.has_no_gradient && tensor.gradient_facts.empty())) continue;
+    if ((states_[i]->grad == nullptr) != tensor.has_no_gradient) return false;
+  }
+  return true;
 }
 
 bool JitReplay::has_captured_arguments() const {
@@ -320,7 +329,6 @@ void JitReplay::update(const JitUpdate& update) {
     }
   }
   session_.denote(state, node_of(update.to));
-  if (state.requires_grad) session_.state().tape.mark_leaf(state.node);
   if (state.pending) std::erase(session_.state().pending, &state);
   state.pending = false;
   session_.state().replaced.erase(&state);

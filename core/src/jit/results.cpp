@@ -75,7 +75,6 @@ JitResult JitTrace::result_of(engine::TensorState& state) {
     const Id node = state.node;
     session_.denote(state,
                     session_.graph().add(Op::Contiguous, session_.graph()[node].dtype, {node}));
-    if (state.requires_grad) session_.state().tape.mark_leaf(state.node);
     session_.realize(state);
   }
   const auto shape = session_.shape(state.node);
@@ -126,7 +125,7 @@ void JitTrace::note_results(const JitOutput& output) {
       result = tensor_itself(*state);
     } else {
       result = result_of(*state);
-      if (!state->requires_grad) session_.release_tape(*state);
+      if (!state->requires_grad) session_.cut_tape(*state);
     }
     recording_.results.push_back(std::move(result));
   }
@@ -174,7 +173,6 @@ void JitTrace::give_back_counts(engine::TensorState& state) {
       if (extents[axis].count == c.during->node)
         session_.denote(state,
                         session_.bound(state.node, axis, c.before->node, extents[axis].least));
-  if (state.requires_grad) session_.state().tape.mark_leaf(state.node);
 }
 
 JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {

@@ -57,7 +57,6 @@ JitTrace::~JitTrace() {
     const engine::StatePtr state = seen.state.lock();
     if (!state || state->node != seen.during->node) continue;
     session_.denote(*state, seen.before->node);
-    if (state->requires_grad) session_.state().tape.mark_leaf(state->node);
   }
   for (const auto& [hidden, value] : hidden_)
     if (!session_.state().values.find(hidden->node))
@@ -91,8 +90,11 @@ void JitTrace::use(engine::TensorState& state) {
 
 void JitTrace::use_gradient(engine::TensorState& leaf) {
   use(leaf);
+  const auto known = tensor_of_.find(&leaf);
+  if (known == tensor_of_.end()) return;
+  const uint32_t tensor = known->second;
+  if (!leaf.grad) recording_.tensors[tensor].has_no_gradient |= !replaced_.contains(&leaf);
   if (!leaf.grad || !is_before(*leaf.grad) || tensor_of_.contains(leaf.grad.get())) return;
-  const uint32_t tensor = tensor_of_.at(&leaf);
   if (!gradient_of_.emplace(leaf.grad.get(), tensor).second) return;
   add_facts(recording_.tensors[tensor].gradient_facts, session_, *leaf.grad);
   cut_off(*leaf.grad, {.kind = JitValue::Kind::Gradient, .tensor = tensor});
@@ -223,7 +225,6 @@ void JitTrace::cut_off(engine::TensorState& state, JitValue origin) {
   node = with_counts(node, state, origin.tensor, !is_tensor);
   const Id before = state.node;
   session_.denote(state, node);
-  if (state.requires_grad) parts.tape.mark_leaf(node);
   seen.during = handle(node, value->device);
   if (origin.kind == JitValue::Kind::Tensor) {
     recording_.tensors.back().dtype = value->dtype;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/recording/call_observer.h"
@@ -36,6 +37,8 @@ class JitTrace final : public engine::CallObserver {
 
   void use(engine::TensorState& state);
   void use_gradient(engine::TensorState& leaf);
+  /// The function gives the leaf another gradient, or none, whatever it had.
+  void replace_gradient(const engine::TensorState& leaf) { replaced_.insert(&leaf); }
   void take_gradients(std::string_view function);
   void ran(const std::shared_ptr<engine::ReadyPlan>& ready,
            std::span<const engine::ValuePtr> inputs,
@@ -102,7 +105,8 @@ class JitTrace final : public engine::CallObserver {
   std::deque<Count> counts_;
   std::unordered_map<const engine::TensorState*, uint32_t> tensor_of_;
   std::unordered_map<const engine::TensorState*, uint32_t>
-      gradient_of_;  // existing gradients, to their tensors
+      gradient_of_;                                          // existing gradients, to their tensors
+  std::unordered_set<const engine::TensorState*> replaced_;  // leaves whose gradients were
   std::unordered_map<const engine::Value*, uint32_t> value_of_;
   std::unordered_map<const engine::Value*, std::vector<std::byte>>
       host_;                                         // integers that the host had
