@@ -19,7 +19,7 @@ TEST_F(Memory, ALoopOfTenThousandStepsStaysFlat) {
   const auto step = [&] {
     const State x = host({16}, std::vector<float>(16, 0.5f));
     const State loss = sum(mul(weight, x), {0});
-    session.release_tape(*loss);
+    session.end_tape(*loss);
     session.note_loss(loss);
     {
       const engine::Session::Lock lock(session);

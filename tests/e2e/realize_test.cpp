@@ -115,7 +115,7 @@ TEST_F(Realize, AValueWithoutATapeIsCutFromItsInputs) {
   const State kept = mul(a, weight);
   session.realize(*kept);
   EXPECT_EQ(session.graph()[kept->node].op, Op::Mul);
-  session.release_tape(*kept);
+  session.cut_tape(*kept);
   EXPECT_EQ(session.graph()[kept->node].op, Op::Buffer);
   EXPECT_THAT(values(kept), ElementsAre(3, 8));
 }

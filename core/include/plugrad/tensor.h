@@ -216,13 +216,13 @@ class PLUGRAD_API Tensor {
   Tensor& operator>>=(const Tensor& other) &;
 
   // ---- Gradients ----
-  Tensor& requires_grad_(bool on = true);  ///< marks a leaf. Errors: User unless a float
+  Tensor& requires_grad_(bool on = true);  ///< marks a leaf from now on. Errors: User if no float
   bool requires_grad() const;
   Tensor grad() const;  ///< undefined before a backward()
   void set_grad(const Tensor& gradient);
   void zero_grad();
   /// Adds d this / d leaf to grad() of every live marked tensor that this depends on, and releases
-  /// the graph. Errors: User unless one float, without a marked tensor, or for a released graph.
+  /// the graph. Errors: User unless one float, without a marked tensor, or if a part is released.
   void backward(bool retain_graph = false) const;
   /// The same for any shape: `gradient` holds the gradient of each element.
   void backward(const Tensor& gradient, bool retain_graph = false) const;

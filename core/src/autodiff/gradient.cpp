@@ -34,15 +34,23 @@ class Tape {
     const Graph& g = context.graph;
     nodes_ = reachable.from(g, std::span(&loss, 1), [&](Id id) { return g[id].op == Op::Detach; });
     active_.assign(nodes_.size(), false);
+    is_used_up_.assign(nodes_.size(), false);
     gradient_.assign(nodes_.size(), kNoId);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Node& n = g[nodes_[i]];
-      active_[i] = std::ranges::binary_search(targets, nodes_[i]);
-      if (active_[i] || n.op == Op::Detach || !is_float(n.dtype)) continue;
-      for (Id s : g.sources(n)) active_[i] = active_[i] || is_active(s);
+      active_[i] = context.is_tracked ? context.is_tracked(nodes_[i])
+                                      : std::ranges::binary_search(targets, nodes_[i]);
+      if (n.op == Op::Detach) is_used_up_[i] = n.arg == kDifferentiated;
+      if (n.op == Op::Detach || !is_float(n.dtype)) continue;
+      for (Id s : g.sources(n)) {
+        const size_t source = find(s);
+        if (!context.is_tracked && active_[source]) active_[i] = true;
+        if (is_used_up_[source]) is_used_up_[i] = true;
+      }
     }
   }
 
+  bool is_used_up() const { return is_used_up_.back(); }
   size_t size() const { return nodes_.size(); }
   Id node(size_t index) const { return nodes_[index]; }
   /// The accumulated gradient of the node.
@@ -109,6 +117,7 @@ class Tape {
   Context& context_;
   std::vector<Id> nodes_;
   std::vector<bool> active_;
+  std::vector<bool> is_used_up_;  // depends on a result of which backward() was called
   std::vector<Id> gradient_;
   std::map<size_t, std::vector<Id>> parts_;  // by index: Pads that are not in gradient_ yet
 };
@@ -170,6 +179,11 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   std::vector<Id> sorted(targets.begin(), targets.end());
   std::ranges::sort(sorted);
   Tape tape(context, loss, sorted);
+  require(
+      !tape.is_used_up(),
+      "[{}] an earlier backward() released the graph of this loss, or of a loss that is a part of "
+      "it; call backward(true) there, or use its detach() here",
+      context.caller);
   tape.flow(loss, seed, context.shapes.id(loss));
   Calls calls(context.graph, tape);
   const Walk walk{[&](Id id) { return tape.is_active(id); },

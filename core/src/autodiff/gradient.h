@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/extents.h"
@@ -27,14 +28,18 @@ struct Context {
   Shapes& shapes;
   Devices& devices;
   FunctionGradient function = {};
-  Extents* extents = nullptr;  // null: no variable sizes
+  Extents* extents = nullptr;            // null: no variable sizes
+  std::string_view caller = "gradient";  // for errors
+  // Whether gradients flow to the node; empty: to those above targets.
+  std::function<bool(Id)> is_tracked = {};
   // Called after the gradients of a node's sources were made: nodes from `first` on. For traces.
   std::function<void(Id node, Id first)> differentiated = {};
 };
 
 /// d loss / d target for each target, in its shape and dtype; kNoId if the loss does not depend on
 /// it. `seed` is the gradient of the loss (shape (): the same number for all elements). One walk in
-/// descending order of ids; no recursion.
+/// descending order of ids; no recursion. Errors: User if backward() of the loss, or of a part of
+/// it, was called.
 std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id> targets);
 
 }  // namespace plugrad::autodiff

@@ -90,6 +90,9 @@ void Session::note_marked() {
 void Session::forget_unreached() {
   remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
+  state_->each_state([&](TensorState& state) {
+    std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
+  });
   if (lowering_) lowering_->clear();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
@@ -121,7 +124,10 @@ void Session::collect() {
 }
 
 void Session::remark_leaves() {
-  state_->tape.clear();
+  state_->tape.clear_leaves();
+  state_->each_state([&](const TensorState& state) {
+    for (Id node : state.earlier) state_->tape.mark_earlier(node);
+  });
   state_->each_state([&](const TensorState& state) {
     if (state.requires_grad) state_->tape.mark_leaf(state.node);
   });
@@ -153,14 +159,17 @@ void Session::renumber() {
   state_->computed.renumber(new_id);
   state_->operations.renumber(new_id);
   state_->places.renumber(new_id);
-  for (auto& [state, nodes] : state_->versions) {
+  state_->tape.renumber(new_id);
+  const auto move = [&](std::vector<Id>& nodes) {
     for (Id& node : nodes) node = new_id[node];
     std::erase(nodes, kNoId);
-  }
+  };
+  for (auto& [state, nodes] : state_->versions) move(nodes);
   graph_ = std::move(graph);
   state_->held.clear();
   state_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
+    move(state.earlier);
     state_->computed.hold(state_->held.of(graph_, state.node));
   });
   state_->values = std::move(values);

@@ -150,9 +150,7 @@ void Session::settle(TensorState& state) {
   const bool assigned_leaf = state.pending && state.requires_grad;
   state_->forget_assignments(&state);
   state_->step_assigned.erase(&state);
-  if (state.release_tape || assigned_leaf || !state_->tape.has_tracked_source(graph_, state.node)) {
-    cut(state, base);
-  }
+  if (assigned_leaf || !state_->tape.has_tracked_source(graph_, state.node)) cut(state, base);
 }
 
 void Session::cut(TensorState& state, Id base) {
@@ -170,16 +168,14 @@ void Session::cut(TensorState& state, Id base) {
   for (auto view = views.rbegin(); view != views.rend(); ++view)
     node = graph_.with_sources(*view, std::span(&node, 1));
   denote(state, with_extents(node, extents));
-  state.release_tape = false;
-  if (state.requires_grad) state_->tape.mark_leaf(state.node);
   state_->maybe_garbage = true;
 }
 
-void Session::release_tape(TensorState& state) {
+void Session::cut_tape(TensorState& state) {
   const Guard guard(mutex_);
-  state.release_tape = true;
-  const Id base = stored_base(state.node, state.device);
-  if (is_stored(base, state.device)) cut(state, base);
+  realize(state);
+  while (graph_[state.node].op == Op::Detach) denote(state, graph_.sources(state.node)[0]);
+  cut(state, stored_base(state.node, state.device));
 }
 
 // For the graph just walked; constants alone are computed on the default device.

@@ -110,7 +110,6 @@ void Session::assign(TensorState& state, Id node) {
   const uint32_t before = (*devices_)[state.node];
   if (before != 0 && before != default_device()) state.device = before;
   denote(state, node);
-  if (state.requires_grad) state_->tape.mark_leaf(node);
   if (!state.pending) state_->pending.push_back(&state);
   state.pending = true;
   state_->maybe_garbage = true;
@@ -127,20 +126,72 @@ void Session::release_node(const TensorState& state) {
 
 void Session::denote(TensorState& state, Id node) {
   if (state.node != kNoId) release_node(state);
+  if (state.requires_grad && state.node != node) {
+    state.earlier.push_back(state.node);
+    state_->tape.mark_earlier(state.node);
+  }
   state.node = node;
+  if (state.requires_grad) state_->tape.mark_leaf(node);
   state_->computed.hold(state_->held.of(graph_, node));
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {
   const Guard guard(mutex_);
   if (state.requires_grad == on) return;
-  state.requires_grad = on;
-  if (on) return state_->tape.mark_leaf(state.node);
-  bool still_marked = false;
-  state_->each_state([&](const TensorState& other) {
-    still_marked |= other.requires_grad && other.node == state.node;
-  });
-  if (!still_marked) state_->tape.unmark_leaf(state.node);
+  if (on) {
+    state.requires_grad = true;
+    return state_->tape.mark_leaf(state.node);
+  }
+  for (Id node : leaf_nodes(state)) state_->tape.unmark_leaf(node);
+  state.requires_grad = false;
+  state.earlier.clear();
+}
+
+std::vector<Id> Session::leaf_nodes(const TensorState& leaf) {
+  std::vector<Id> nodes = leaf.earlier;
+  nodes.push_back(leaf.node);
+  std::ranges::sort(nodes);
+  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  return nodes;
+}
+
+Id Session::second_buffer(Id node) {
+  const Guard guard(mutex_);
+  if (graph_[node].op != Op::Buffer || !state_->values.find(node)) return kNoId;
+  const ValuePtr value = state_->values.share(node);
+  const std::vector<int64_t> sizes(shape(node).begin(), shape(node).end());
+  const Id second = add_buffer(graph_, sizes, value->dtype, value->device);
+  state_->values.set(second, value);
+  return second;
+}
+
+std::vector<bool> Session::nodes_beside(Id loss) {
+  std::vector<bool> related(graph_.size()), beside(graph_.size());
+  const auto mark_tracked_sources = [&](std::vector<bool>& marks, Id id) {
+    if (!marks[id] || !state_->tape.has_tracked_source(graph_, id)) return;
+    for (Id source : graph_.sources(id))
+      if (state_->tape.is_tracked(graph_, source)) marks[source] = true;
+  };
+  related[loss] = true;
+  for (Id id = loss + 1; id-- > 0;) mark_tracked_sources(related, id);
+  for (Id id = loss + 1; id < graph_.size(); ++id)
+    for (Id source : graph_.sources(id))
+      if (source >= loss && related[source]) related[id] = true;
+  state_->each_state([&](const TensorState& other) { beside[other.node] = !related[other.node]; });
+  for (Id id = graph_.size(); id-- > 0;) mark_tracked_sources(beside, id);
+  return beside;
+}
+
+void Session::resume_tape(Id node) {
+  const Guard guard(mutex_);
+  state_->tape.resume(graph_, node);
+}
+
+void Session::end_tape(TensorState& state) {
+  const Guard guard(mutex_);
+  if (state.requires_grad) return;
+  state_->tape.end(graph_, state.node, nodes_beside(state.node));
+  denote(state, graph_.add(Op::Detach, graph_[state.node].dtype, {state.node}, kDifferentiated));
 }
 
 std::vector<TensorState*> Session::marked_states() {

@@ -51,8 +51,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   uint32_t device = 0;         ///< where constants alone would be stored; 0: the default device
   bool requires_grad = false;  ///< set with Session::set_requires_grad
   bool pending = false;        ///< assigned since it was last realised
-  bool release_tape =
-      false;  ///< cut from its inputs once it has a value, even if an ancestor needs a gradient
+  std::vector<Id> earlier;  ///< while it is marked: nodes that it denoted before and something uses
   std::shared_ptr<TensorState> grad;
   uint64_t backward = 0;  ///< of a gradient: the number of its backward() call; 0: none
   uint64_t call = 0;      ///< number of the jitted call that made it (jit/trace.h)
@@ -139,11 +138,21 @@ class Session {
   void set_requires_grad(TensorState& state, bool on);
   /// Live states marked with requires_grad.
   std::vector<TensorState*> marked_states();
+  /// The distinct nodes whose gradients add up to the leaf's.
+  static std::vector<Id> leaf_nodes(const TensorState& leaf);
+  /// backward() of the state's node was called: the state is a constant in what is recorded later,
+  /// and the nodes below no longer belong to values that marked tensors have lost.
+  void end_tape(TensorState& state);
+  /// Nodes of states that are no part of the loss, nor the loss a part of them: equal expressions
+  /// share nodes.
+  std::vector<bool> nodes_beside(Id loss);
+  /// The node was recorded, perhaps again: undoes what end_tape() did for it.
+  void resume_tape(Id node);
   /// Whether a gradient can flow through the node: a marked state's node or, except through Detach,
   /// a float node with such an ancestor.
   bool is_tracked(Id node);
-  /// Cuts the state's value from its inputs: now if it is realised, otherwise once it is.
-  void release_tape(TensorState& state);
+  /// Computes the state's value and cuts it from its inputs.
+  void cut_tape(TensorState& state);
   size_t live_states();
 
   // Devices. Numbers start at 1 and stay. Names follow the grammar of
@@ -185,6 +194,8 @@ class Session {
 
   /// A Buffer node without a value, for recording the body of a loop.
   PLUGRAD_INTERNAL Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
+  /// Another Buffer node of the same value; kNoId if the node is no Buffer that has one.
+  Id second_buffer(Id node);
   /// The values of tensors with pending assignments.
   std::vector<Id> pending_nodes();
 

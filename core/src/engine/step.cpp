@@ -36,7 +36,6 @@ void Session::undo_step() {
   const auto assigned = std::exchange(state_->step_assigned, {});
   for (const auto& [state, before] : assigned) {
     denote(*state, before.state->node);
-    if (state->requires_grad) state_->tape.mark_leaf(state->node);
     if (!before.was_pending) state_->forget_assignments(state);
   }
   state_->maybe_garbage = true;

@@ -1,6 +1,7 @@
 // Records the nodes through which a gradient can flow: marked leaves and float nodes above them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
@@ -12,16 +13,30 @@ class Tape {
  public:
   void mark_leaf(Id id);
   void unmark_leaf(Id id);
+  /// A leaf that its tensor no longer denotes, e.g. after an assignment: gradients still flow to
+  /// it, except through ended nodes.
+  void mark_earlier(Id id);
   bool is_tracked(const Graph& graph, Id id);
   /// As is_tracked, without the mark on the node itself.
   bool has_tracked_source(const Graph& graph, Id id);
-  void clear();
+  /// backward() has used the graph of `loss`. Its nodes, save those of `others`, lead to no earlier
+  /// leaf from now on, so that what keeps a loss, or a state from step to step, does not keep the
+  /// graphs of all steps.
+  void end(const Graph& graph, Id loss, const std::vector<bool>& others);
+  /// The node was recorded again: what is above it leads to earlier leaves again.
+  void resume(const Graph& graph, Id id);
+  void clear_leaves();
+  /// Moves what has ended to the nodes' new ids, without leaves.
+  void renumber(std::span<const Id> new_id);
 
  private:
+  void mark(Id id, uint8_t mark);
+  void set_ended(const Graph& graph, Id id, bool ended, const std::vector<bool>& except);
+  uint8_t below(const Graph& graph, Id id) const;
   void fill(const Graph& graph, Id last);
-  static constexpr uint8_t kTracked = 1, kLeaf = 2;
+  static constexpr uint8_t kLeaf = 1, kEarlier = 2, kEnded = 4, kLeads = 8, kLeadsEarlier = 16;
   std::vector<uint8_t> flags_;
-  Id filled_ = 0;  // flags below this id are complete
+  Id filled_ = 0;  // kLeads and kLeadsEarlier below this id are complete
 };
 
 }  // namespace plugrad::engine

@@ -18,6 +18,9 @@ using Id = uint32_t;
 using ListId = uint32_t;
 inline constexpr Id kNoId = UINT32_MAX;
 
+/// Arg of the Detach that a tensor denotes after its backward().
+inline constexpr uint64_t kDifferentiated = 1;
+
 /// One micro-operation. 32 bytes; never changes after Graph::add.
 struct Node {
   Op op;

@@ -3,9 +3,6 @@
 #include <utility>
 
 #include "autodiff/gradient.h"
-#include "base/binding.h"
-#include "base/trace/call_site.h"
-#include "base/trace/trace.h"
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/function_gradient.h"
@@ -14,6 +11,7 @@
 
 namespace plugrad {
 
+using jit_detail::JitTrace;
 using tensor::Recorder;
 
 namespace {
@@ -40,35 +38,31 @@ Id seed_of(Recorder& r, Id loss, const Tensor& given) {
   return r.cast(seed, r.dtype(loss));
 }
 
-std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
-                             std::span<const Id> targets) {
-  const Id seed = seed_of(r, loss, given);
-  autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
-                            tensor::function_gradient(r), r.extents()};
-  if (tracing() || has_places())
-    context.differentiated = [&](Id node, Id first) {
-      engine::Session& session = r.session();
-      session.note_place(first, session.place(node));
-      if (tracing()) session.note_operation(first, trace::derivative_of(session.operation(node)));
-    };
-  return autodiff::gradient(context, loss, seed, targets);
-}
+/// The nodes of all targets in order, and the sum of the gradients of each target's nodes.
+class Targets {
+ public:
+  void add(const engine::TensorState& state) {
+    for (Id node : engine::Session::leaf_nodes(state)) nodes_.push_back(node);
+    ends_.push_back(nodes_.size());
+  }
+  /// By target; kNoId where the loss does not depend on it.
+  std::vector<Id> gradients(Recorder& r, autodiff::Context& context, Id loss, Id seed) const {
+    const std::vector<Id> by_node = autodiff::gradient(context, loss, seed, nodes_);
+    std::vector<Id> sums;
+    size_t node = 0;
+    for (const size_t end : ends_) {
+      Id& sum = sums.emplace_back(kNoId);
+      for (; node < end; ++node)
+        if (by_node[node] != kNoId)
+          sum = sum == kNoId ? by_node[node] : r.graph().binary(Op::Add, sum, by_node[node]);
+    }
+    return sums;
+  }
 
-/// Hint for a loss that reaches no marked leaf: lists marked tensors with a pending assignment.
-std::string assignment_advice(std::span<engine::TensorState* const> leaves) {
-  std::string shapes;
-  engine::Session& session = engine::Session::current();
-  for (const engine::TensorState* leaf : leaves)
-    if (leaf->pending)
-      shapes += (shapes.empty() ? "" : ", ") + to_string(Shape(session.shape(leaf->node).begin(),
-                                                               session.shape(leaf->node).end()));
-  if (shapes.empty())
-    return ", or before a marked tensor becomes another by an assignment (w = w - …)";
-  return fmt::format(
-      "; a marked tensor of shape {} was assigned to (-=, assign) after the loss was recorded: "
-      "call backward() before the assignment",
-      shapes);
-}
+ private:
+  std::vector<Id> nodes_;
+  std::vector<size_t> ends_;  // by target
+};
 
 }  // namespace
 
@@ -85,11 +79,15 @@ Tensor& Tensor::requires_grad_(bool on) {
   const Id node = r.use(*this);
   require_type(!on || is_float(r.dtype(node)),
                "[requires_grad_] the tensor is {}; only floats have gradients", name_of(dtype()));
-  // Equal expressions share one node, but two leaves must not share a gradient.
-  if (on && !state_->requires_grad && r.graph()[node].op != Op::Buffer) {
-    const Id stored = r.cast(node, strong(r.dtype(node)));
-    r.session().denote(
-        *state_, r.graph().add(Op::Contiguous, r.dtype(stored), {stored}, tensor::new_identity()));
+  // The gradient is that of what is recorded from now on, and of no other leaf: equal expressions
+  // share one node.
+  if (on && !state_->requires_grad) {
+    Id own = r.session().second_buffer(node);
+    if (own == kNoId) {
+      const Id stored = r.cast(node, strong(r.dtype(node)));
+      own = r.graph().add(Op::Contiguous, r.dtype(stored), {stored}, tensor::new_identity());
+    }
+    r.session().denote(*state_, own);
   }
   r.session().set_requires_grad(*state_, on);
   return *this;
@@ -102,7 +100,7 @@ bool Tensor::requires_grad() const {
 Tensor Tensor::grad() const {
   Recorder r("grad");
   r.use(*this);
-  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use_gradient(*state_);
+  if (JitTrace* trace = JitTrace::active()) trace->use_gradient(*state_);
   return state_->grad ? Tensor(state_->grad) : Tensor();
 }
 
@@ -113,6 +111,7 @@ void Tensor::set_grad(const Tensor& gradient) {
           "[set_grad] {} is not the shape {} of the tensor", to_string(gradient.shape()),
           to_string(shape()));
   if (gradient.defined()) r.use(gradient);
+  if (JitTrace* trace = JitTrace::active()) trace->replace_gradient(*state_);
   if (gradient.defined() && state_->grad)
     tensor::state_of(gradient)->backward = state_->grad->backward;
   state_->grad = tensor::state_of(gradient);
@@ -121,6 +120,7 @@ void Tensor::set_grad(const Tensor& gradient) {
 void Tensor::zero_grad() {
   Recorder r("zero_grad");
   r.use(*this);
+  if (JitTrace* trace = JitTrace::active()) trace->replace_gradient(*state_);
   state_->grad = nullptr;
 }
 
@@ -130,21 +130,20 @@ void Tensor::backward(bool retain_graph) const {
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   Recorder r("backward");
-  jit_detail::JitTrace* const trace = jit_detail::JitTrace::active();
+  JitTrace* const trace = JitTrace::active();
   if (trace) trace->take_gradients("backward");
   const Id loss = r.use(*this);
-  require(!state_->release_tape,
-          "[backward] an earlier backward() released the graph of this loss; call "
-          "backward(true) first when it is needed again");
   const std::vector<engine::TensorState*> leaves = r.session().marked_states();
-  std::vector<Id> targets;
-  for (const engine::TensorState* leaf : leaves) targets.push_back(leaf->node);
-  const std::vector<Id> gradients = gradients_of(r, loss, gradient, targets);
-  require(std::ranges::any_of(gradients, [](Id id) { return id != kNoId; }),
-          "[backward] the loss depends on no tensor that is marked with requires_grad_(); mark "
-          "leaves before what depends on them is realised, and call backward() before the graph is "
-          "released by another{}",
-          assignment_advice(leaves));
+  Targets targets;
+  for (const engine::TensorState* leaf : leaves) targets.add(*leaf);
+  autodiff::Context context = tensor::gradient_context(r);
+  context.is_tracked = [&](Id node) { return r.session().is_tracked(node); };
+  const std::vector<Id> gradients = targets.gradients(r, context, loss, seed_of(r, loss, gradient));
+  require(
+      std::ranges::any_of(gradients, [](Id id) { return id != kNoId; }),
+      "[backward] the loss depends on no tensor that is marked with requires_grad_(); mark "
+      "leaves before the loss is recorded from them, and call backward() before a marked tensor "
+      "becomes another (w = w - …)");
   const uint64_t call = tensor::new_identity();
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
@@ -157,23 +156,23 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     leaves[i]->grad->recorded = leaves[i]->recorded;
   }
   r.session().note_loss(state_);
-  if (!retain_graph) r.session().release_tape(*state_);
+  if (!retain_graph) r.session().end_tape(*state_);
 }
 
 std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
                              const Tensor& seed) {
   Recorder r("gradient");
-  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
-    trace->take_gradients("gradient");
+  if (JitTrace* trace = JitTrace::active()) trace->take_gradients("gradient");
   const Id node = r.use(loss);
-  std::vector<Id> ids;
+  Targets nodes;
   for (const Tensor& target : targets) {
     Recorder own("gradient");  // the target may be on another device than the loss
-    ids.push_back(own.use(target));
-    require_type(is_float(r.dtype(ids.back())),
+    require_type(is_float(r.dtype(own.use(target))),
                  "[gradient] a target is {}; only floats have gradients", name_of(target.dtype()));
+    nodes.add(*tensor::state_of(target));
   }
-  const std::vector<Id> found = gradients_of(r, node, seed, ids);
+  autodiff::Context context = tensor::gradient_context(r);
+  const std::vector<Id> found = nodes.gradients(r, context, node, seed_of(r, node, seed));
   std::vector<Tensor> results;
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i] == kNoId && targets[i].numel() == 0) {  // the graph drops terms without elements

@@ -2,6 +2,9 @@
 // becomes a Function node with its value as source, and the gradient pass calls backward here.
 #include "plugrad/function.h"
 
+#include "base/binding.h"
+#include "base/trace/call_site.h"
+#include "base/trace/trace.h"
 #include "ir/user.h"
 #include "jit/trace.h"
 #include "tensor/function_gradient.h"
@@ -99,10 +102,20 @@ class FunctionCaller {
   const std::vector<Id> sources_;
 };
 
-autodiff::FunctionGradient tensor::function_gradient(Recorder& recorder) {
-  return [&recorder](const autodiff::FunctionVjp& vjp) {
-    return FunctionCaller(recorder, vjp.outputs[0].node).gradients(vjp);
+autodiff::Context tensor::gradient_context(Recorder& r) {
+  engine::Session& session = r.session();
+  autodiff::Context context{r.graph(), session.shapes(), session.devices()};
+  context.extents = r.extents();
+  context.caller = r.function();
+  context.function = [&r](const autodiff::FunctionVjp& vjp) {
+    return FunctionCaller(r, vjp.outputs[0].node).gradients(vjp);
   };
+  if (tracing() || has_places())
+    context.differentiated = [&session](Id node, Id first) {
+      session.note_place(first, session.place(node));
+      if (tracing()) session.note_operation(first, trace::derivative_of(session.operation(node)));
+    };
+  return context;
 }
 
 namespace {

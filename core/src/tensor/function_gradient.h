@@ -1,4 +1,4 @@
-// The callback through which the gradient pass of autodiff/ calls a user's backward.
+// What the gradient pass of autodiff/ needs of a session, a user's backward functions among it.
 #pragma once
 
 #include "autodiff/gradient.h"
@@ -6,7 +6,7 @@
 
 namespace plugrad::tensor {
 
-/// `recorder` must outlive the result.
-autodiff::FunctionGradient function_gradient(Recorder& recorder);
+/// For a gradient pass of the recorder's function; it must outlive the result.
+autodiff::Context gradient_context(Recorder& recorder);
 
 }  // namespace plugrad::tensor

@@ -38,6 +38,27 @@ TEST_F(TapeTest, MarkingAnOldNodeReachesWhatWasBuiltOnIt) {
   EXPECT_FALSE(tape.is_tracked(g, y));
 }
 
+TEST_F(TapeTest, AnEndedNodeLeadsToNoEarlierLeaf) {
+  const Id x = leaf(), other = leaf();
+  tape.mark_leaf(x);
+  const Id a = g.binary(Op::Mul, x, x), b = g.binary(Op::Add, x, other),
+           both = g.binary(Op::Add, a, b);
+  const std::vector<bool> none(g.size());
+  tape.end(g, a, none);
+  EXPECT_TRUE(tape.is_tracked(g, a)) << "x is a leaf still";
+  tape.mark_earlier(x);
+  EXPECT_FALSE(tape.is_tracked(g, a));
+  EXPECT_TRUE(tape.is_tracked(g, b));
+  EXPECT_TRUE(tape.is_tracked(g, both));
+  tape.end(g, both, none);
+  EXPECT_FALSE(tape.is_tracked(g, both));
+  EXPECT_FALSE(tape.has_tracked_source(g, both));
+  const Id moved[] = {0, 1, 3, 2, 4};
+  tape.renumber(moved);
+  tape.mark_earlier(x);
+  EXPECT_FALSE(tape.is_tracked(g, both));
+}
+
 TEST_F(TapeTest, AMarkOnTheNodeItselfIsNoTrackedSource) {
   const Id x = leaf();
   const Id y = g.binary(Op::Add, x, x);

@@ -70,8 +70,7 @@ Tensors target_gradients(const Tensor& loss, const Tensors& targets) {
   const Id node = r.use(loss);
   std::vector<Id> ids;
   for (const Tensor& target : targets) ids.push_back(tensor::state_of(target)->node);
-  autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
-                            tensor::function_gradient(r), r.extents()};
+  autodiff::Context context = tensor::gradient_context(r);
   const Id seed = r.graph().constant(r.dtype(node), int64_t{1});
   Tensors found;
   for (const Id id : autodiff::gradient(context, node, seed, ids))
