@@ -83,8 +83,8 @@ std::vector<int64_t> reduced_axes(const Vjp& s) {
 /// A Reduce to maxima, of elements whose bits equal those of their maximum.
 struct Maxima {
   Id x, y;
-  Id is_max, share;  // of each element that is a maximum
-  Id base, stored;   // what x and y read in the place of what
+  Id is_max = kNoId, share = kNoId;  // of each element that is a maximum
+  Id base = kNoId, stored = kNoId;   // x and y read `stored` in the place of `base`
 };
 
 // The equal maxima share the gradient. No element equals a NaN maximum: a share of 0 elements is
