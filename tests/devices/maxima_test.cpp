@@ -1,5 +1,5 @@
 // Every device finds each maximum of values that its kernels may round differently: indices are in
-// range, and gradients are finite.
+// range.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,40 +44,17 @@ TEST_P(Maxima, HaveAnIndexInRange) {
   }
 }
 
-TEST_P(Maxima, TakeTheGradient) {
-  Tensor a = Tensor::randn({kRows, kColumns}, DType::F32, GetParam()).realize();
-  a.requires_grad_();
-  const Tensor b = Tensor::randn({kRows, kColumns}, DType::F32, GetParam()).realize();
-  const Tensor highest = (a * b + 0.3).max(1);
-  highest.realize();  // the gradient computes the elements again, in another kernel
-  const auto slopes = gradient(highest.sum(), {a})[0].to_vector<float>();
-  const auto factors = b.to_vector<float>();
-  for (size_t row = 0; row < kRows; ++row) {
-    int found = 0;
-    for (size_t i = row * kColumns; i < (row + 1) * kColumns; ++i) {
-      if (slopes[i] == 0) continue;
-      ++found;
-      ASSERT_EQ(slopes[i], factors[i]) << row;
-    }
-    ASSERT_EQ(found, 1) << row;
-  }
-}
-
-TEST_P(Maxima, OfWindowsTakeTheGradient) {
-  Tensor a = Tensor::randn({1, 2, 12, 12}, DType::F32, GetParam()).realize();
-  a.requires_grad_();
+TEST_P(Maxima, OfWindowsHaveAPlaceInRange) {
+  const Tensor a = Tensor::randn({1, 2, 12, 12}, DType::F32, GetParam()).realize();
   const Tensor b = Tensor::randn({1, 2, 12, 12}, DType::F32, GetParam()).realize();
-  const Tensor highest = max_pool2d(a * b + 0.3, 3);
-  highest.realize();
-  const auto [values, places] = max_pool2d_with_places(a * b + 0.3, 3);
-  for (const int64_t place : places.to_vector<int64_t>()) {
-    ASSERT_GE(place, 0);
-    ASSERT_LT(place, 144);
+  const Tensor image = a * b + 0.3;
+  const auto [values, places] = max_pool2d_with_places(image, 3);
+  const auto highest = values.to_vector<float>(), all = image.to_vector<float>();
+  const auto at = places.to_vector<int64_t>();
+  for (size_t i = 0; i < at.size(); ++i) {
+    ASSERT_TRUE(at[i] >= 0 && at[i] < 144) << at[i];
+    EXPECT_FLOAT_EQ(all[i / 16 * 144 + static_cast<size_t>(at[i])], highest[i]);
   }
-  const auto slopes = gradient(highest.sum(), {a})[0].to_vector<float>();
-  const auto factors = b.to_vector<float>();
-  EXPECT_EQ(std::ranges::count_if(slopes, [](float x) { return x != 0; }), 2 * 4 * 4);
-  for (size_t i = 0; i < slopes.size(); ++i) ASSERT_EQ(slopes[i], slopes[i] == 0 ? 0 : factors[i]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Maxima, testing::ValuesIn(devices_at_hand()),

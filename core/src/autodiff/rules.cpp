@@ -75,33 +75,12 @@ void Vjp::flow(size_t source, Id gradient) {
 namespace {
 using namespace rules;
 
-std::vector<int64_t> reduced_axes(const Vjp& s) {
-  const std::vector<int64_t> list = s.arg();
-  return {list.begin() + 1, list.end()};
-}
-
-/// A Reduce to maxima, of elements whose bits equal those of their maximum.
-struct Maxima {
-  Id x, y;
-  Id is_max = kNoId, share = kNoId;  // of each element that is a maximum
-  Id base = kNoId, stored = kNoId;   // x and y read `stored` in the place of `base`
-};
-
-// The equal maxima share the gradient. No element equals a NaN maximum: a share of 0 elements is
-// infinite.
-Maxima maxima(Vjp& s) {
-  Graph& g = s.graph;
-  Maxima m{.x = s.x(0), .y = s.y()};
-  m.base = base_that_may_differ(g, m.x);
-  if (m.base != kNoId) {
-    m.stored = g.unary(Op::Contiguous, m.base);
-    m.x = replace_node(g, m.x, m.base, m.stored);
-    m.y = replace_node(g, m.y, m.base, m.stored);
-  }
-  m.is_max = g.binary(Op::CmpEq, m.x, s.spread(m.y, s.shape(m.x)));
-  const Id count = s.sum(g.cast(m.is_max, s.dtype()), reduced_axes(s));
-  m.share = g.binary(Op::FDiv, s.g(), count);
-  return m;
+// The gradient of each of the equal maxima of a Reduce, which share it equally. No element equals a
+// NaN maximum: a share of 0 elements is infinite.
+Id share_of_maxima(Vjp& s, const std::vector<int64_t>& axes) {
+  const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
+  const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
+  return s.graph.binary(Op::FDiv, s.g(), count);
 }
 
 // ---- Arithmetic ----
@@ -223,14 +202,21 @@ void flip(Vjp& s) {
 }
 
 // ---- Reductions ----
+std::vector<int64_t> reduced_axes(const Vjp& s) {
+  const std::vector<int64_t> list = s.arg();
+  return {list.begin() + 1, list.end()};
+}
 
 /// All equal maxima share the gradient. In a row with a NaN, the others take 0 of an infinite
 /// share: NaN.
 void reduce_max(Vjp& s) {
-  const Maxima m = maxima(s);
-  const std::vector<int64_t> shape = s.shape(m.x);
-  const Id others = s.mul(m.share, s.number(0.0));
-  s.flow(0, s.graph.where(m.is_max, s.spread(m.share, shape), s.spread(others, shape)));
+  const std::vector<int64_t> axes = reduced_axes(s);
+  Graph& g = s.graph;
+  const std::vector<int64_t> shape = s.shape(s.x(0));
+  const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
+  const Id share = share_of_maxima(s, axes);
+  const Id others = s.mul(share, s.number(0.0));
+  s.flow(0, g.where(is_max, s.spread(share, shape), s.spread(others, shape)));
 }
 
 /// Rows of x (m, n), with ones after their end up to n = `wanted`.
@@ -318,11 +304,8 @@ bool is_max_pooling(const Graph&, const Match& m) {
 }
 
 void max_pooling(Vjp& s) {
-  const Maxima m = maxima(s);
-  const Id share = s.spread(m.share, s.shape(m.y));
-  MaxPooling pooling = *s.pooling;
-  if (m.base != kNoId) pooling.image = replace_node(s.graph, pooling.image, m.base, m.stored);
-  s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), pooling, m.y, share));
+  const Id share = s.spread(share_of_maxima(s, reduced_axes(s)), s.shape(s.y()));
+  s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), *s.pooling, s.y(), share));
 }
 
 // ---- The table ----
