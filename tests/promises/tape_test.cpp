@@ -82,7 +82,7 @@ TEST(Tape, AResultOfWhichBackwardWasCalledIsRefused) {
   }
 }
 
-// What keeps a running loss, or a state from step to step, must not keep the graphs of all steps.
+// A program that adds up its losses, or carries a state, must not keep the graphs of all steps.
 TEST(Tape, MemoryStaysFlatWhereLossesAreAddedUp) {
   Tensor w = leaf({1, 2});
   Tensor total = Tensor::from<float>({0}), state = Tensor::from<float>({0, 0});

@@ -1,4 +1,4 @@
-// What the gradient pass of autodiff/ needs of a session, a user's backward functions among it.
+// The context of a gradient pass: the session's graph, and the user's backward functions.
 #pragma once
 
 #include "autodiff/gradient.h"

@@ -50,7 +50,7 @@ TEST(Master, AddsStepsThatAHalfWouldLose) {
   EXPECT_EQ(after(DType::BF16, true), std::vector<float>(2, 0.99609375f)) << "0.995 in bf16";
   EXPECT_EQ(after(DType::F16, true), std::vector<float>(2, 0.9951171875f));
   EXPECT_EQ(after(DType::BF16, false), std::vector<float>(2, 1.0f));
-  // What something else assigns is where the next steps begin.
+  // An assignment from outside takes effect: the next step begins with its value.
   EXPECT_EQ(after(DType::F16, true, Tensor::from<float>({0.5f, 1})),
             (std::vector<float>{0.49755859375f, 0.99755859375f}));
 }
