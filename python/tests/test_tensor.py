@@ -23,6 +23,25 @@ def test_operators_take_numbers_and_arrays_on_both_sides():
     assert (2**x).tolist() == [2.0, 4.0, 16.0]
 
 
+def test_integers_do_not_pass_through_floats():
+    big, top = 2**53 + 1, 2**64 - 1
+    assert pg.Tensor([1], dtype="int64").pad((1, 0), big).tolist() == [big, 1]
+    assert pg.Tensor([1], dtype="int64").pad_to((2,), value=big).tolist() == [1, big]
+    assert pg.Tensor([1], dtype="uint64").pad(((0, 1),), "constant", top).tolist() == [1, top]
+    padded = pg.Tensor([False]).pad((1, 0), True)
+    assert padded.dtype == pg.bool_ and padded.tolist() == [True, False]
+    with pytest.raises(ValueError, match="0.5 is no value of a i32 tensor"):
+        pg.Tensor([1]).pad((1, 0), 0.5)
+    assert pg.Tensor.linspace(big, big + 4, 3, "int64").tolist() == [big, big + 2, big + 4]
+    assert pg.Tensor.arange(2**63, 2**63 + 2).tolist() == [2**63, 2**63 + 1]
+    assert pg.Tensor.full((1,), top, "uint64").tolist() == [top]
+    with pytest.raises(ValueError, match="does not hold the number 18446744073709551615"):
+        pg.Tensor.full((1,), top, "int64")
+    with pytest.raises(ValueError, match="size -3 is negative"):
+        pg.Tensor.eye(3, -3)
+    assert pg.Tensor.eye(1, dtype="int64").tolist() == [[1]]
+
+
 def test_axis_and_dim_are_one_argument():
     x = pg.Tensor([[1, 2], [3, 4]])
     assert x.sum(axis=0).tolist() == x.sum(dim=0).tolist() == [4, 6]

@@ -13,6 +13,7 @@ TEST(NumberErrors, Creation) {
   EXPECT_EQ(error_of([] { Tensor::linspace(0, 1, 3, DType::Bool); }),
             "[linspace] values are numbers, not bool");
   EXPECT_EQ(error_of([] { Tensor::eye(-2); }), "[eye] size -2 is negative");
+  EXPECT_EQ(error_of([] { Tensor::eye(3, -3); }), "[eye] size -3 is negative");
   EXPECT_EQ(error_of([] { Tensor::arange(0, 5, 0.5, DType::I32); }),
             "[arange] i32 holds no steps of 0.5 from 0; take a float dtype, or cast");
   EXPECT_EQ(error_of([] { Tensor::arange(300, DType::U8); }),

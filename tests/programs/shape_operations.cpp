@@ -120,7 +120,7 @@ const Operation kShaping[] = {
     {"movement", "shrink", shrink_axes},
     {"movement", "transpose", [](Args& a) -> Result { const Tensor& x = a.with_axes(); const int64_t i = a.axis(x), j = a.axis(x); return {x.transpose(i, j)}; }},
     {"movement", "pad", [](Args& a) -> Result { const Tensor& x = a.with_axes(); return {x.pad(margins(a, x, 0))}; }},
-    {"movement", "pad value", [](Args& a) -> Result { const Tensor& x = a.with_axes(); return {x.pad(margins(a, x, -1), static_cast<double>(a.pick(-2, 2)))}; }},
+    {"movement", "pad value", [](Args& a) -> Result { const Tensor& x = a.with_axes(); const DType d = x.dtype(); return {x.pad(margins(a, x, -1), a.pick(is_unsigned(d) ? 0 : -2, d == DType::Bool ? 1 : 2))}; }},
     {"movement", "flip", [](Args& a) -> Result { const Tensor& x = a.with_axes(); return {x.flip(a.axes(x))}; }},
     {"movement", "squeeze", [](Args& a) -> Result { return {a.tensor().squeeze()}; }},
     {"movement", "unsqueeze", [](Args& a) -> Result { const Tensor& x = a.tensor(); return {x.unsqueeze(a.pick(-1, x.ndim()))}; }},

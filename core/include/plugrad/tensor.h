@@ -75,11 +75,12 @@ class PLUGRAD_API Tensor {
   static Tensor arange(const Tensor& stop, std::optional<DType> = {}, std::string_view device = {});
   static Tensor arange(const Tensor& start, const Tensor& stop, const Tensor& step = 1,
                        std::optional<DType> = {}, std::string_view device = {});
-  /// `count` evenly spaced values from start to stop, both included.
-  static Tensor linspace(double start, double stop, int64_t count, DType = DType::F32,
+  /// `count` evenly spaced values from start to stop, both included; integers truncate exact values.
+  static Tensor linspace(const Tensor& start, const Tensor& stop, int64_t count, DType = DType::F32,
                          std::string_view device = {});
   /// Ones on the diagonal of an n x m matrix (m = n when not given).
-  static Tensor eye(int64_t n, int64_t m = -1, DType = DType::F32, std::string_view device = {});
+  static Tensor eye(int64_t n, std::optional<int64_t> m = {}, DType = DType::F32,
+                    std::string_view device = {});
 
   /// Host values, row-major, copied immediately. Without a shape: one axis.
   template <class T>
@@ -317,8 +318,7 @@ class PLUGRAD_API Tensor {
   Tensor where(const Tensor& yes, const Tensor& no) const;  ///< this is the condition
   /// `value` where the bool mask is true
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
-  /// x + weight (end - x); exact at both ends
-  Tensor lerp(const Tensor& end, const Tensor& weight) const;
+  Tensor lerp(const Tensor& end, const Tensor& weight) const;  ///< x + weight (end - x); exact ends
 
   // ---- Reductions over `axes` (not given: all; Axes::none(): none). keepdim leaves size 1.
   // Errors: User for a bad axis. A number counts as one axis of size 1 ----
@@ -373,11 +373,11 @@ class PLUGRAD_API Tensor {
   Tensor permute(const std::vector<int64_t>& order) const;         ///< axis i is axis order[i] of x
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
-  /// Reflect pads less than the size of the axis, Circular at most the size.
-  Tensor pad(const Pads& pads, double value = 0.0) const;
-  Tensor pad(const Pads& pads, PadMode mode, double value = 0.0) const;
+  /// Reflect pads less than the axis has, Circular at most that. The dtype must hold the value.
+  Tensor pad(const Pads& pads, const Tensor& value = 0) const;
+  Tensor pad(const Pads& pads, PadMode mode, const Tensor& value = 0) const;
   /// Pads the end of each axis up to `sizes`; nullopt keeps the axis.
-  Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, double value = 0.0) const;
+  Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, const Tensor& value = 0) const;
   Tensor shrink(const Box& box) const;  ///< the elements [begin, end) of each axis
   Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< a prefix each
   Tensor flip(const Axes& axes) const;                        ///< reverses these axes

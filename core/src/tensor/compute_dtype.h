@@ -2,6 +2,8 @@
 // result once.
 #pragma once
 
+#include <limits>
+
 #include "tensor/record.h"
 
 namespace plugrad::tensor {
@@ -9,6 +11,13 @@ namespace plugrad::tensor {
 /// Floats of 16 bits and less, whose sums and products need more.
 inline bool is_half(DType dtype) {
   return is_float(dtype) && size_of(dtype) < 4;
+}
+
+/// -inf, or the lowest integer.
+inline Tensor lowest(DType dtype) {
+  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
+  if (is_unsigned(dtype)) return 0;
+  return std::numeric_limits<int64_t>::min() >> (64 - 8 * size_of(dtype));
 }
 
 /// Dtype in which steps on `dtype` are computed.

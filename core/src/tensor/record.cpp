@@ -145,15 +145,19 @@ DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
 }
 
 Id Recorder::take(Id node, DType to) {
+  static constexpr const char* kNotHeld =
+      "[{}] {} does not hold the number {}; cast the tensor to a wider dtype";
+  const Node& n = graph()[node];
+  const bool is_beyond_i64 = n.op == Op::Const && n.dtype == DType::U64 && n.arg > INT64_MAX;
+  require(!is_beyond_i64 || !is_integer(to) || to == DType::U64, kNotHeld, function_, name_of(to),
+          n.arg);
   if (!is_integer_literal(graph(), node) || !is_integer(to)) return cast(node, to);
   const int64_t value = const_int(graph(), node);
   const int bits = static_cast<int>(size_of(to)) * 8;
   const bool is_held = to == DType::U64 ? value >= 0 : holds(to, value);
   const bool same_bits =
       bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < (int64_t{1} << bits));
-  require(is_held || (is_modular() && same_bits),
-          "[{}] {} does not hold the number {}; cast the tensor to a wider dtype", function_,
-          name_of(to), value);
+  require(is_held || (is_modular() && same_bits), kNotHeld, function_, name_of(to), value);
   return cast(node, to);
 }
 

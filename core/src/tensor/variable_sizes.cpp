@@ -95,10 +95,9 @@ Tensor count_along(std::string_view function, const Tensor& x, std::span<const i
     const Id count = r.cast(e.count, dtype);
     counts = counts == kNoId ? count : r.graph().binary(Op::Mul, counts, count);
   }
-  if (counts == kNoId)
-    return r.done(r.graph().constant(DType::WeakFloat, static_cast<double>(fixed)));
-  return r.done(
-      r.graph().binary(Op::Mul, counts, r.graph().constant(dtype, static_cast<double>(fixed))));
+  const DType weak = is_float(dtype) ? DType::WeakFloat : DType::Index;
+  if (counts == kNoId) return r.done(r.graph().constant(weak, fixed));
+  return r.done(r.graph().binary(Op::Mul, counts, r.graph().constant(dtype, fixed)));
 }
 
 AxisSize axis_size(const Tensor& x, int64_t axis) {

@@ -102,26 +102,19 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *,
         start, stop = 0, start
     if step == 0:
         raise ValueError("[arange] the step is 0")
-    is_exact = all(isinstance(each, int) for each in (start, stop, step))
-    count = -int((start - stop) // step) if is_exact else math.ceil((stop - start) / step)
-    if dtype is None:
-        dtype = DEFAULT_INTEGER if is_exact else DEFAULT_FLOAT
-    numbers = Tensor.arange(max(count, 0), DEFAULT_INTEGER, device)
-    if not is_exact:
-        numbers = numbers.cast(dtype if dtype.is_floating_point else DEFAULT_FLOAT)
+    if all(isinstance(each, int) for each in (start, stop, step)):
+        return Tensor.arange(start, stop, step, dtype or DEFAULT_INTEGER, device)
+    dtype = dtype or DEFAULT_FLOAT
+    numbers = Tensor.arange(max(math.ceil((stop - start) / step), 0), DEFAULT_INTEGER, device)
+    numbers = numbers.cast(dtype if dtype.is_floating_point else DEFAULT_FLOAT)
     return (numbers * step + start).cast(dtype)
 
 
 def linspace(start: float, stop: float, /, num: int, *, dtype: DType | None = None,
              device: str | None = None, endpoint: bool = True) -> Tensor:
     """`num` evenly spaced numbers from start to stop, which is left out without `endpoint`."""
-    dtype = dtype or DEFAULT_FLOAT
-    computed = dtype if dtype.is_floating_point else DEFAULT_FLOAT
-    if endpoint:
-        made = Tensor.linspace(start, stop, num, computed, device)
-    else:
-        made = Tensor.linspace(start, stop, num + 1, computed, device)[:num]
-    return made.cast(dtype)
+    made = Tensor.linspace(start, stop, num if endpoint else num + 1, dtype or DEFAULT_FLOAT, device)
+    return made if endpoint else made[:num]
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None,

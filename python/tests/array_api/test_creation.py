@@ -17,6 +17,10 @@ CASES = [
     *(case("arange", *bounds, dtype=dtype) for dtype in (F32, F64) for bounds in (
         (0, 1, .1), (0., 5.), (1., 0., -.25), (5.5,), (0, 7, 2))),
     case("arange", 3, 9, 2, dtype=Dtype("uint8")),
+    case("arange", 2**63, 2**63 + 5, 2, dtype=Dtype("uint64")),
+    case("arange", 2**53 + 1, 2**53 + 4), case("linspace", 2**53 + 1, 2**53 + 5, 3, dtype=Dtype("int64")),
+    case("linspace", 0, 16777217, 2, dtype=Dtype("int32")),
+    case("linspace", 0, 2**32 + 2, 2, endpoint=False, dtype=Dtype("int64")),
     *(case("linspace", -1.5, 3.5, count, endpoint=endpoint, dtype=dtype)
       for count in (0, 1, 2, 7) for endpoint in (True, False) for dtype in (F32, F64)),
     *(case("eye", *sizes, k=k, dtype=F32) for sizes in ((3,), (2, 4), (4, 2), (0,), (0, 3))

@@ -64,7 +64,7 @@ Tensor product(const SVD& d) {
 }
 double skewness(const Tensor& q) {
   const Tensor gram = q.transpose().matmul(q);
-  return values((gram - Tensor::eye(q.size(-1), -1, q.dtype())).abs().max())[0];
+  return values((gram - Tensor::eye(q.size(-1), {}, q.dtype())).abs().max())[0];
 }
 
 TEST(QrAndSvd, AreFactors) {

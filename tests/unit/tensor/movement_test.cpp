@@ -35,6 +35,30 @@ TEST(Pad, Modes) {
   EXPECT_EQ(error_of([&] { a.pad_to({3}); }), "[pad_to] 3 is less than axis 0 of (4,) has");
 }
 
+TEST(Pad, ValuesAreExactNumbersOfTheDtype) {
+  const int64_t big = (int64_t{1} << 53) + 1;
+  const Tensor whole = Tensor::from({int64_t{1}}), small = Tensor::from({1}),
+               flag = Tensor::from({false});
+  using Values = std::vector<int64_t>;
+  EXPECT_EQ(whole.pad({1, 0}, big).to_vector<int64_t>(), (Values{big, 1}));
+  EXPECT_EQ(whole.pad_to({2}, big).to_vector<int64_t>(), (Values{1, big}));
+  EXPECT_EQ(whole.pad({1, 0}, -0x1p63).to_vector<int64_t>(), (Values{INT64_MIN, 1}));
+  EXPECT_EQ(whole.cast(DType::U64).pad({0, 1}, UINT64_MAX).to_vector<uint64_t>(),
+            (std::vector<uint64_t>{1, UINT64_MAX}));
+  EXPECT_EQ(flag.pad({1, 0}, true).dtype(), DType::Bool);
+  expect_values(flag.pad({1, 0}, true).cast(DType::I32), {1, 0});
+  expect_values(small.pad({1, 0}, 7.0), {7, 1});
+  expect_values(whole.pad({1, 0}, small.reshape({}) + 4), {5, 1});
+  EXPECT_EQ(error_of([&] { small.pad({1, 0}, .5); }), "[pad] 0.5 is no value of a i32 tensor");
+  EXPECT_EQ(error_of([&] { small.cast(DType::I8).pad({1, 0}, 300); }),
+            "[pad] 300 is no value of a i8 tensor");
+  EXPECT_EQ(error_of([&] { flag.pad_to({2}, 2); }), "[pad] 2 is no value of a bool tensor");
+  EXPECT_EQ(error_of([&] { small.pad({1, 0}, whole.sum()); }),
+            "[pad] a i64 value into a i32 tensor; cast it first");
+  EXPECT_EQ(error_of([&] { small.pad({1, 0}, small); }),
+            "[pad] the value has shape (1,), not one number");
+}
+
 TEST(Shrink, PartsMayBeOpen) {
   const Tensor a = counting({2, 3});
   expect_values(a.shrink({std::nullopt, {1, 3}}), {1, 2, 4, 5});

@@ -50,6 +50,47 @@ TEST(Arange, OfWholeNumbersIsExact) {
   EXPECT_EQ(Tensor::arange(4, 4, -1).numel() + Tensor::arange(4, 5, -1).numel(), 0);
 }
 
+TEST(Arange, BeyondI64AndOfFloatsIsExact) {
+  EXPECT_EQ(Tensor::arange(kTop, kTop + 3, 1).to_vector<uint64_t>(),
+            (std::vector<uint64_t>{kTop, kTop + 1, kTop + 2}));
+  EXPECT_EQ(Tensor::arange(0x1p53, 0x1p53 + 4, 2.0, DType::I64).to_vector<int64_t>(),
+            (std::vector<int64_t>{int64_t{1} << 53, (int64_t{1} << 53) + 2}));
+  // f32 holds the sum, not the step.
+  EXPECT_EQ(Tensor::arange(-16777216, 2, 16777217, DType::F32).to_vector<float>(),
+            (std::vector<float>{-16777216, 1}));
+}
+
+TEST(Linspace, OfWholeNumbersIsExact) {
+  const int64_t big = (int64_t{1} << 53) + 1, third = 6148914691236517205;  // (2^64 - 1) / 3
+  using Values = std::vector<int64_t>;
+  const auto line = [](const Tensor& start, const Tensor& stop, int64_t count, DType dtype) {
+    return Tensor::linspace(start, stop, count, dtype).to_vector<int64_t>();
+  };
+  EXPECT_EQ(line(0, 16777217, 2, DType::I32), (Values{0, 16777217}));
+  EXPECT_EQ(line(-2147483647, 2147483647, 3, DType::I32), (Values{-2147483647, 0, 2147483647}));
+  EXPECT_EQ(line(big, big + 4, 3, DType::I64), (Values{big, big + 2, big + 4}));
+  EXPECT_EQ(line(INT64_MIN, INT64_MAX, 4, DType::I64),
+            (Values{INT64_MIN, INT64_MIN + third, INT64_MAX - third, INT64_MAX}));
+  EXPECT_EQ(line(-5, 5, 4, DType::I8), (Values{-5, -1, 1, 5}));
+  EXPECT_EQ(line(7, -7, 5, DType::I64), (Values{7, 3, 0, -3, -7}));
+  EXPECT_EQ(line(3, 3, 2, DType::U8), (Values{3, 3}));
+  EXPECT_EQ(line(0.5, 9.5, 4, DType::I32), (Values{0, 3, 6, 9}));
+  EXPECT_EQ(line(9, 5, 1, DType::I32), Values{9});
+  EXPECT_EQ(line(9, 5, 0, DType::I32), Values{});
+  EXPECT_EQ(Tensor::linspace(1, UINT64_MAX, 3, DType::U64).to_vector<uint64_t>(),
+            (std::vector<uint64_t>{1, kTop, UINT64_MAX}));
+  EXPECT_EQ(error_of([] { Tensor::linspace(0, 300, 3, DType::U8); }),
+            "[linspace] u8 does not hold 0 to 300; take a wider dtype");
+}
+
+TEST(Literals, BeyondI64DoNotWrap) {
+  EXPECT_EQ(error_of([] { Tensor::full({1}, kTop, DType::I64); }),
+            "[full] i64 does not hold the number 9223372036854775808; cast the tensor to a wider "
+            "dtype");
+  EXPECT_EQ(Tensor::full({1}, kTop, DType::U64).item<uint64_t>(), kTop);
+  EXPECT_EQ(Tensor::full({1}, kTop, DType::F64).item<double>(), 0x1p63);
+}
+
 TEST(Reading, IntoATypeThatDoesNotHoldTheValueIsAnError) {
   EXPECT_EQ(error_of([] { Tensor(-1).item<uint8_t>(); }),
             "[item] element 0 is -1, which u8 does not hold; read it as another type");

@@ -203,12 +203,6 @@ PadMode pad_mode(Call& call) {
   call.wrong(fmt::format("mode \"{}\" is unknown", mode));
 }
 
-// Pads of constants other than numbers of the host are a choice between the tensor and the value.
-Tensor pad_with(const Tensor& x, const std::vector<Pads::Pair>& pairs, const Tensor& value) {
-  const Tensor inside = x.ones_like(DType::Bool).pad(pairs);
-  return inside.where(x.pad(pairs), value.cast(x.dtype()));
-}
-
 Values pad(Call& call) {
   const Tensor x = call[0];
   const Integers pads = call.opset() < 2    ? call.integers("paddings")
@@ -224,7 +218,7 @@ Values pad(Call& call) {
   const PadMode mode = pad_mode(call);
   if (mode != PadMode::Constant) return {x.pad(pairs, mode)};
   if (call.opset() < 11) return {x.pad(pairs, call.number("value", 0))};
-  return {call.has(2) ? pad_with(x, pairs, call[2]) : x.pad(pairs)};
+  return {call.has(2) ? x.pad(pairs, call[2].reshape({}).cast(x.dtype())) : x.pad(pairs)};
 }
 
 Values depth_to_space(Call& call) {

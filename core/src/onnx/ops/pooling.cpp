@@ -1,6 +1,7 @@
 // Pooling.
 #include "onnx/ops/tables.h"
 #include "onnx/ops/windows.h"
+#include "tensor/compute_dtype.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -32,7 +33,7 @@ Integers window_counts(Call& call, const Tensor& x, const Window& w) {
 }
 
 // The windows of a tensor as last axes: x is padded with `fill` so that all windows are whole.
-Tensor windows_of(const Tensor& x, const Window& w, const Integers& counts, double fill) {
+Tensor windows_of(const Tensor& x, const Window& w, const Integers& counts, const Tensor& fill) {
   const size_t axes = w.kernel.size();
   std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < axes; ++i) {
@@ -54,11 +55,6 @@ Axes last_axes(size_t count) {
   Integers axes;
   for (size_t i = 1; i <= count; ++i) axes.push_back(-static_cast<int64_t>(i));
   return axes;
-}
-
-double lowest_of(DType dtype) {
-  if (is_float(dtype)) return -kInfinity;
-  return dtype == DType::I8 ? -128 : 0;
 }
 
 // The indices are those of the flat tensor, rows first unless storage_order says columns.
@@ -93,7 +89,7 @@ Values max_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
   const Integers counts = window_counts(call, x, w);
-  const Tensor windows = windows_of(x, w, counts, lowest_of(x.dtype()));
+  const Tensor windows = windows_of(x, w, counts, tensor::lowest(x.dtype()));
   Values results{windows.max(last_axes(w.kernel.size()))};
   if (call.wants(1)) results.emplace_back(places_of_maxima(call, x, w, windows));
   return results;

@@ -1,9 +1,7 @@
 // Turns pooling into a reduction over a view of windows.
-#include <cmath>
-#include <limits>
-
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/conv/windows.h"
 #include "tensor/index/index.h"
 
@@ -67,10 +65,9 @@ Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const 
   return p;
 }
 
-Tensor view_of(const Pooling& p, const Tensor& x, double fill) {
-  const Tensor behind = is_float(x.dtype()) ? Tensor(fill) : Tensor(static_cast<int64_t>(fill));
+Tensor view_of(const Pooling& p, const Tensor& x, const Tensor& fill) {
   const Tensor padded =
-      tensor::pad_image(tensor::whole_image(x, behind, p.windows.axes()), p.all, fill);
+      tensor::pad_image(tensor::whole_image(x, fill, p.windows.axes()), p.all, fill);
   tensor::require_windows(p.function, p.windows, x, padded);
   return tensor::window_view(padded, p.windows);
 }
@@ -99,16 +96,10 @@ Tensor limited_windows(const Pooling& p, const Tensor& y, const Tensor& x) {
   return result;
 }
 
-double lowest_number(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  if (is_unsigned(dtype) || dtype == DType::Bool) return 0.0;
-  return -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
-}
-
 Tensor max_pool(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  return limited_windows(p, view_of(p, x, lowest_number(x.dtype())).max(p.kernel_axes()), x);
+  return limited_windows(p, view_of(p, x, tensor::lowest(x.dtype())).max(p.kernel_axes()), x);
 }
 
 /// Numbers the elements of an image backwards, down to 1, at the sizes of x; 0 beyond them.
@@ -137,7 +128,7 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& gi
                                      const PerAxis& kernel, const PoolOptions& o) {
   const Tensor x = tensor::stored_once(given);
   const Pooling p = pooling(function, x, axes, kernel, o);
-  const Tensor view = view_of(p, x, lowest_number(x.dtype()));
+  const Tensor view = view_of(p, x, tensor::lowest(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();
   // The first index has the largest number counted from the end. NaN is a maximum. Padding has
   // number 0.

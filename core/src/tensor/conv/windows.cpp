@@ -65,7 +65,7 @@ Padding::Sides sides_of(std::string_view function, const Padding& padding, const
   return sides;
 }
 
-Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value) {
+Tensor pad_image(const Tensor& x, const Padding::Sides& sides, const Tensor& value) {
   Padding::Sides pads(static_cast<size_t>(x.ndim()) - sides.size());
   pads.insert(pads.end(), sides.begin(), sides.end());
   return x.pad(pads, value);

@@ -20,7 +20,7 @@ Padding::Sides sides_of(std::string_view function, const Padding& padding,
                         const autodiff::Windows& windows);
 
 /// Pads the last axes with `value`.
-Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value = 0.0);
+Tensor pad_image(const Tensor& x, const Padding::Sides& sides, const Tensor& value = 0);
 
 /// Errors: User where no window fits an axis of the padded image.
 void require_windows(std::string_view function, const autodiff::Windows& windows, const Tensor& x,

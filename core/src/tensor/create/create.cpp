@@ -1,10 +1,10 @@
 // Creates tensors from numbers and host memory. A constant has no device: its handle keeps the
 // requested device for the case that the constant is stored.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/exact_number.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -12,38 +12,30 @@
 namespace plugrad {
 
 using tensor::checked_count;
+using tensor::exact_number;
+using tensor::ExactNumber;
+using tensor::holds_exactly;
+using tensor::Int128;
 using tensor::Recorder;
 
 namespace {
-
-__extension__ using Int128 = __int128;
 
 uint32_t device_number(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);
 }
 
-// A bound of arange: an integer or a real number, by the dtype of its scalar.
-struct Bound {
-  bool is_whole = false;
-  int64_t whole = 0;
-  double real = 0;
-};
-
-Bound bound_of(const Tensor& scalar) {
-  Recorder r("arange");
+ExactNumber bound_of(std::string_view function, const Tensor& scalar) {
+  Recorder r(function);
   const Id node = r.use(scalar);
-  require(is_const(r.graph(), node), "[arange] bounds are numbers, not tensors of computed values");
-  const DType dtype = r.dtype(node);
-  const bool is_whole = !is_float(dtype) && dtype != DType::U64;
-  const double real = const_float(r.graph(), node);
-  if (is_whole) return {true, const_int(r.graph(), node), real};
-  return {false, std::abs(real) < 0x1p63 ? static_cast<int64_t>(real) : 0, real};
+  require(is_const(r.graph(), node), "[{}] bounds are numbers, not tensors of computed values",
+          function);
+  return exact_number(r.graph(), node);
 }
 
 constexpr int64_t kTooMany = INT64_MAX;  // elements; checked_count refuses it
 
-int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
-  const Int128 way = static_cast<Int128>(last) - first, step = by;
+int64_t whole_steps(Int128 first, Int128 last, Int128 step) {
+  const Int128 way = last - first;
   const Int128 count = way / step + (way % step != 0 ? 1 : 0);
   return (way < 0) != (step < 0) || way == 0
              ? 0
@@ -55,24 +47,53 @@ int64_t real_steps(double first, double last, double by) {
   return count < 0x1p62 ? static_cast<int64_t>(count) : kTooMany;
 }
 
-// Counts in i32 if i32 holds the ends, the step and the count.
-Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t count, DType stored) {
-  require(std::abs(first.real) <= 0x1p63 && std::abs(by.real) <= 0x1p63,
-          "[arange] {} and steps of {} are beyond i64", first.real, by.real);
-  const Int128 end = first.whole + static_cast<Int128>(by.whole) * std::max<int64_t>(count - 1, 0);
-  const auto last = static_cast<int64_t>(end);
-  if (count > 0)
-    for (int64_t value : {first.whole, last})
-      require(end == last && holds(stored, value),
-              "[arange] {} does not hold {} to {}; take a wider dtype", name_of(stored),
-              first.whole, static_cast<double>(end));
-  const bool is_small = std::ranges::all_of(std::array{first.whole, by.whole, last, count},
-                                            [](int64_t v) { return holds(DType::I32, v); });
-  const DType counter = is_small ? DType::I32 : DType::I64;
+// The dtype to compute whole numbers in: i32 if it holds all of them. i64 has their low 64 bits.
+DType counter_for(std::initializer_list<Int128> numbers) {
+  return std::ranges::all_of(numbers, [](Int128 n) { return holds_exactly(DType::I32, n); })
+             ? DType::I32
+             : DType::I64;
+}
+
+// Integers beside one beyond i64 make a range of u64: promotion would make it one of floats.
+DType range_dtype(std::initializer_list<const Tensor*> bounds) {
+  DType common = DType::Bool;
+  bool has_float = false;
+  for (const Tensor* bound : bounds) {
+    common = promote(common, bound->dtype());
+    has_float |= is_float(bound->dtype());
+  }
+  return is_float(common) && !has_float ? DType::U64 : strong(common);
+}
+
+Tensor whole_range(Recorder& r, Int128 first, Int128 by, int64_t count, DType stored) {
+  const DType counter =
+      counter_for({first, by, first + by * std::max<int64_t>(count - 1, 0), count});
   Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
-  if (by.whole != 1) numbers = numbers * by.whole;
-  if (first.whole != 0) numbers = numbers + first.whole;
+  if (by != 1) numbers = numbers * static_cast<int64_t>(by);
+  if (first != 0) numbers = numbers + static_cast<int64_t>(first);
   return numbers.cast(stored);
+}
+
+// Exact numbers, truncated towards 0 like the cast of a fraction.
+Tensor whole_line(Int128 first, Int128 last, int64_t count, DType dtype, std::string_view device) {
+  const Int128 way = last - first, steps = count - 1;
+  Int128 by = way / steps, rest = way % steps;
+  if (rest < 0) {
+    rest += steps;
+    --by;
+  }
+  require(rest * steps <= INT64_MAX,
+          "[linspace] {} integers from {} to {} are too many: take a float dtype", count,
+          static_cast<double>(first), static_cast<double>(last));
+  const DType counter = counter_for({first, last, way, by, steps, rest * steps});
+  const Tensor number = Tensor::arange(count, counter, device);
+  Tensor whole = number * static_cast<int64_t>(by) + static_cast<int64_t>(first);
+  if (rest == 0) return whole.cast(dtype);
+  const Tensor parts = number * static_cast<int64_t>(rest);
+  whole = whole + parts.trunc_div(static_cast<int64_t>(steps));
+  if (first >= 0 && last >= 0) return whole.cast(dtype);
+  const Tensor is_below = (whole < 0) & (parts % static_cast<int64_t>(steps) != 0);
+  return (whole + is_below.cast(counter)).cast(dtype);
 }
 
 }  // namespace
@@ -122,21 +143,26 @@ Tensor Tensor::arange(const Tensor& stop, std::optional<DType> dtype, std::strin
 Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step,
                       std::optional<DType> wanted, std::string_view device) {
   Recorder r("arange");
-  const Bound first = bound_of(start), last = bound_of(stop), by = bound_of(step);
+  const ExactNumber first = bound_of("arange", start), last = bound_of("arange", stop),
+                    by = bound_of("arange", step);
   require(by.real != 0 && std::isfinite((last.real - first.real) / by.real),
           "[arange] from {} to {} by {} never ends", first.real, last.real, by.real);
-  const DType stored = tensor::dtype_or(
-      "arange", wanted, strong(promote(promote(start.dtype(), stop.dtype()), step.dtype())));
+  const DType stored = tensor::dtype_or("arange", wanted, range_dtype({&start, &stop, &step}));
   const bool to_whole = wanted && !is_float(stored);
   require(!to_whole || (std::trunc(first.real) == first.real && std::trunc(by.real) == by.real),
           "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(stored),
           by.real, first.real);
   r.place(device_number(r, device));
-  const bool are_whole = first.is_whole && last.is_whole && by.is_whole;
-  const int64_t count = are_whole ? whole_steps(first.whole, last.whole, by.whole)
-                                  : real_steps(first.real, last.real, by.real);
+  const bool are_whole = first.is_whole && by.is_whole;
+  const int64_t count = are_whole && last.is_whole ? whole_steps(first.whole, last.whole, by.whole)
+                                                   : real_steps(first.real, last.real, by.real);
   checked_count("arange", {count});
-  if (!is_float(stored)) return whole_range(r, first, by, count, stored);
+  const Int128 end = first.whole + by.whole * std::max<int64_t>(count - 1, 0);
+  if (are_whole &&
+      (count == 0 || (holds_exactly(stored, first.whole) && holds_exactly(stored, end))))
+    return whole_range(r, first.whole, by.whole, count, stored);
+  require(is_float(stored), "[arange] {} does not hold {} to {}; take a wider dtype",
+          name_of(stored), first.real, first.real + by.real * static_cast<double>(count - 1));
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
   Tensor numbers = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
   numbers = numbers.cast(stored == DType::F64 ? DType::F64 : DType::F32);
@@ -145,25 +171,34 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   return numbers.cast(stored);
 }
 
-// Counts from the nearer end, so that both ends are exact.
-Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
+// Floats are counted from the nearer end, so that both ends are exact.
+Tensor Tensor::linspace(const Tensor& start, const Tensor& stop, int64_t count, DType dtype,
                         std::string_view device) {
   require(count >= 0, "[linspace] count {} is negative", count);
   require_type(dtype != DType::Bool && size_of(dtype) != 0, "[linspace] values are numbers, not {}",
                name_of(dtype));
-  if (count == 1) return full({1}, start, DType::F64, device).cast(dtype);
-  const double step = (stop - start) / static_cast<double>(count - 1);
-  const DType counter = dtype == DType::F64 ? DType::F64 : DType::F32;
-  const Tensor number = arange(0, count, 1, counter, device), to_end = count - 1 - number;
-  return plugrad::where(number < count / 2, number * step + start, stop - to_end * step)
+  const ExactNumber first = bound_of("linspace", start), last = bound_of("linspace", stop);
+  if (count == 1) return full({1}, start, dtype, device);
+  if (is_integer(dtype) && first.is_whole && last.is_whole) {
+    require(holds_exactly(dtype, first.whole) && holds_exactly(dtype, last.whole),
+            "[linspace] {} does not hold {} to {}; take a wider dtype", name_of(dtype), first.real,
+            last.real);
+    return whole_line(first.whole, last.whole, count, dtype, device);
+  }
+  const double step = (last.real - first.real) / static_cast<double>(count - 1);
+  const bool is_wide = dtype == DType::F64 || (is_integer(dtype) && size_of(dtype) >= 4);
+  const DType computed = is_wide ? DType::F64 : DType::F32;
+  const Tensor number = arange(count, counter_for({count}), device), to_end = count - 1 - number;
+  return plugrad::where(number < count / 2, number.cast(computed) * step + first.real,
+                        last.real - to_end.cast(computed) * step)
       .cast(dtype);
 }
 
-Tensor Tensor::eye(int64_t n, int64_t m, DType dtype, std::string_view device) {
-  if (m < 0) m = n;
-  require(n >= 0, "[eye] size {} is negative", n);
+Tensor Tensor::eye(int64_t n, std::optional<int64_t> m, DType dtype, std::string_view device) {
+  for (const int64_t size : {n, m.value_or(n)})
+    require(size >= 0, "[eye] size {} is negative", size);
   const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}),
-               columns = arange(m, DType::I32, device);
+               columns = arange(m.value_or(n), DType::I32, device);
   return (rows == columns).cast(dtype);
 }
 

@@ -1,9 +1,8 @@
 // Turns scatter into a masked reduction: each element of the result reduces the values whose index
 // names it. The scheduler decides whether a kernel loops over all indices for each element, or
 // stores the values by index.
-#include <limits>
-
 #include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
@@ -95,12 +94,6 @@ Tensor replace(const Hits& h) {
                         rows.gather(h.axis, whole_result(h, last.maximum(0))), h.x);
 }
 
-Tensor lowest(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  if (is_unsigned(dtype) || dtype == DType::Bool) return 0;
-  return std::numeric_limits<int64_t>::min() >> (64 - 8 * size_of(dtype));
-}
-
 Tensor average(const Tensor& sum, const Tensor& count) {
   return is_float(sum.dtype()) ? sum / count.cast(sum.dtype()) : sum.floor_div(count);
 }
@@ -119,7 +112,7 @@ Tensor combine(const Hits& h, Combine how, bool include_self) {
     return include_self ? x * product : product;
   }
   if (how == Combine::Max) {
-    const Tensor top = whole_result(h, of_hits(lowest(sum_dtype)).max(-1));
+    const Tensor top = whole_result(h, of_hits(tensor::lowest(sum_dtype)).max(-1));
     return include_self ? x.maximum(top) : top;
   }
   Tensor sum = whole_result(h, of_hits(0).sum(-1, false, sum_dtype));

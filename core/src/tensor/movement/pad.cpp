@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/exact_number.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -60,20 +61,34 @@ Tensor crop(const Tensor& x, const Pairs& before_after, Pairs& pads) {
   return x.shrink(bounds);
 }
 
-Tensor pad_value(const Tensor& x, const Pairs& pads, double value) {
+/// The value in the dtype. Errors: User if it is no number that the dtype holds.
+Id fill_of(Recorder& r, const Tensor& value, DType dtype) {
+  const Id node = r.use(value);
+  const DType given = r.dtype(node);
+  require(r.shape(node).empty(), "[pad] the value has shape {}, not one number",
+          to_string(r.shape(node)));
+  if (!is_const(r.graph(), node)) {
+    require_type(promote(given, dtype) == dtype, "[pad] a {} value into a {} tensor; cast it first",
+                 name_of(given), name_of(dtype));
+  } else if (!is_float(dtype)) {
+    const tensor::ExactNumber number = tensor::exact_number(r.graph(), node);
+    require(number.is_whole && tensor::holds_exactly(dtype, number.whole),
+            "[pad] {} is no value of a {} tensor", number.real, name_of(dtype));
+  }
+  return r.cast(node, dtype);
+}
+
+Tensor pad_value(const Tensor& x, const Pairs& pads, const Tensor& value) {
   Recorder r("pad");
-  const Id node = r.use(x);
+  const Id node = r.use(x), fill = fill_of(r, value, strong(r.dtype(node)));
   const Tensor padded = r.done(pad_node(r, node, pads));
   const Shape shape = r.shape(node);
-  if ((value == 0.0 && !std::signbit(value)) || shape == padded.shape()) return padded;
+  const bool is_zero = is_const(r.graph(), fill) && r.graph()[fill].arg == 0;  // and not -0
+  if (is_zero || shape == padded.shape()) return padded;
   const Id inside = r.expand(
       r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)), shape);
-  const bool whole = !is_float(x.dtype());
-  require(!whole || (value >= -0x1p63 && value < 0x1p63), "[pad] {} is no value of a {} tensor",
-          value, name_of(x.dtype()));
   const Id padded_inside = pad_node(r, r.like(inside, node), pads);
-  const Tensor fill = whole ? Tensor(static_cast<int64_t>(value)) : Tensor(value);
-  return plugrad::where(r.done(padded_inside), padded, fill);
+  return plugrad::where(r.done(padded_inside), padded, r.done(fill));
 }
 
 /// Pads one axis with its own elements.
@@ -108,13 +123,13 @@ Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t afte
 
 }  // namespace
 
-Tensor Tensor::pad(const Pads& pads, double value) const {
+Tensor Tensor::pad(const Pads& pads, const Tensor& value) const {
   Pairs positive;
   const Tensor x = crop(*this, by_axis(*this, pads), positive);
   return pad_value(x, positive, value);
 }
 
-Tensor Tensor::pad(const Pads& given, PadMode mode, double value) const {
+Tensor Tensor::pad(const Pads& given, PadMode mode, const Tensor& value) const {
   if (mode == PadMode::Constant) return pad(given, value);
   Pairs pads, crops = by_axis(*this, given);
   const Tensor cropped = crop(*this, crops, pads);
@@ -128,7 +143,7 @@ Tensor Tensor::pad(const Pads& given, PadMode mode, double value) const {
   return mode == PadMode::Reflect ? crop(x, crops, pads) : x;
 }
 
-Tensor Tensor::pad_to(const std::vector<std::optional<int64_t>>& sizes, double value) const {
+Tensor Tensor::pad_to(const std::vector<std::optional<int64_t>>& sizes, const Tensor& value) const {
   const Shape from = shape();
   require(sizes.size() == from.size(), "[pad_to] {} sizes given for shape {} of {} axes",
           sizes.size(), to_string(from), from.size());

@@ -1,8 +1,6 @@
 // Scans. Up to kOneBlock elements are a masked reduction. Longer rows are split into blocks of 5 to
 // 16 elements: masked reductions of the blocks, combined with the scan of the block totals. All
 // values are ordinary nodes, which the scheduler can fuse with their neighbours.
-#include <limits>
-
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/record.h"
@@ -18,15 +16,9 @@ constexpr int64_t kOneBlock = 32;  // elements
 
 enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
 
-double identity(Kind kind, DType dtype) {
-  if (kind == Kind::Sum) return 0.0;
-  if (kind == Kind::Product) return 1.0;
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  return is_unsigned(dtype) ? 0.0 : -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
-}
-
-Tensor literal(double value, DType dtype) {
-  return is_float(dtype) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
+Tensor identity(Kind kind, DType dtype) {
+  if (kind == Kind::Sum) return 0;
+  return kind == Kind::Product ? Tensor(1) : tensor::lowest(dtype);
 }
 
 Tensor reduced_along(const Tensor& x, int64_t axis, Kind kind) {
@@ -61,8 +53,7 @@ Tensor scan_blocks(const Tensor& x, Kind kind) {
   const int64_t n = x.size(2);
   const Tensor index = Tensor::arange(n);
   const Tensor is_before = index.reshape({n, 1}) <= index.reshape({n, 1, 1});
-  return reduced_along(
-      where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3, kind);
+  return reduced_along(where(is_before, x.unsqueeze(2), identity(kind, x.dtype())), 3, kind);
 }
 
 /// Axis 1 of (outer, n, inner), padded with the identity; negative numbers crop.

@@ -71,7 +71,7 @@ Tensor network_order(const Tensor& key) {
   const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(key.ndim()));
   pads.back() = {0, padded - n};
-  const Tensor keys = key.pad(pads, 0xffffffffp0).cast(DType::U64);
+  const Tensor keys = key.pad(pads, UINT32_MAX).cast(DType::U64);
   Tensor words = ((keys << 32) | Tensor::arange(padded, DType::U64)).contiguous();
   const Tensor blocks = words.unflatten(-1, {-1, kBlock});
   words = placed(ranks(blocks), blocks).flatten(-2).contiguous();
