@@ -199,11 +199,7 @@ def nextafter(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
 def pow(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
     """x1 to the power of x2; integers wrap."""
     a, b = promoted_pair("pow", x1, x2)
-    made = a.pow(b)
-    if not a.dtype.is_floating_point:
-        return made
-    # Only odd whole powers keep the sign of -0.
-    return where((a == 0) & (b > 0) & (b.fmod(2.0) != 1), 0.0, made)
+    return a.pow(b)
 
 
 def remainder(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:

@@ -233,6 +233,39 @@ TEST(Edges, GradientsOfPow) {
   }
 }
 
+TEST(Powers, OfWholeNumbersAreExact) {
+  const auto exact = [](const std::vector<double>& base, const std::vector<double>& exponent,
+                        const std::vector<double>& expected, DType dtype) {
+    Tensor x = Tensor::from(base).cast(dtype), y = Tensor::from(exponent).cast(dtype);
+    EXPECT_EQ(values(x.pow(y)), expected);
+    return gradient(x.pow(y).sum(), {x})[0];
+  };
+  const Tensor slope = exact({5, 3, 10, 7, -3, 6, 2, 0.5}, {2, 15, 7, 8, 3, 1, 15, 4},
+                             {25, 14348907, 1e7, 5764801, -27, 6, 32768, 0.0625}, DType::F32);
+  EXPECT_EQ(values(slope)[0], 10);
+  EXPECT_EQ(values(slope)[5], 1);
+  exact({3, 10, 7}, {33, 15, 18}, {5559060566555523, 1e15, 1628413597910449}, DType::F64);
+  exact({12, 3}, {3, 7}, {1728, 2188}, DType::F16);  // 2187, rounded once
+}
+
+TEST(Powers, OfNegativeZeroAndInfinityAreThoseOfCHoweverTheExponentIsGiven) {
+  const Tensor x = Tensor::from({-0.0f, -static_cast<float>(kInf)});
+  for (const double y : {1.0 / 3, 0.5, 1.5, 2.5, 2.0, 3.0, -0.5, -1.0})
+    for (const Tensor& exponent :
+         {Tensor(y), Tensor::full({}, y, DType::F32), Tensor::from({y, y}).cast(DType::F32)}) {
+      const std::vector<double> found = values(x.pow(exponent));
+      for (size_t i = 0; i < 2; ++i) {
+        const double expected = std::pow(i == 0 ? -0.0 : -kInf, y);
+        EXPECT_EQ(found[i], expected) << y;
+        EXPECT_EQ(std::signbit(found[i]), std::signbit(expected)) << y;
+      }
+    }
+  EXPECT_EQ(x.pow(Tensor::full({}, 2.0, DType::F64)).dtype(), DType::F64);
+  EXPECT_EQ(x.pow(Tensor::full({}, 0.5, DType::F64)).dtype(), DType::F64);
+  const Tensor slope = gradient(x.pow(0.5).sum(), {x})[0];
+  expect_values(slope, {kInf, 0});
+}
+
 TEST(Edges, GradientsOfWholePowers) {
   const Tensor x = Tensor::from({0.0, -0.0, kInf, -kInf, 2.0});
   const auto slope = [&](double n) { return gradient(x.pow(n).sum(), {x})[0]; };

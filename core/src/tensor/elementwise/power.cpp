@@ -39,16 +39,35 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   return where(exponent < 0, inverse, result);
 }
 
+/// x^y near `approximate`, by squaring where y is a whole number from 0 to 15 (f64: 63): exact where
+/// the result of a whole x is, as 3^15 is the longest power that f32 holds. Gradients are those of
+/// `approximate`.
+Tensor with_whole_powers(const Tensor& x, const Tensor& y, const Tensor& approximate) {
+  const int bits = x.dtype() == DType::F64 ? 6 : 4;
+  const Tensor is_counted = (y.trunc() == y) & (y >= 0.0) & (y < std::ldexp(1.0, bits));
+  Tensor count = where(is_counted, y, 0.0), product = 1.0, square = x;
+  for (int bit = 0; bit < bits; ++bit) {
+    const Tensor half = (count * 0.5).trunc();
+    product = where(half * 2.0 != count, product * square, product);
+    square = square * square;
+    count = half;
+  }
+  const Tensor difference = product - approximate;
+  return approximate + where(is_counted & difference.isfinite(), difference, 0.0).detach();
+}
+
 /// |x|^y = 2^(y log2|x|), then the special cases. 0 and 1 are special cases only where the formula
 /// fails: elsewhere its gradient is needed.
-Tensor real_power(const Tensor& x, const Tensor& y) {
+Tensor real_power(const Tensor& x, const Tensor& y, bool may_be_whole) {
   const Tensor is_zero = x == 0.0;
   const Tensor safe = where(is_zero, 1.0, tensor::magnitude(x));
-  const Tensor size = (y * safe.log2()).exp2();
+  Tensor size = (y * safe.log2()).exp2();
+  if (may_be_whole) size = with_whole_powers(safe, y, size);
   const Tensor whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
   const Tensor negative = where(whole | x.isinf(), where(odd, -size, size), NAN);
   // At x = 0: functions whose derivative there is the limit of the power's derivative.
-  const Tensor is_root = (y > 0.0) & (y < 1.0), root = where(is_zero & is_root, x, 1.0).sqrt();
+  const Tensor is_root = (y > 0.0) & (y < 1.0),
+               root = (where(is_zero & is_root, x, 1.0) + 0.0).sqrt();
   const Tensor inverse = where(is_zero & (y < 0.0), x, 1.0).reciprocal();
   const Tensor pole = where(odd, inverse, inverse.abs());
   const Tensor zero = where(odd, x.detach(), 0.0);
@@ -63,12 +82,12 @@ Tensor real_power(const Tensor& x, const Tensor& y) {
 
 /// real_power with the derivatives that PyTorch defines, which hold at the edges too
 /// (docs/accuracy.md): y x^(y - 1), 0 for y = 0; and x^y log x, 0 for x = 0 and y >= 0.
-Tensor power_with_slopes(const Tensor& base, const Tensor& exponent) {
+Tensor power_with_slopes(const Tensor& base, const Tensor& exponent, bool may_be_whole) {
   Recorder r("pow");
   std::vector<Id> nodes = {r.use(base), r.use(exponent)};
   r.match_shapes(nodes);
-  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]), value = real_power(x, y);
-  const Tensor by_x = where(y == 0.0, 0.0, y * real_power(x, y - 1.0));
+  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]), value = real_power(x, y, may_be_whole);
+  const Tensor by_x = where(y == 0.0, 0.0, y * real_power(x, y - 1.0, may_be_whole));
   const Tensor by_y = where((x == 0.0) & (y >= 0.0), 0.0, value * x.log());
   const Tensor fixed = value.detach();
   // Adding -0 changes no value.
@@ -82,6 +101,20 @@ std::optional<double> literal_of(const Tensor& t) {
   const Id node = r.use(t);
   if (!is_const(r.graph(), node)) return std::nullopt;
   return const_float(r.graph(), node);
+}
+
+/// x in the dtype of x^exponent, unless that is the dtype of a literal.
+Tensor in_common_dtype(const Tensor& x, const Tensor& exponent) {
+  Recorder r("pow");
+  const Id node = r.use(x);
+  const DType own = r.dtype(node), common = promote(own, r.dtype(r.use(exponent)));
+  return common == own || size_of(common) == 0 ? x : r.done(r.cast(node, common));
+}
+
+/// Adding 0 turns -0 into 0: pow has no negative zeros for fractions.
+Tensor square_root(const Tensor& x) {
+  const Tensor is_lowest = x == -INFINITY;
+  return where(is_lowest, INFINITY, (where(is_lowest, 1.0, x) + 0.0).sqrt());
 }
 
 Tensor literal_power(const Tensor& x, double exponent) {
@@ -104,11 +137,12 @@ Tensor Tensor::pow(const Tensor& exponent) const {
   require(real || !literal || *literal >= 0,
           "[pow] {} to {}: integers have no negative powers; cast to a float", name_of(dtype()),
           literal ? *literal : 0.0);
-  if (literal && *literal == 0.5 && real && !is_integer(dtype())) return sqrt();
+  const Tensor base = literal ? in_common_dtype(*this, exponent) : *this;
+  if (literal && *literal == 0.5 && real && !is_integer(dtype())) return square_root(base);
   if (whole && real)
-    return tensor::in_compute_dtype(is_float(dtype()) ? *this : cast(DType::F32),
+    return tensor::in_compute_dtype(is_float(base.dtype()) ? base : base.cast(DType::F32),
                                     [&](const Tensor& x) { return literal_power(x, *literal); });
-  if (whole && !real) return literal_power(*this, *literal);
+  if (whole && !real) return literal_power(base, *literal);
   // No integer dtype holds u64 and signed numbers: the result has the base's.
   if (!real && is_float(promote(dtype(), exponent.dtype()))) return integer_power(*this, exponent);
   Recorder r("pow");
@@ -117,7 +151,7 @@ Tensor Tensor::pow(const Tensor& exponent) const {
   const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
   if (!real) return integer_power(x, y);
   return tensor::in_compute_dtype(x, [&](const Tensor& promoted) {
-    return power_with_slopes(promoted, y.cast(promoted.dtype()));
+    return power_with_slopes(promoted, y.cast(promoted.dtype()), !literal);
   });
 }
 
