@@ -1,13 +1,8 @@
 """Functions of the elements of tensors."""
 from __future__ import annotations
 
-from .._plugrad import Tensor, int8, int16, int32, int64, where
+from .._plugrad import Tensor, int8, int16, int32, int64
 from ..errors import UserTypeError
-
-
-def with_zeros_of(x: Tensor, result: Tensor) -> Tensor:
-    """The result of a function that keeps 0 and -0."""
-    return where(x == 0, x.cast(result.dtype), result)
 
 
 def abs(x: Tensor, /) -> Tensor:
@@ -32,7 +27,7 @@ def asin(x: Tensor, /) -> Tensor:
 
 def asinh(x: Tensor, /) -> Tensor:
     """Inverse hyperbolic sines."""
-    return with_zeros_of(x, x.asinh())
+    return x.asinh()
 
 
 def atan(x: Tensor, /) -> Tensor:
@@ -42,7 +37,7 @@ def atan(x: Tensor, /) -> Tensor:
 
 def atanh(x: Tensor, /) -> Tensor:
     """Inverse hyperbolic tangents; NaN outside [-1, 1]."""
-    return with_zeros_of(x, x.atanh())
+    return x.atanh()
 
 
 def ceil(x: Tensor, /) -> Tensor:
@@ -102,7 +97,7 @@ def log10(x: Tensor, /) -> Tensor:
 
 def log1p(x: Tensor, /) -> Tensor:
     """log(1 + x), accurate near 0."""
-    return with_zeros_of(x, x.log1p())
+    return x.log1p()
 
 
 def log2(x: Tensor, /) -> Tensor:

@@ -266,6 +266,32 @@ TEST(Powers, OfNegativeZeroAndInfinityAreThoseOfCHoweverTheExponentIsGiven) {
   expect_values(slope, {kInf, 0});
 }
 
+TEST(Edges, OddFunctionsKeepTheSignOfZero) {
+  const std::pair<const char*, Tensor (*)(const Tensor&)> functions[] = {
+      {"log1p", [](const Tensor& x) { return x.log1p(); }},
+      {"expm1", [](const Tensor& x) { return x.expm1(); }},
+      {"sin", [](const Tensor& x) { return x.sin(); }},
+      {"tan", [](const Tensor& x) { return x.tan(); }},
+      {"asin", [](const Tensor& x) { return x.asin(); }},
+      {"atan", [](const Tensor& x) { return x.atan(); }},
+      {"sinh", [](const Tensor& x) { return x.sinh(); }},
+      {"tanh", [](const Tensor& x) { return x.tanh(); }},
+      {"asinh", [](const Tensor& x) { return x.asinh(); }},
+      {"atanh", [](const Tensor& x) { return x.atanh(); }},
+      {"erf", [](const Tensor& x) { return x.erf(); }},
+      {"sqrt", [](const Tensor& x) { return x.sqrt(); }},
+      {"round", [](const Tensor& x) { return x.round(); }},
+      {"softsign", [](const Tensor& x) { return x.softsign(); }}};
+  for (const auto& [name, function] : functions)
+    for (const DType dtype : {DType::F16, DType::F32, DType::F64}) {
+      SCOPED_TRACE(testing::Message() << name << " of " << name_of(dtype));
+      const std::vector<double> found = values(function(Tensor::from({-0.0, 0.0}).cast(dtype)));
+      EXPECT_EQ(found, (std::vector<double>{0, 0}));
+      EXPECT_TRUE(std::signbit(found[0]));
+      EXPECT_FALSE(std::signbit(found[1]));
+    }
+}
+
 TEST(Edges, GradientsOfWholePowers) {
   const Tensor x = Tensor::from({0.0, -0.0, kInf, -kInf, 2.0});
   const auto slope = [&](double n) { return gradient(x.pow(n).sum(), {x})[0]; };

@@ -74,12 +74,14 @@ Tensor Tensor::log10() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x.log2() * scale; });
 }
 
-// log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity.
+// log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity. x itself
+// where 1 + x is 1: the sum would turn -0 into 0.
 Tensor Tensor::log1p() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
     const Tensor u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
     const Tensor lost = plugrad::where(usual, x - (u - 1.0), 0.0);
-    return with_slope(u.log() + lost / plugrad::where(usual, u, 1.0), x, u.reciprocal());
+    const Tensor y = u.log() + lost / plugrad::where(usual, u, 1.0);
+    return with_slope(plugrad::where(u == 1.0, x, y), x, u.reciprocal());
   });
 }
 
@@ -191,7 +193,7 @@ Tensor Tensor::tanh() const {
 Tensor Tensor::asinh() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
     const Tensor a = magnitude(x), large = a > 1e8, s = plugrad::where(large, 1.0, a);
-    const Tensor small = (s + s * s / ((s * s + 1.0).sqrt() + 1.0)).log1p();
+    const Tensor small = (s * (s / ((s * s + 1.0).sqrt() + 1.0) + 1.0)).log1p();  // keeps -0
     const Tensor big = plugrad::where(large, a, 1.0).log() + std::numbers::ln2;
     const Tensor y = plugrad::where(large, big, small);
     return plugrad::where(x < 0.0, -y, y);
