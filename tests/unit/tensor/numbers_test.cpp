@@ -91,6 +91,11 @@ TEST(Literals, BeyondI64DoNotWrap) {
   EXPECT_EQ(Tensor::full({1}, kTop, DType::F64).item<double>(), 0x1p63);
 }
 
+TEST(Edges, DistancesThatOverflowAreNotClose) {
+  const Tensor least = Tensor::from({INT32_MIN, 100000}), most = Tensor::from({INT32_MAX, 100001});
+  expect_values(least.isclose(most).cast(DType::I32), {0, 1});
+}
+
 TEST(Reading, IntoATypeThatDoesNotHoldTheValueIsAnError) {
   EXPECT_EQ(error_of([] { Tensor(-1).item<uint8_t>(); }),
             "[item] element 0 is -1, which u8 does not hold; read it as another type");

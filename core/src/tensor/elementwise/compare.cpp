@@ -57,7 +57,8 @@ Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal
   }
   if (dtype() == DType::Bool && other.dtype() == DType::Bool) return close;
   const Tensor apart = plugrad::where(*this < other, other - *this, *this - other);
-  return close | (apart.cast(DType::F32) <= other.abs().cast(DType::F32) * rtol + atol);
+  const Tensor is_near = apart.cast(DType::F32) <= other.abs().cast(DType::F32) * rtol + atol;
+  return close | ((apart >= 0) & is_near);  // the distance may overflow
 }
 
 bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
