@@ -60,6 +60,9 @@ def test_dropout_zeroes_and_scales_in_training_only():
     assert layer.p == 0.25
     layer.p = 0.0
     near(layer(x), x)
+    inputs = pg.Tensor([1.0, 2.0], requires_grad=True)
+    nn.Dropout(1.0)(inputs).sum().backward()
+    assert inputs.grad.tolist() == [0.0, 0.0]
 
 
 def test_normalisations_follow_their_formulas():

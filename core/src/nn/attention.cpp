@@ -35,8 +35,8 @@ int64_t checked_heads(int64_t width, int64_t heads, const AttentionOptions& opti
           "[MultiHeadAttention] {} heads share {} of keys and values; the first must be a multiple "
           "of the second",
           heads, kv_heads);
-  require(options.dropout >= 0 && options.dropout < 1,
-          "[MultiHeadAttention] dropout is {}; it must be in [0, 1)", options.dropout);
+  require(options.dropout >= 0 && options.dropout <= 1,
+          "[MultiHeadAttention] dropout is {}; it must be in [0, 1]", options.dropout);
   return kv_heads;
 }
 

@@ -55,7 +55,7 @@ Tensor Linear::operator()(const Tensor& x) const {
 }
 
 Dropout::Dropout(double p_) : p(p_) {
-  require(p >= 0.0 && p < 1.0, "[Dropout] p is {}; it must be in [0, 1)", p);
+  require(p >= 0.0 && p <= 1.0, "[Dropout] p is {}; it must be in [0, 1]", p);
 }
 
 Tensor Dropout::operator()(const Tensor& x) const {

@@ -153,7 +153,7 @@ RecurrentWeights::RecurrentWeights(std::string_view name, int64_t in, int64_t hi
   require(in > 0 && hidden > 0 && options.layers > 0,
           "[{}] {} inputs, {} hidden values and {} layers; all must be positive", name, in, hidden,
           options.layers);
-  require(options.dropout >= 0 && options.dropout < 1, "[{}] a dropout of {}; it lies in [0, 1)",
+  require(options.dropout >= 0 && options.dropout <= 1, "[{}] a dropout of {}; it lies in [0, 1]",
           name, options.dropout);
   const double bound = 1.0 / std::sqrt(static_cast<double>(hidden));
   const int64_t ways = options.bidirectional ? 2 : 1;

@@ -297,6 +297,16 @@ TEST(Edges, OddFunctionsKeepTheSignOfZero) {
     }
 }
 
+TEST(Edges, DropoutOfEverythingHasGradientsOfZero) {
+  Tensor x = Tensor::from({1.0f, static_cast<float>(kNan)});
+  x.requires_grad_();
+  const Tensor y = x.dropout(1.0);
+  expect_values(y, {0, 0});
+  y.sum().backward();
+  ASSERT_TRUE(x.grad().defined());
+  expect_values(x.grad(), {0, 0});
+}
+
 TEST(Edges, GradientsOfWholePowers) {
   const Tensor x = Tensor::from({0.0, -0.0, kInf, -kInf, 2.0});
   const auto slope = [&](double n) { return gradient(x.pow(n).sum(), {x})[0]; };

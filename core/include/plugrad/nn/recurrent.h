@@ -48,7 +48,7 @@ struct PLUGRAD_API RecurrentWeights {
   struct Direction {
     Tensor weight_ih, weight_hh, bias_ih, bias_hh;
   };
-  /// Errors: User for sizes that are not positive and a dropout outside of [0, 1).
+  /// Errors: User for sizes that are not positive and a dropout outside of [0, 1].
   RecurrentWeights(std::string_view name, int64_t in, int64_t hidden, int64_t gates,
                    const RecurrentOptions& options);
   void visit_fields(StateVisitor& visitor) const;
