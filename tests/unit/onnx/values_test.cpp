@@ -188,6 +188,70 @@ TEST_F(OnnxValues, eight_bit_floats_round_halves_to_even_and_saturate_if_asked_t
   EXPECT_TRUE(std::isnan(results[3]));
 }
 
+// y = the node's result on x, of integers.
+Message of_integers(const Message& node, const std::vector<int64_t>& shape) {
+  return Message()
+      .message(1, node)
+      .message(11, value("x", tensor_type(kInt64, shape)))
+      .message(12, value("y", tensor_type(kInt64, std::vector<int64_t>(shape.size(), -1))));
+}
+std::vector<int64_t> integers(const Data& data) {
+  return as<Tensor>(data).to_vector<int64_t>();
+}
+
+TEST_F(OnnxValues, integers_to_the_power_of_floats_are_exact) {
+  const Model model =
+      model_of(of_integers(node("Pow", {"x", "e"}, {"y"}), {6}).message(11, value("e", {6})));
+  EXPECT_THAT(integers(model.run({Tensor::from<int64_t>({10, 6, 3, 9, 10, -2}),
+                                  Tensor::from({2.0F, 1.0F, 39.0F, 0.5F, -1.0F, 3.0F})})[0]),
+              ElementsAre(100, 6, 4052555153018976267, 3, 0, -8));
+  const Message two = node("Constant", {}, {"e"}).message(5, attribute("value_float", 2.0F));
+  const Model square = model_of(of_integers(two, {2}).message(1, node("Pow", {"x", "e"}, {"y"})));
+  EXPECT_THAT(integers(square.run({Tensor::from<int64_t>({3037000499, -5})})[0]),
+              ElementsAre(9223372030926249001, 25));
+}
+
+TEST_F(OnnxValues, a_constant_exponent_is_a_number) {
+  const Message exponent =
+      node("Constant", {}, {"e"}).message(5, attribute("value_int", int64_t{2}));
+  const Model model = model_of(Message()
+                                   .message(1, exponent)
+                                   .message(1, node("Pow", {"x", "e"}, {"y"}))
+                                   .message(11, value("x", {3}))
+                                   .message(12, value("y", {3})));
+  EXPECT_THAT(floats(model.run({Tensor::from({5.0F, -3.0F, 4097.0F})})[0]),
+              ElementsAre(25, 9, 4097.0F * 4097.0F));
+}
+
+TEST_F(OnnxValues, reductions_and_products_of_integers_do_not_pass_through_floats) {
+  const auto reduced = [&](const char* op, const std::vector<int64_t>& x) {
+    const Model model = model_of(of_integers(node(op, {"x"}, {"y"}), {std::ssize(x)}));
+    return integers(model.run({Tensor::from(x)})[0]);
+  };
+  EXPECT_THAT(reduced("ReduceMean", {100000001}), ElementsAre(100000001));
+  EXPECT_THAT(reduced("ReduceMean", {3, -4, -4}), ElementsAre(-1));
+  EXPECT_THAT(reduced("ReduceL2", {16777217}), ElementsAre(16777217));
+  EXPECT_THAT(reduced("Shrink", {16777217, -16777217}), ElementsAre(16777217, -16777217));
+  const int64_t big = (int64_t{1} << 53) + 1;
+  const Message gemm = node("Gemm", {"x", "x"}, {"y"}).message(5, attribute("alpha", 2.0F));
+  EXPECT_THAT(
+      integers(
+          model_of(of_integers(gemm, {1, 1})).run({Tensor::full({1, 1}, 94906267, DType::I64)})[0]),
+      ElementsAre(2 * int64_t{94906267} * 94906267));
+  const Model range = model_of(Message()
+                                   .message(1, node("Range", {"a", "b", "c"}, {"y"}))
+                                   .message(11, value("a", tensor_type(kInt64, {})))
+                                   .message(11, value("b", tensor_type(kInt64, {})))
+                                   .message(11, value("c", tensor_type(kInt64, {})))
+                                   .message(12, value("y", tensor_type(kInt64, {-1}))));
+  EXPECT_THAT(
+      integers(range.run({Tensor(big), Tensor(big + 3), Tensor(int64_t{2}).cast(DType::I64)})[0]),
+      ElementsAre(big, big + 2));
+  EXPECT_THAT(integers(range.run(
+                  {Tensor(INT64_MAX - 2), Tensor(INT64_MAX), Tensor(1).cast(DType::I64)})[0]),
+              ElementsAre(INT64_MAX - 2, INT64_MAX - 1));
+}
+
 TEST_F(OnnxValues, a_seed_gives_the_same_numbers_at_each_call) {
   const auto drawing = [&](float seed) {
     return model_of(

@@ -132,7 +132,9 @@ std::vector<double> Call::numbers_input(size_t input) const {
   std::vector<double> numbers;
   for (const uint64_t bits : values.bits)
     numbers.push_back(is_float(values.dtype) ? std::bit_cast<double>(bits)
-                                             : static_cast<double>(static_cast<int64_t>(bits)));
+                      : values.dtype == DType::U64
+                          ? static_cast<double>(bits)
+                          : static_cast<double>(static_cast<int64_t>(bits)));
   return numbers;
 }
 

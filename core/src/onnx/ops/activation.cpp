@@ -43,11 +43,12 @@ Values thresholded_relu(Call& call) {
   const Tensor x = call[0];
   return {(x > call.number("alpha", 1.0)).where(x, x.zeros_like())};
 }
+// Of integers in f64.
 Values shrink(Call& call) {
-  const Tensor x = call[0];
+  const DType dtype = call[0].dtype();
+  const Tensor x = is_float(dtype) ? call[0] : call[0].cast(DType::F64);
   const double lambda = call.number("lambd", 0.5), bias = call.number("bias", 0.0);
-  return {
-      (x < -lambda).where(x + bias, (x > lambda).where(x - bias, x.zeros_like())).cast(x.dtype())};
+  return {(x < -lambda).where(x + bias, (x > lambda).where(x - bias, x.zeros_like())).cast(dtype)};
 }
 
 // Before operator set 13 the axes from `axis` on are one.

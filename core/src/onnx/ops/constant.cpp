@@ -1,7 +1,6 @@
 // Operators that make tensors of numbers that are not random, and those that describe one.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "base/check.h"
 #include "onnx/ops/tables.h"
@@ -111,10 +110,11 @@ Values range(Call& call) {
   const DType dtype = call[0].dtype();
   if (call.recording().sizes && !is_float(dtype) && !call.value(1).known())
     return variable_range(call);
-  const auto start = call.numbers_input(0), limit = call.numbers_input(1),
-             delta = call.numbers_input(2);
-  const auto count =
-      static_cast<int64_t>(std::max(0.0, std::ceil((limit.at(0) - start.at(0)) / delta.at(0))));
+  const auto bound = [&](size_t input) {
+    return is_float(dtype) ? Tensor(call.numbers_input(input).at(0))
+                           : Tensor(call.integer_input(input));
+  };
+  const int64_t count = Tensor::arange(bound(0), bound(1), bound(2), DType::F64).size(0);
   const Tensor places = Tensor::arange(count, is_float(dtype) ? dtype : DType::I64);
   return {
       (places * call[2].reshape({}).cast(places.dtype()) + call[0].reshape({}).cast(places.dtype()))

@@ -126,7 +126,7 @@ std::optional<Looped> recorded_once(const Values& states, const Values& inputs, 
 // A loop whose body cannot end it early.
 std::optional<Values> counted_loop(Call& call, const GraphMessage& body, const Values& carried,
                                    int64_t steps) {
-  const Value numbers = Tensor::arange(0, static_cast<double>(steps), 1, DType::I64);
+  const Value numbers = Tensor::arange(0, steps, 1, DType::I64);
   auto all = recorded_once(carried, {numbers}, [&](const Values& states, const Values& inputs) {
     Values given{inputs[0], Value::known({{}, DType::Bool, {1}})};
     given.insert(given.end(), states.begin(), states.end());

@@ -1,4 +1,7 @@
 // Elementwise operators of one, two and many operands.
+#include <cmath>
+#include <optional>
+
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 
@@ -42,13 +45,35 @@ Values mod(Call& call) {
   return {call.integer("fmod", 0) != 0 ? call[0].fmod(call[1]) : call[0].mod(call[1])};
 }
 
+// An exponent of one element that the host knows, which pow computes exactly and fast.
+std::optional<double> known_exponent(Call& call, const Tensor& base) {
+  const tensor::HostValues* const known = call.value(1).known();
+  if (!known || known->bits.size() != 1 || std::ssize(known->shape) > base.ndim()) return {};
+  return call.numbers_input(1)[0];
+}
+
+// An integer to the power of a float. Whole exponents give exact integers. The others are rounded
+// towards zero, once roots of whole numbers that are a little less than whole are lifted.
+Tensor integer_to_real_power(const Tensor& base, const Tensor& exponent) {
+  const Tensor root = base.cast(DType::F64).pow(exponent.cast(DType::F64));
+  const Tensor truncated = (root + root * 0x1p-40).cast(base.dtype());
+  const Tensor whole = exponent.clamp(-0x1p30, 0x1p30).cast(DType::I32);
+  return (exponent == exponent.trunc()).where(base.pow(whole).cast(base.dtype()), truncated);
+}
+
 // The result has the base's dtype, whatever the exponent's is.
 Values pow_(Call& call) {
-  const Tensor base = call[0], exponent = second_operand(call);
-  const DType wide =
-      is_float(exponent.dtype()) && !is_float(base.dtype()) ? DType::F32 : base.dtype();
-  const DType of_exponent = is_float(wide) ? wide : exponent.dtype();
-  return {base.cast(wide).pow(exponent.cast(of_exponent)).cast(base.dtype())};
+  const Tensor base = call[0];
+  const DType dtype = base.dtype();
+  Tensor exponent = second_operand(call);
+  const auto number = known_exponent(call, base);
+  if (is_float(dtype))
+    exponent = number ? Tensor(*number) : exponent.cast(dtype);
+  else if (number && *number >= 0 && *number < 0x1p63 && std::trunc(*number) == *number)
+    exponent = static_cast<int64_t>(*number);
+  if (is_float(exponent.dtype()) && !is_float(dtype))
+    return {integer_to_real_power(base, exponent)};
+  return {base.pow(exponent).cast(dtype)};
 }
 
 // Up to operator set 6 the slopes are those of channels.

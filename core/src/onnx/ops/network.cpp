@@ -1,5 +1,6 @@
 // Products, convolutions and normalisation.
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "onnx/ops/random.h"
@@ -18,17 +19,22 @@ Values mat_mul(Call& call) {
   return {call[0].matmul(call[1])};
 }
 
+Tensor times_factor(const Tensor& x, double factor) {
+  if (factor == 1) return x;
+  if (is_float(x.dtype())) return x * factor;
+  if (std::trunc(factor) == factor && std::abs(factor) < 0x1p63)
+    return x * static_cast<int64_t>(factor);
+  return (x.cast(DType::F64) * factor).cast(x.dtype());
+}
+
 Values gemm(Call& call) {
   Tensor a = call[0], b = call[1];
   if (call.integer("transA", 0) != 0) a = a.transpose();
   if (call.integer("transB", 0) != 0) b = b.transpose();
-  const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
-  Tensor product = a.matmul(b);
-  if (alpha != 1) product = (product * alpha).cast(a.dtype());
+  const Tensor product = times_factor(a.matmul(b), call.number("alpha", 1));
   if (!call.has(2)) return {product};
   call.require_broadcasts_to(product, 2, "C");
-  const Tensor c = call[2];
-  return {product + (beta == 1 ? c : (c * beta).cast(c.dtype()))};
+  return {product + times_factor(call[2], call.number("beta", 1))};
 }
 
 Values einsum_(Call& call) {

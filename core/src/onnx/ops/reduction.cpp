@@ -1,6 +1,7 @@
 // Reductions, scans, and orders of elements.
 #include "base/check.h"
 #include "onnx/ops/tables.h"
+#include "tensor/record.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -39,9 +40,14 @@ Values prod(Call& call) {
   const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
   return {r.x.prod(r.axes, r.keepdim, r.x.dtype())};
 }
+// Of integers: their sum by their number, rounded towards zero.
 Values mean(Call& call) {
   const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
-  return {r.x.mean(r.axes, r.keepdim).cast(r.x.dtype())};
+  if (is_float(r.x.dtype())) return {r.x.mean(r.axes, r.keepdim)};
+  const Tensor sum = r.x.sum(r.axes, r.keepdim);
+  const Tensor count = tensor::count_along(
+      "mean", r.x, tensor::checked_axes("mean", r.axes, r.x.ndim()), sum.dtype());
+  return {sum.trunc_div(count).cast(r.x.dtype())};
 }
 Values max(Call& call) {
   const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
@@ -57,7 +63,8 @@ Values l1(Call& call) {
 }
 Values l2(Call& call) {
   const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
-  return {r.x.square().sum(r.axes, r.keepdim).sqrt().cast(r.x.dtype())};
+  const Tensor x = is_float(r.x.dtype()) ? r.x : r.x.cast(DType::F64);
+  return {x.square().sum(r.axes, r.keepdim).sqrt().cast(r.x.dtype())};
 }
 Values sum_square(Call& call) {
   const ReduceArguments r = reduce_arguments(call, kAxesAreInputs);
@@ -94,7 +101,7 @@ Values arg_min(Call& call) {
 
 // A scan from the end is that of the reversed axis; an exclusive one begins with `first`.
 template <Tensor (Tensor::*scan)(int64_t, std::optional<DType>) const>
-Values scanned(Call& call, double first) {
+Values scanned(Call& call, int64_t first) {
   Tensor x = call[0];
   int64_t axis = call.integer_input(1);
   if (axis < 0) axis += x.ndim();

@@ -24,8 +24,8 @@ Values array_feature_extractor(Call& call) {
 }
 
 Values binarizer(Call& call) {
-  const Tensor x = call[0];
-  return {(x > call.number("threshold", 0)).cast(x.dtype())};
+  const Tensor x = call[0], wide = is_float(x.dtype()) ? x : x.cast(DType::F64);
+  return {(wide > call.number("threshold", 0)).cast(x.dtype())};
 }
 
 Values scaler(Call& call) {
