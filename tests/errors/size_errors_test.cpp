@@ -6,6 +6,16 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(SizeErrors, TensorsOfMoreThan64Axes) {
+  const std::string too_many = "a tensor has at most 64 axes, not ";
+  EXPECT_EQ(Tensor::zeros(Shape(64, 1)).ndim(), 64);
+  EXPECT_EQ(error_of([] { Tensor::zeros(Shape(65, 1)); }), "[full] " + too_many + "65");
+  EXPECT_THAT(error_of([] { Tensor(1.0F).reshape(Shape(256, 1)); }), HasSubstr(too_many));
+  EXPECT_THAT(error_of([] { Tensor::zeros(Shape(64, 1)).unsqueeze(0); }), HasSubstr(too_many));
+  EXPECT_THAT(error_of([] { Tensor::from(std::vector<float>{1}, Shape(65, 1)); }),
+              HasSubstr(too_many));
+}
+
 TEST(SizeErrors, ShapesThatOverflow) {
   const int64_t huge = int64_t{1} << 40;
   const std::string too_many = "has more than 2^60 elements";

@@ -10,6 +10,8 @@ namespace plugrad::tensor {
 namespace {
 
 [[noreturn]] void refuse(std::string_view function, const Shape& shape) {
+  require(shape.size() <= kMostAxes, "[{}] a tensor has at most {} axes, not {}", function,
+          kMostAxes, shape.size());
   for (int64_t size : shape)
     require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
   fail(ErrorKind::User, "[{}] a tensor of shape {} has more than 2^60 elements", function,
@@ -27,7 +29,9 @@ int64_t checked_count(std::string_view function, const Shape& shape) {
     is_empty |= size == 0;
     overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
   }
-  if (is_negative || (!is_empty && (overflows || count > kMostElements))) refuse(function, shape);
+  if (shape.size() > kMostAxes || is_negative ||
+      (!is_empty && (overflows || count > kMostElements)))
+    refuse(function, shape);
   return is_empty ? 0 : count;
 }
 

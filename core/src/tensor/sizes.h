@@ -1,6 +1,7 @@
 // Checked arithmetic of sizes that come from a user's shape.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -9,7 +10,10 @@
 
 namespace plugrad::tensor {
 
-/// The number of elements. Errors: User for a negative size and for more than 2^60 elements.
+constexpr std::size_t kMostAxes = 64;  // as NumPy 2 has
+
+/// The number of elements. Errors: User for a negative size, for more than 2^60 elements and for
+/// more than kMostAxes axes.
 PLUGRAD_INTERNAL int64_t checked_count(std::string_view function, const Shape& shape);
 
 /// Errors: User if the elements need more memory than the host has.

@@ -13,6 +13,7 @@
 #include "symbolic/symbolic.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 #include "tensor/uop/session_nodes.h"
 
 namespace plugrad::ir {
@@ -44,6 +45,7 @@ std::string described(Op op, DType dtype, std::span<const Id> sources) {
 }
 
 const char* sizes_problem(std::span<const int64_t> sizes) {
+  if (sizes.size() > tensor::kMostAxes) return "it has more than 64 axes";
   int64_t count = 1;
   for (int64_t size : sizes) {
     if (size < 0) return "a size is negative";
