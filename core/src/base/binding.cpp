@@ -11,7 +11,7 @@ std::atomic<std::string (*)(std::uint32_t)> describe_place_of_binding = nullptr;
 }  // namespace
 
 namespace detail {
-std::atomic<void (*)()> interruption_check = nullptr;
+PLUGRAD_INTERNAL std::atomic<void (*)()> interruption_check = nullptr;  // libplugrad_onnx polls it
 std::atomic<std::uint32_t (*)()> current_place = nullptr;
 }  // namespace detail
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "ir/facts.h"
 
@@ -65,7 +66,8 @@ Id Rewriter::result(Id id) const {
 }
 
 Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
-  ++visits_;
+  constexpr uint64_t kVisitsBetweenPolls = 256;  // less than a millisecond
+  if (++visits_ % kVisitsBetweenPolls == 0) poll_interruption();
   const Id to = table_.apply(graph_, id, options_.context, rule, before);
   if (to == kNoMatch) return to;
   ensure(graph_[to].dtype == graph_[id].dtype, "[rewrite] rule {} turned {} %{} into {} %{}",

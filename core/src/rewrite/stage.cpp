@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -56,6 +57,7 @@ bool is_left_out(const char* stage, bool is_optional) {
 
 void run_stage(const StageRun& stage) {
   if (is_left_out(stage.stage.name, stage.stage.is_optional)) return;
+  poll_interruption();
   const bool dumps = debugging(4) || settings().dump == stage.stage.name;
   const uint64_t start = tracing() ? monotonic_ns() : 0;
   std::optional<StageRecord> record;

@@ -10,6 +10,7 @@
 #include "ir/facts.h"
 #include "ir/structural_hash.h"
 #include "schedule/schedule.h"
+#include "schedule/visit_count.h"
 
 namespace plugrad::schedule {
 
@@ -98,7 +99,7 @@ struct SchedulerState {
   std::vector<std::vector<Id>> buckets;  // of Collectives: each starts as one, in this order
   std::vector<std::vector<Id>> kernels;  // in execution order: the values that each kernel stores
 
-  mutable uint64_t visits = 0;  // node visits of walks below single nodes
+  mutable VisitCount visits;    // node visits of walks below single nodes
   mutable Reachable reachable;  // memory of walks below single nodes
 
   // assemble

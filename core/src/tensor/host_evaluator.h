@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/binding.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 #include "tensor/host_values.h"
@@ -66,6 +67,7 @@ class HostEvaluator {
   const Row& of(Id root) {
     std::vector<Id> stack{root};
     while (!stack.empty()) {
+      poll_interruption();
       const Id id = stack.back();
       bool is_ready = true;
       if (!values_.contains(id) && !stored(id) && !elements_.given(id))

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "schedule/visit_count.h"
+
 namespace plugrad::schedule {
 
 class KernelOrder {
@@ -15,7 +17,7 @@ class KernelOrder {
   static constexpr size_t kMostEdges = 16 * 1024;
 
   /// For kernels numbered below `count`. Adds its node visits to `visits`.
-  KernelOrder(size_t count, uint64_t& visits)
+  KernelOrder(size_t count, VisitCount& visits)
       : visits_(visits), reads_(count), read_by_(count), rank_(count, 0), seen_(count, 0) {}
 
   /// Appends `kernel`, which reads `others` and which no kernel reads yet.
@@ -32,7 +34,7 @@ class KernelOrder {
   void add(uint32_t kernel, std::span<const uint32_t> others);
   void move();
 
-  uint64_t& visits_;
+  VisitCount& visits_;
   std::vector<std::vector<uint32_t>> reads_, read_by_;  // by kernel
   std::vector<uint32_t> rank_;                          // by kernel: its position in the order
   uint32_t next_rank_ = 1;

@@ -226,7 +226,7 @@ class ProgramJoiner {
   Plan& plan_;
   StepKernels kernels_;
   const Options& options_;
-  uint64_t& visits_;
+  VisitCount& visits_;
 };
 
 }  // namespace

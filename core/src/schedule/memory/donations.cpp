@@ -121,7 +121,7 @@ class DonationFinder {
 
   Plan& plan_;
   StepKernels kernels_;
-  uint64_t& visits_;
+  VisitCount& visits_;
   std::vector<Touched> touched_;
   std::vector<bool> is_root_;
   // Outputs without an input: the step that first writes them, and their number.

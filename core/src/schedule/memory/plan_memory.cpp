@@ -172,7 +172,7 @@ class Arenas {
  private:
   Plan& plan_;
   const uint64_t most_;
-  uint64_t& visits_;
+  VisitCount& visits_;
   std::vector<Arena> arenas_;
 };
 
