@@ -78,6 +78,24 @@ inline Message attribute(std::string_view name, int64_t integer) {
 inline Message attribute(std::string_view name, float number) {
   return Message().text(1, name).number(2, number).integer(20, 1);
 }
+inline Message attribute(std::string_view name, std::string_view text) {
+  return Message().text(1, name).text(4, text).integer(20, 3);
+}
+inline Message attribute(std::string_view name, const std::vector<int64_t>& integers) {
+  Message made = Message().text(1, name).integer(20, 7);
+  for (const int64_t integer : integers) made.integer(8, integer);
+  return made;
+}
+inline Message attribute(std::string_view name, const std::vector<float>& numbers) {
+  Message made = Message().text(1, name).integer(20, 6);
+  for (const float number : numbers) made.number(7, number);
+  return made;
+}
+inline Message attribute(std::string_view name, const std::vector<std::string>& texts) {
+  Message made = Message().text(1, name).integer(20, 8);
+  for (const std::string& text : texts) made.text(9, text);
+  return made;
+}
 inline Message attribute(std::string_view name, const Message& graph) {
   return Message().text(1, name).message(6, graph).integer(20, 5);
 }
@@ -89,6 +107,15 @@ inline Message constant(std::string_view name, const std::vector<int64_t>& dims,
   std::string raw(elements.size() * sizeof(float), '\0');
   std::memcpy(raw.data(), elements.data(), raw.size());
   return made.integer(2, 1).text(8, name).text(9, raw);
+}
+
+inline Message integer_constant(std::string_view name, const std::vector<int64_t>& dims,
+                                const std::vector<int64_t>& elements) {
+  Message made;
+  for (const int64_t size : dims) made.integer(1, size);
+  made.integer(2, 7).text(8, name);
+  for (const int64_t element : elements) made.integer(7, element);
+  return made;
 }
 
 inline std::string model_of_bytes(const Message& graph, int64_t ir_version = 8,

@@ -93,16 +93,17 @@ TEST(OnnxRefused, meshes) {
 }
 
 TEST(OnnxRefused, graphs_of_branches_see_the_names_around_them_only) {
-  const auto branch = [](const std::string& from) {
-    return attribute("then_branch", Message()
-                                        .message(1, node("Relu", {from}, {"inner"}))
-                                        .text(2, "branch")
-                                        .message(12, value("inner", {2})));
+  const auto if_of = [](const std::string& from) {
+    Message made = node("If", {"x"}, {"y"});
+    for (const char* branch : {"then_branch", "else_branch"})
+      made.message(5, attribute(branch, Message()
+                                            .message(1, node("Relu", {from}, {"inner"}))
+                                            .text(2, "branch")
+                                            .message(12, value("inner", {2}))));
+    return graph_of(made);
   };
-  Message graph = graph_of(node("If", {"x"}, {"y"}).message(5, branch("x")));
-  EXPECT_EQ(error_of(graph), "no error");
-  EXPECT_THAT(error_of(graph_of(node("If", {"x"}, {"y"}).message(5, branch("y")))),
-              HasSubstr("needs \"y\""));
+  EXPECT_EQ(error_of(if_of("x")), "no error");
+  EXPECT_THAT(error_of(if_of("y")), HasSubstr("needs \"y\""));
 }
 
 TEST(OnnxRefused, functions_with_names_that_nothing_computes_or_that_are_given_twice) {

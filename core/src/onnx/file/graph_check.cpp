@@ -6,8 +6,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/binding.h"
 #include "base/check.h"
-#include "onnx/file/schemas.h"
+#include "onnx/file/attribute_check.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -57,6 +58,15 @@ class Checker {
              shown(graph.name), shown(output.name));
   }
 
+  void check(const ModelMessage& model) {
+    check(model.graph, nullptr);
+    if (expanded(model.graph.nodes, 0).nodes > kMostNodes)
+      fail(ErrorKind::User,
+           "[onnx] the graph has more than {} nodes once its functions' nodes take the place of "
+           "their calls",
+           kMostNodes);
+  }
+
   void check(const FunctionMessage& function) {
     Names names;
     for (const std::string_view input : function.inputs)
@@ -68,12 +78,13 @@ class Checker {
       if (!names.contains(output))
         fail(ErrorKind::User, "[onnx] no node of function \"{}\" computes its output \"{}\"",
              shown(function.name), shown(output));
-    calls_below(function, 0);
+    expanded(function, 0);
   }
 
  private:
   void check(const std::vector<NodeMessage>& nodes, Names& names) {
     for (const NodeMessage& node : nodes) {
+      poll_interruption();
       for (const std::string_view name : node.inputs)
         if (!name.empty() && !names.contains(name))
           fail(ErrorKind::User,
@@ -91,22 +102,15 @@ class Checker {
 
   // Attributes and the numbers of inputs and outputs, as the function or the operator has them.
   void check_form(const NodeMessage& node) const {
-    std::unordered_set<std::string_view> given;
-    for (const AttributeMessage& attribute : node.attributes)
-      if (!given.insert(attribute.name).second)
-        fail(ErrorKind::User, "[onnx] {} has the attribute \"{}\" twice", label_of(node),
-             shown(attribute.name));
     size_t most_inputs = kMany, most_outputs = kMany;
     if (const FunctionMessage* const function = function_of(node)) {
+      require_distinct_attributes(node);
       most_inputs = function->inputs.size();
       most_outputs = function->outputs.size();
     } else if (const OperatorSchema* const schema = find_schema(canonical(node.domain), node.op)) {
+      require_attributes(node, *schema);
       most_inputs = static_cast<size_t>(schema->most_inputs);
       most_outputs = static_cast<size_t>(schema->most_outputs);
-      for (const std::string_view name : given)
-        if (!schema->has(name))
-          fail(ErrorKind::User, "[onnx] {} has the attribute \"{}\", which {} does not have",
-               label_of(node), shown(name), node.op);
     }
     if (node.inputs.size() > most_inputs)
       fail(ErrorKind::User, "[onnx] {} has {} inputs, {} takes at most {}", label_of(node),
@@ -121,37 +125,48 @@ class Checker {
     return at == functions_.end() ? nullptr : at->second;
   }
 
-  // How many functions call one another below this one.
-  int calls_below(const FunctionMessage& function, int above) {
+  // What a list of nodes leads to: how many functions call one another, and the nodes in all.
+  struct Expanded {
+    int height = 0;
+    std::int64_t nodes = 0;  // up to kMostNodes + 1
+  };
+
+  Expanded expanded(const FunctionMessage& function, int above) {
     const auto refuse_if = [&](bool is_too_deep) {
       if (is_too_deep)
         fail(ErrorKind::User, "[onnx] function \"{}\" calls itself, or is nested too deep",
              shown(function.name));
     };
-    if (const auto known = heights_.find(&function); known != heights_.end()) {
-      refuse_if(above + known->second > kMostCalls);
+    if (const auto known = expanded_.find(&function); known != expanded_.end()) {
+      refuse_if(above + known->second.height > kMostCalls);
       return known->second;
     }
     refuse_if(above > kMostCalls);
-    const int height = calls_below(function.nodes, above);
-    heights_.emplace(&function, height);
-    return height;
+    const Expanded all = expanded(function.nodes, above);
+    expanded_.emplace(&function, all);
+    return all;
   }
-  int calls_below(const std::vector<NodeMessage>& nodes, int above) {
-    int height = 0;
+  Expanded expanded(const std::vector<NodeMessage>& nodes, int above) {
+    Expanded all;
+    const auto add = [&](const Expanded& part) {
+      all.height = std::max(all.height, part.height);
+      all.nodes = std::min(all.nodes + part.nodes, kMostNodes + 1);
+    };
     for (const NodeMessage& node : nodes) {
-      if (const FunctionMessage* const called = function_of(node))
-        height = std::max(height, 1 + calls_below(*called, above + 1));
+      add({0, 1});
+      if (const FunctionMessage* const called = function_of(node)) {
+        const Expanded below = expanded(*called, above + 1);
+        add({below.height + 1, below.nodes});
+      }
       for (const AttributeMessage& attribute : node.attributes)
-        for (const auto& graph : attribute.graphs)
-          height = std::max(height, calls_below(graph->nodes, above));
+        for (const auto& graph : attribute.graphs) add(expanded(graph->nodes, above));
     }
-    return height;
+    return all;
   }
 
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionMessage*>
       functions_;
-  std::unordered_map<const FunctionMessage*, int> heights_;
+  std::unordered_map<const FunctionMessage*, Expanded> expanded_;
 };
 
 }  // namespace
@@ -159,7 +174,7 @@ class Checker {
 void require_sound(const ModelMessage& model) {
   Checker checker(model);
   for (const FunctionMessage& function : model.functions) checker.check(function);
-  checker.check(model.graph, nullptr);
+  checker.check(model);
 }
 
 }  // namespace plugrad::onnx

@@ -408,6 +408,20 @@ ModelMessage parsed_model(std::span<const std::byte> file) {
   return model;
 }
 
+void require_opsets(const std::vector<Opset>& opsets) {
+  for (const Opset& opset : opsets) {
+    const bool is_of_onnx = canonical(opset.domain).empty();
+    require(opset.version >= (is_of_onnx ? 1 : 0),
+            "[onnx] the file has operator set {} of the domain \"{}\", sets begin at 1; export the "
+            "model again",
+            opset.version, shown(opset.domain));
+    require(!is_of_onnx || opset.version <= kNewestOpset,
+            "[onnx] the file has operator set {}, this library reads sets up to {}; export the "
+            "model with an older set",
+            opset.version, kNewestOpset);
+  }
+}
+
 }  // namespace
 
 ModelMessage read_model(std::span<const std::byte> file) {
@@ -423,11 +437,8 @@ ModelMessage read_model(std::span<const std::byte> file) {
           "[onnx] the file has IR version {}, this library reads versions from {} on; convert the "
           "model with onnx.version_converter",
           model.ir_version, kOldestIr);
-  for (const Opset& opset : model.opsets)
-    require((!opset.domain.empty() && opset.domain != "ai.onnx") || opset.version <= kNewestOpset,
-            "[onnx] the file has operator set {}, this library reads sets up to {}; export the "
-            "model with an older set",
-            opset.version, kNewestOpset);
+  require_opsets(model.opsets);
+  for (const FunctionMessage& function : model.functions) require_opsets(function.opsets);
   require(model.ir_version <= kNewestIr,
           "[onnx] the file has IR version {}, this library reads versions up to {}; export the "
           "model with an older version",

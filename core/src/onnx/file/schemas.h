@@ -3,18 +3,27 @@
 
 #include <limits>
 #include <string_view>
+#include <vector>
 
 namespace plugrad::onnx {
 
 constexpr int kMany = std::numeric_limits<int>::max();  // any number of inputs or outputs
 
+/// AttributeProto.AttributeType as letters: 1 is a float, 6 are floats.
+constexpr std::string_view kAttributeTypes = "?fistgFISTGpPyY";
+
+struct AttributeSchema {
+  std::string_view name, types;  // one letter for each type that a version of the operator takes
+  bool is_required = false;      // in all versions
+};
+
 /// The union of all versions of an operator.
 struct OperatorSchema {
   std::string_view domain, name;
-  std::string_view attributes;  // separated by spaces
+  std::string_view attributes;  // "name:types", "name:types!" for one that is required
   int most_inputs = 0, most_outputs = 0;
 
-  bool has(std::string_view attribute) const;
+  std::vector<AttributeSchema> all_attributes() const;
 };
 
 /// Null if there is no such operator.

@@ -4,9 +4,18 @@
 #include <bit>
 
 #include "base/check.h"
+#include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
+
+void require_host_elements(const Shape& shape) {
+  constexpr int64_t kMost = int64_t{1} << 26;  // 512 MB of f64
+  const int64_t count = tensor::checked_count("onnx", shape);
+  if (count > kMost)
+    fail(ErrorKind::User, "the host would compute {} elements of shape {} for it, more than {}",
+         count, to_string(shape), kMost);
+}
 
 Call::Call(const NodeMessage& node, std::int64_t opset, std::vector<Value> inputs, bool folds,
            Recording& recording)
@@ -70,6 +79,12 @@ void Call::require_shape(size_t input, std::string_view role, const Shape& wante
   const Shape shape = (*this)[input].shape();
   if (shape != wanted)
     wrong(fmt::format("{} has the shape {}, not {}", role, to_string(shape), to_string(wanted)));
+}
+
+std::int64_t Call::axis(std::int64_t axis, std::int64_t rank) const {
+  if (axis < -rank || axis >= rank)
+    wrong(fmt::format("axis {} is out of range for {} axes", axis, rank));
+  return axis < 0 ? axis + rank : axis;
 }
 
 void Call::require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const {

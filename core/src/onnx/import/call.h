@@ -44,6 +44,9 @@ struct Recording {
   std::function<Value(const std::map<std::string_view, Value>&, std::string_view)> recompute;
 };
 
+/// Errors: User if the host would compute more elements than it does for one node.
+void require_host_elements(const Shape& shape);
+
 class Call {
  public:
   /// `folds`: all inputs are known, and lie on the host.
@@ -85,6 +88,13 @@ class Call {
   void require_shape(size_t input, std::string_view role, const Shape& wanted) const;
   /// Errors: User if broadcasting the input would enlarge x.
   void require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const;
+
+  /// The axis counted from the first one. Errors: User if a tensor of `rank` axes does not have it.
+  std::int64_t axis(std::int64_t axis, std::int64_t rank) const;
+  /// That of the attribute `axis`.
+  std::int64_t axis_of(const Tensor& x, std::int64_t otherwise) const {
+    return axis(integer("axis", otherwise), x.ndim());
+  }
 
   // Axes of variable sizes (plugrad/jit.h), whose maximum size Tensor::size() gives.
   bool varies(const Tensor& x, std::int64_t axis) const;

@@ -3,10 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <unordered_map>
 
+#include "base/binding.h"
 #include "base/check.h"
+#include "onnx/file/attribute_check.h"
+#include "onnx/file/graph_check.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/strings_as_ids.h"
 #include "plugrad/source_scope.h"
@@ -65,6 +69,10 @@ NodeMessage with_attributes(const NodeMessage& node, const NodeMessage& call,
   return resolved;
 }
 
+bool has_references(const NodeMessage& node) {
+  return std::ranges::any_of(node.attributes, [](const auto& a) { return !a.referenced.empty(); });
+}
+
 // The node's name, or the value that it computes.
 std::string_view traced_name(const NodeMessage& node) {
   return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
@@ -93,6 +101,55 @@ struct GraphRun::Opsets {
   }
 };
 
+// A function or subgraph that runs.
+class GraphRun::Level {
+ public:
+  Level(GraphRun& run, std::string_view what, std::string_view name) : run_(run) {
+    require(run_.depth_ < kMostDepth, "[onnx] {} \"{}\" is nested too deep", what, shown(name));
+    ++run_.depth_;
+  }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+  ~Level() { --run_.depth_; }
+
+ private:
+  GraphRun& run_;
+};
+
+// The result of `run`. Its errors get the node's name, but for those of an inner node.
+template <class Run>
+auto GraphRun::named(const NodeMessage& node, Run run) {
+  const std::string begin = fmt::format("[onnx] {}: ", label_of(node));
+  const auto with_name = [&](std::string_view what) {
+    constexpr std::string_view kPrefix = "[onnx] ";
+    if (!what.starts_with(begin)) {
+      if (what.starts_with(kPrefix)) what.remove_prefix(kPrefix.size());
+      named_ = begin + std::string(what);
+    } else {
+      named_ = what;
+    }
+    return named_;
+  };
+  const auto is_named = [&](std::string_view what) {
+    return !named_.empty() && what.starts_with(named_);
+  };
+  try {
+    return run();
+  } catch (const OutOfMemoryError& error) {
+    if (is_named(error.what())) throw;
+    throw OutOfMemoryError(error.size_bytes(), with_name(error.what()));
+  } catch (const Error& error) {
+    if (is_named(error.what())) throw;
+    throw_error(error.kind(), with_name(error.what()), error.reason());
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemoryError(0, with_name("the host's memory is used up"));
+  } catch (const std::length_error&) {
+    throw_error(ErrorKind::User, with_name("a list for it would be too long"));
+  } catch (const std::out_of_range&) {
+    throw_error(ErrorKind::User, with_name("an input or attribute has too few elements"));
+  }
+}
+
 GraphRun::GraphRun(const ModelMessage& model, ModelFiles& files, bool is_jitted,
                    std::string_view file_name, tensor::SizeArithmetic* sizes,
                    bool sizes_are_inferred)
@@ -118,7 +175,7 @@ std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, V
 
 std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Value>& inputs,
                                  const Scope* outer, const Opsets& opsets) {
-  require(++depth_ <= kMostDepth, "[onnx] graph \"{}\" is nested too deep", shown(graph.name));
+  const Level level(*this, "graph", graph.name);
   Scope scope;
   scope.outer = outer;
   for (const TensorMessage& tensor : graph.constants)
@@ -128,6 +185,7 @@ std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Va
   for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i)
     if (inputs[i].is_given() || !scope.values.contains(graph.inputs[i].name))
       scope.values.insert_or_assign(graph.inputs[i].name, inputs[i]);
+  count_work(graph.name);
   run_nodes(graph.nodes, scope, opsets);
   std::vector<Value> outputs;
   for (const ValueMessage& output : graph.outputs) {
@@ -135,14 +193,23 @@ std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Va
     ensure(value != nullptr, "no node computes the output {}", shown(output.name));
     outputs.push_back(*value);
   }
-  --depth_;
   return outputs;
+}
+
+// Errors: User once a call has done more than it may; what the interruption check throws.
+void GraphRun::count_work(std::string_view of) {
+  poll_interruption();
+  require(
+      ++work_ <= kMostNodes,
+      "[onnx] \"{}\": the call ran more than {} nodes with the steps of loops; does a loop end?",
+      shown(of), kMostNodes);
 }
 
 void GraphRun::run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope,
                          const Opsets& opsets) {
   for (size_t index = 0; index < nodes.size(); ++index) {
     const NodeMessage& node = nodes[index];
+    count_work(traced_name(node));
     scope.done = std::span(nodes).first(index);
     const SourceScope source(file_name_, static_cast<unsigned>(index + 1), traced_name(node));
     std::vector<Value> results = results_of(node, scope, opsets);
@@ -163,6 +230,11 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
   }
   if (const FunctionMessage* function = function_of(model_, node))
     return call_function(*function, node, std::move(inputs));
+  return named(node, [&] { return run_operator(node, std::move(inputs), scope, opsets); });
+}
+
+std::vector<Value> GraphRun::run_operator(const NodeMessage& node, std::vector<Value> inputs,
+                                          const Scope& scope, const Opsets& opsets) {
   const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
   ensure(row != nullptr, "operator {} was not found before", node.op);
   const bool is_of_variable_sizes = sizes_ && has_variable_sizes(node, *row, inputs);
@@ -182,14 +254,7 @@ std::vector<Value> GraphRun::results_of(const NodeMessage& node, const Scope& sc
     return recomputed(given, wanted, scope, opsets);
   };
   Call call(node, opsets.of(node.domain), std::move(inputs), is_folded, recording);
-  std::vector<Value> results;
-  try {
-    results = row->function(call);
-  } catch (const Error& error) {
-    const std::string_view what = error.what();
-    if (what.starts_with("[onnx] ")) throw;
-    throw_error(error.kind(), fmt::format("[onnx] {}: {}", call.name(), what), error.reason());
-  }
+  std::vector<Value> results = row->function(call);
   for (size_t i = 0; i < results.size(); ++i) {
     if (is_folded) results[i] = folded(std::move(results[i]));
     if (sizes_) results[i] = settled(std::move(results[i]), is_of_variable_sizes, call);
@@ -239,28 +304,31 @@ Value GraphRun::settled(Value value, bool is_of_variable_sizes, const Call& call
 
 std::vector<Value> GraphRun::call_function(const FunctionMessage& function, const NodeMessage& node,
                                            std::vector<Value> inputs) {
-  require(++depth_ <= kMostDepth, "[onnx] function \"{}\" is nested too deep",
-          shown(function.name));
+  const Level level(*this, "function", function.name);
   Scope scope;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     scope.values.emplace(function.inputs[i], i < inputs.size() ? inputs[i] : Value());
   std::vector<NodeMessage> nodes;
-  for (const NodeMessage& each : function.nodes)
+  for (const NodeMessage& each : function.nodes) {
     nodes.push_back(with_attributes(each, node, function));
+    const OperatorSchema* const schema = has_references(each) && !function_of(model_, each)
+                                             ? find_schema(canonical(each.domain), each.op)
+                                             : nullptr;
+    if (schema) require_attributes(nodes.back(), *schema);
+  }
   run_nodes(nodes, scope, {function.opsets.empty() ? model_.opsets : function.opsets});
   std::vector<Value> outputs;
   for (const std::string_view name : function.outputs) {
     const Value* const value = scope.find(name);
     outputs.push_back(value ? *value : Value());
   }
-  --depth_;
   return outputs;
 }
 
 // Runs the nodes that lead from the given names to the wanted one; other values stay.
 Value GraphRun::recomputed(const std::map<std::string_view, Value>& given, std::string_view wanted,
                            const Scope& scope, const Opsets& opsets) {
-  require(++depth_ <= kMostDepth, "[onnx] gradients are nested too deep");
+  const Level level(*this, "the gradient of", wanted);
   Scope inner;
   inner.outer = &scope;
   inner.values.insert(given.begin(), given.end());
@@ -279,7 +347,6 @@ Value GraphRun::recomputed(const std::map<std::string_view, Value>& given, std::
       if (!name.empty()) changed.insert(name);
   }
   run_nodes(nodes, inner, opsets);
-  --depth_;
   const Value* const value = inner.find(wanted);
   return value ? *value : Value();
 }

@@ -35,7 +35,13 @@ class GraphRun {
   std::vector<Value> run(const GraphMessage& graph, const std::vector<Value>& inputs,
                          const Scope* outer, const Opsets& opsets);
   void run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope, const Opsets& opsets);
+  class Level;
+  void count_work(std::string_view of);
+  template <class Run>
+  auto named(const NodeMessage& node, Run run);
   std::vector<Value> results_of(const NodeMessage& node, const Scope& scope, const Opsets& opsets);
+  std::vector<Value> run_operator(const NodeMessage& node, std::vector<Value> inputs,
+                                  const Scope& scope, const Opsets& opsets);
   std::vector<Value> call_function(const FunctionMessage& function, const NodeMessage& node,
                                    std::vector<Value> inputs);
   bool has_variable_sizes(const NodeMessage& node, const OperatorRow& row,
@@ -52,6 +58,8 @@ class GraphRun {
   bool sizes_are_inferred_;
   int depth_ = 0;  // of functions and subgraphs
   size_t nodes_ = 0, folded_nodes_ = 0;
+  int64_t work_ = 0;   // nodes and graphs that ran
+  std::string named_;  // the last error that has its node's name
 };
 
 /// The model's function that the node calls; null if it calls an operator.

@@ -77,6 +77,7 @@ Value StringIds::strings_of(const Value& ids, bool is_jitted) const {
     return Value::sequence(std::move(elements));
   }
   if (!ids.is_tensor()) return ids;
+  require_host_elements(ids.known() ? ids.known()->shape : ids.tensor().shape());
   const tensor::HostValues values = host_values_of(ids, is_jitted);
   Strings strings{values.shape, {}};
   for (const uint64_t id : values.bits) strings.elements.push_back(sorted_.at(id));

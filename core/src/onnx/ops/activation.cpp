@@ -56,8 +56,7 @@ template <Tensor (Tensor::*method)(int64_t, std::optional<DType>) const>
 Values softmax_along(Call& call) {
   const Tensor x = call[0];
   if (call.opset() >= 13) return {(x.*method)(call.integer("axis", -1), {})};
-  int64_t axis = call.integer("axis", 1);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 1);
   int64_t rows = 1;
   for (int64_t i = 0; i < axis; ++i) rows *= x.size(i);
   const Tensor flat = x.reshape({rows, rows == 0 ? 0 : x.numel() / rows});
@@ -65,8 +64,7 @@ Values softmax_along(Call& call) {
 }
 Values hardmax(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", call.opset() >= 13 ? -1 : 1);
-  if (axis < 0) axis += x.ndim();
+  int64_t axis = call.axis_of(x, call.opset() >= 13 ? -1 : 1);
   Tensor flat = x;
   if (call.opset() < 13) {
     int64_t rows = 1;

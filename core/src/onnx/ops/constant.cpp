@@ -123,6 +123,8 @@ Values range(Call& call) {
 
 Values eye_like(Call& call) {
   const Tensor x = call[0];
+  if (x.ndim() != 2)
+    call.wrong(fmt::format("the input has the shape {}, not two axes", to_string(x.shape())));
   const int64_t rows = x.size(0), columns = x.size(1);
   const Tensor row = Tensor::arange(rows, DType::I64).reshape({rows, 1});
   const Tensor column = Tensor::arange(columns, DType::I64);
@@ -135,11 +137,10 @@ Values one_hot(Call& call) {
   const Tensor values = call[2];
   const auto depth = static_cast<int64_t>(call.numbers_input(1).at(0));
   Tensor indices = call[0].cast(DType::I64);
-  int64_t axis = call.integer("axis", -1);
-  if (axis < 0) axis += indices.ndim() + 1;
+  const int64_t axis = call.axis(call.integer("axis", -1), indices.ndim() + 1);
   indices = (indices < 0).where(indices + depth, indices).unsqueeze(axis);
   Shape along(static_cast<size_t>(indices.ndim()), 1);
-  along.at(static_cast<size_t>(axis)) = depth;
+  along[static_cast<size_t>(axis)] = depth;
   const Tensor is_there = indices == Tensor::arange(depth, DType::I64).reshape(along);
   return {is_there.where(values[1], values[0])};
 }

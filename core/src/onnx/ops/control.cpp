@@ -123,6 +123,9 @@ std::optional<Looped> recorded_once(const Values& states, const Values& inputs, 
   return {};
 }
 
+// Steps of a loop that is recorded once. Exporters give a loop that only its condition ends 2^63 - 1.
+constexpr int64_t kMostCounted = int64_t{1} << 24;
+
 // A loop whose body cannot end it early.
 std::optional<Values> counted_loop(Call& call, const GraphMessage& body, const Values& carried,
                                    int64_t steps) {
@@ -153,7 +156,7 @@ Values loop(Call& call) {
   if (body.outputs.size() < 1 + carried_count)
     call.wrong(fmt::format("the body has {} outputs, a condition and {} values need more",
                            body.outputs.size(), carried_count));
-  if (goes_on && most && *most > kMostUnrolled)
+  if (goes_on && most && *most > kMostUnrolled && *most <= kMostCounted)
     if (auto results = counted_loop(call, body, carried, *most)) return *std::move(results);
   std::vector<Values> collected(body.outputs.size() - 1 - carried_count);
   for (int64_t step = 0; goes_on && (!most || step < *most); ++step) {
@@ -162,6 +165,7 @@ Values loop(Call& call) {
     given.insert(given.end(), carried.begin(), carried.end());
     Values results = call.recording().run(body, given);
     // The condition decides only where the loop may end before `most`.
+    if (!results[0].is_tensor()) call.wrong("the body's condition is no tensor");
     if (results[0].known())
       goes_on = is_true(*results[0].known());
     else if (call.recording().is_jitted)
@@ -187,13 +191,6 @@ Tensor with_axis_at(const Tensor& x, int64_t from, int64_t to) {
   return x.permute(order);
 }
 
-// The axis counted from the first one.
-int64_t from_start(Call& call, int64_t axis, int64_t rank) {
-  if (axis < -rank || axis >= rank)
-    call.wrong(fmt::format("scan axis {} is none of a tensor of {} axes", axis, rank));
-  return axis < 0 ? axis + rank : axis;
-}
-
 // The steps of a scan.
 struct ScanRun {
   Call& call;
@@ -211,9 +208,7 @@ struct ScanRun {
     return run_unrolled(states, scanned, steps);
   }
 
-  int64_t axis_of(const Value& x, size_t i) const {
-    return from_start(call, axes[i], x.tensor().ndim());
-  }
+  int64_t axis_of(const Value& x, size_t i) const { return call.axis(axes[i], x.tensor().ndim()); }
 
   bool has_variable_steps(const Values& scanned) const {
     for (size_t i = 0; i < scanned.size(); ++i)
@@ -262,7 +257,7 @@ struct ScanRun {
 
   Value at(const Value& x, int64_t axis, int64_t index) const {
     return moved(call, {x}, [&](const std::vector<Tensor>& tensors) {
-      const int64_t from = from_start(call, axis, tensors[0].ndim());
+      const int64_t from = call.axis(axis, tensors[0].ndim());
       return Value(tensors[0].slice(from, {index, index + 1}).squeeze(from));
     });
   }
@@ -334,14 +329,13 @@ Values scan_(Call& call) {
   if (scan.axes.empty() || out_axes.size() != outputs || reversed.size() != outputs)
     call.wrong("scan axes and directions do not fit the inputs and outputs");
   const Shape sizes = scanned_shape(call, scanned[0]);
-  const int64_t steps =
-      sizes[static_cast<size_t>(from_start(call, scan.axes[0], std::ssize(sizes)))];
+  const int64_t steps = sizes[static_cast<size_t>(call.axis(scan.axes[0], std::ssize(sizes)))];
   Looped all = scan.run(state, scanned, steps);
   Values results = std::move(all.states);
   for (size_t i = 0; i < outputs; ++i)
     results.push_back(moved(call, {all.outputs[i]}, [&](const std::vector<Tensor>& tensors) {
       const Tensor in_order = reversed[i] != 0 ? tensors[0].flip({0}) : tensors[0];
-      return Value(with_axis_at(in_order, 0, from_start(call, out_axes[i], in_order.ndim())));
+      return Value(with_axis_at(in_order, 0, call.axis(out_axes[i], in_order.ndim())));
     }));
   return results;
 }

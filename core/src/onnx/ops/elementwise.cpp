@@ -21,7 +21,7 @@ Values combined(Call& call) {
 Tensor second_operand(Call& call) {
   const Tensor x = call[0], y = call[1];
   if (call.opset() >= 7 || call.integer("broadcast", 0) == 0 || !call.attribute("axis")) return y;
-  const int64_t axis = call.integer("axis", 0) + (call.integer("axis", 0) < 0 ? x.ndim() : 0);
+  const int64_t axis = call.axis_of(x, 0);
   Shape shape = y.shape();
   shape.resize(static_cast<size_t>(std::max<int64_t>(x.ndim() - axis, y.ndim())), 1);
   return y.reshape(shape);
@@ -122,10 +122,7 @@ Values is_inf(Call& call) {
 }
 
 Values bit_shift(Call& call) {
-  const std::string_view direction = call.text("direction", "");
-  if (direction == "LEFT") return {call[0] << call[1]};
-  if (direction == "RIGHT") return {call[0] >> call[1]};
-  call.wrong("direction must be LEFT or RIGHT");
+  return {call.text("direction", "") == "LEFT" ? call[0] << call[1] : call[0] >> call[1]};
 }
 
 Values equal(Call& call) {

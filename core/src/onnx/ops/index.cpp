@@ -19,8 +19,7 @@ Tensor counted_from_start(const Tensor& indices, const Tensor& size) {
 
 Values gather(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", 0);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 0);
   // Indices that the host knows become views instead of a kernel.
   if (const auto* known = call.value(1).known();
       known && known->bits.size() == 1 && !call.varies(x, axis)) {
@@ -39,8 +38,7 @@ Values gather(Call& call) {
 
 Values gather_elements(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", 0);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 0);
   return {x.gather(axis, counted_from_start(call[1], call.size_of_axis(x, axis)))};
 }
 
@@ -59,7 +57,10 @@ Values gather_nd(Call& call) {
   const Tensor indices = call[1];
   call.require_fixed(indices, indices.ndim() - 1);
   const int64_t batch = call.integer("batch_dims", 0), depth = indices.size(-1);
-  const Shape shape = x.shape(), index_shape = indices.shape();
+  const Shape shape = x.shape();
+  if (batch + depth > x.ndim() || batch >= indices.ndim())
+    call.wrong(fmt::format("indices of the shape {} behind {} batch axes are none of the shape {}",
+                           to_string(indices.shape()), batch, to_string(shape)));
   const Shape sizes(shape.begin() + batch, shape.begin() + batch + depth);
   const Shape rest(shape.begin() + batch + depth, shape.end());
   int64_t batches = 1, rows = 1, width = 1;
@@ -84,14 +85,12 @@ Combine combine_of(Call& call) {
   if (how == "add") return Combine::Sum;
   if (how == "mul") return Combine::Prod;
   if (how == "max") return Combine::Max;
-  if (how == "min") return Combine::Min;
-  call.wrong(fmt::format("reduction \"{}\" is unknown", how));
+  return Combine::Min;
 }
 
 Values scatter_elements(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", 0);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 0);
   return {x.scatter(axis, counted_from_start(call[1], call.size_of_axis(x, axis)), call[2],
                     combine_of(call))};
 }
@@ -100,6 +99,9 @@ Values scatter_nd(Call& call) {
   const Tensor x = call[0], indices = call[1], updates = call[2];
   const int64_t depth = indices.size(-1);
   const Shape shape = x.shape();
+  if (depth > x.ndim())
+    call.wrong(fmt::format("indices of the shape {} are none of the shape {}",
+                           to_string(indices.shape()), to_string(shape)));
   const Shape sizes(shape.begin(), shape.begin() + depth);
   int64_t rows = 1, width = 1;
   for (const int64_t size : sizes) rows *= size;
@@ -119,8 +121,8 @@ Values compress(Call& call) {
   std::vector<int64_t> kept;
   for (size_t i = 0; i < condition.bits.size(); ++i)
     if (condition.bits[i] != 0) kept.push_back(static_cast<int64_t>(i));
-  int64_t axis = call.integer("axis", 0);
   if (!call.attribute("axis")) x = x.flatten();
+  const int64_t axis = call.axis_of(x, 0);
   return {x.index_select(axis, Tensor::from(kept))};
 }
 

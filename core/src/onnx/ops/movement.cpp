@@ -5,18 +5,13 @@
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "tensor/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
 
 using Values = std::vector<Value>;
 using Integers = std::vector<int64_t>;
-
-int64_t wrapped(Call& call, int64_t axis, int64_t rank) {
-  if (axis < -rank || axis >= rank)
-    call.wrong(fmt::format("axis {} is out of range for {} axes", axis, rank));
-  return axis < 0 ? axis + rank : axis;
-}
 
 // Axes that an attribute had and an input has since an operator set; none if they are left out.
 std::optional<Integers> axes_of(Call& call, size_t input, int64_t since) {
@@ -70,8 +65,8 @@ Values transpose(Call& call) {
 
 Values flatten(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", 1);
-  if (axis < 0) axis += x.ndim();
+  const int64_t given = call.integer("axis", 1);
+  const int64_t axis = given == x.ndim() ? given : call.axis(given, x.ndim());
   int64_t rows = 1, columns = 1;
   for (int64_t i = 0; i < x.ndim(); ++i) (i < axis ? rows : columns) *= x.size(i);
   return {x.reshape({rows, columns})};
@@ -87,7 +82,7 @@ Values unsqueeze(Call& call) {
   Tensor x = call[0];
   Integers axes = axes_of(call, 1, 13).value_or(Integers());
   const int64_t rank = x.ndim() + static_cast<int64_t>(axes.size());
-  for (int64_t& axis : axes) axis = wrapped(call, axis, rank);
+  for (int64_t& axis : axes) axis = call.axis(axis, rank);
   std::ranges::sort(axes);
   for (const int64_t axis : axes) x = x.unsqueeze(axis);
   return {x};
@@ -101,7 +96,7 @@ Values concat(Call& call) {
 
 Values split(Call& call) {
   const Tensor x = call[0];
-  const int64_t axis = wrapped(call, call.integer("axis", 0), x.ndim());
+  const int64_t axis = call.axis_of(x, 0);
   Integers sizes;
   if (call.opset() < 13)
     sizes = call.integers("split");
@@ -110,7 +105,10 @@ Values split(Call& call) {
   call.require_fixed(x, axis);
   if (sizes.empty()) {
     const auto count = call.integer("num_outputs", static_cast<int64_t>(call.output_count()));
-    const int64_t size = (x.size(axis) + count - 1) / std::max<int64_t>(count, 1);
+    if (count < 1 || count != static_cast<int64_t>(call.output_count()))
+      call.wrong(
+          fmt::format("num_outputs is {}, but it has {} outputs", count, call.output_count()));
+    const int64_t size = (x.size(axis) + count - 1) / count;
     for (int64_t left = x.size(axis), i = 0; i < count; ++i, left -= sizes.back())
       sizes.push_back(std::min(size, left));
   }
@@ -152,7 +150,7 @@ Values slice(Call& call) {
   if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size())
     call.wrong("starts, ends, axes and steps have different lengths");
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = wrapped(call, axes[i], x.ndim()), size = x.size(axis);
+    const int64_t axis = call.axis(axes[i], x.ndim()), size = x.size(axis);
     if (steps[i] == 0) call.wrong("a step is 0");
     if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
       x = variable_slice(call, x, axis, starts[i], ends[i], steps[i]);
@@ -190,7 +188,8 @@ Values tile(Call& call) {
     return {call[0].repeat(each)};
   }
   Shape repeats(static_cast<size_t>(call[0].ndim()), 1);
-  repeats.at(static_cast<size_t>(call.integer_input(2))) = call.integer_input(1);
+  repeats[static_cast<size_t>(call.axis(call.integer_input(2), call[0].ndim()))] =
+      call.integer_input(1);
   return {call[0].repeat(repeats)};
 }
 
@@ -199,8 +198,7 @@ PadMode pad_mode(Call& call) {
   if (mode == "constant") return PadMode::Constant;
   if (mode == "reflect") return PadMode::Reflect;
   if (mode == "edge") return PadMode::Replicate;
-  if (mode == "wrap") return PadMode::Circular;
-  call.wrong(fmt::format("mode \"{}\" is unknown", mode));
+  return PadMode::Circular;
 }
 
 Values pad(Call& call) {
@@ -214,16 +212,24 @@ Values pad(Call& call) {
   if (pads.size() != 2 * axes.size()) call.wrong("pads must have two numbers for each axis");
   std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < axes.size(); ++i)
-    pairs[static_cast<size_t>(wrapped(call, axes[i], x.ndim()))] = {pads[i], pads[axes.size() + i]};
+    pairs[static_cast<size_t>(call.axis(axes[i], x.ndim()))] = {pads[i], pads[axes.size() + i]};
   const PadMode mode = pad_mode(call);
   if (mode != PadMode::Constant) return {x.pad(pairs, mode)};
   if (call.opset() < 11) return {x.pad(pairs, call.number("value", 0))};
   return {call.has(2) ? x.pad(pairs, call[2].reshape({}).cast(x.dtype())) : x.pad(pairs)};
 }
 
+void require_image(Call& call, const Tensor& x) {
+  if (x.ndim() != 4)
+    call.wrong(fmt::format("the input has the shape {}, not four axes", to_string(x.shape())));
+}
+
 Values depth_to_space(Call& call) {
   const Tensor x = call[0];
+  require_image(call, x);
   const int64_t block = call.integer("blocksize", 1), n = x.size(0), h = x.size(2), w = x.size(3);
+  if (x.size(1) % (block * block) != 0)
+    call.wrong(fmt::format("{} channels are no blocks of {} x {}", x.size(1), block, block));
   const int64_t c = x.size(1) / (block * block);
   const Tensor split = call.text("mode", "DCR") == "DCR"
                            ? x.reshape({n, block, block, c, h, w}).permute({0, 3, 4, 1, 5, 2})
@@ -232,13 +238,19 @@ Values depth_to_space(Call& call) {
 }
 Values space_to_depth(Call& call) {
   const Tensor x = call[0];
+  require_image(call, x);
   const int64_t block = call.integer("blocksize", 1), n = x.size(0), c = x.size(1);
+  if (x.size(2) % block != 0 || x.size(3) % block != 0)
+    call.wrong(fmt::format("an image of {} x {} has no blocks of {} x {}", x.size(2), x.size(3),
+                           block, block));
   const int64_t h = x.size(2) / block, w = x.size(3) / block;
   const Tensor split = x.reshape({n, c, h, block, w, block});
   const Tensor moved = call.text("mode", "DCR") == "DCR" ? split.permute({0, 3, 5, 1, 2, 4})
                                                          : split.permute({0, 1, 3, 5, 2, 4});
   return {moved.reshape({n, c * block * block, h, w})};
 }
+
+constexpr int64_t kMostBlock = 4096;  // elements of a block, each of which is recorded by itself
 
 // Blocks are the first axis of the columns, ordered as the kernel's elements.
 Values col2im(Call& call) {
@@ -248,8 +260,15 @@ Values col2im(Call& call) {
   const Integers dilations = call.integers("dilations", Integers(axes, 1));
   const Integers strides = call.integers("strides", Integers(axes, 1));
   const Integers pads = call.integers("pads", Integers(2 * axes, 0));
-  const int64_t elements =
-      std::accumulate(block.begin(), block.end(), int64_t{1}, std::multiplies<>());
+  const int64_t elements = tensor::checked_count("onnx", block);
+  if (columns.ndim() != 3 || block.size() != axes || dilations.size() != axes ||
+      strides.size() != axes || pads.size() != 2 * axes)
+    call.wrong("the input needs three axes, and block, dilations, strides and pads the image's");
+  if (elements == 0 || elements > kMostBlock || columns.size(1) % elements != 0)
+    call.wrong(
+        fmt::format("{} rows of columns are no channels of {} elements, of which there may be "
+                    "{}",
+                    columns.size(1), elements, kMostBlock));
   const int64_t n = columns.size(0), channels = columns.size(1) / elements;
   Shape counts, padded;
   for (size_t i = 0; i < axes; ++i) {
@@ -284,6 +303,8 @@ Values col2im(Call& call) {
 Values reverse_sequence(Call& call) {
   const Tensor x = call[0], lengths = call[1];
   const int64_t batch = call.integer("batch_axis", 1), time = call.integer("time_axis", 0);
+  if (x.ndim() < 2 || batch == time)
+    call.wrong("the batch and the time must be two axes of the input");
   Shape of_batch(static_cast<size_t>(x.ndim()), 1), of_time = of_batch;
   of_batch[static_cast<size_t>(batch)] = x.size(batch);
   of_time[static_cast<size_t>(time)] = x.size(time);
@@ -304,8 +325,9 @@ Values center_crop_pad(Call& call) {
   Integers axes(wanted.size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = call.integers("axes", axes);
+  if (axes.size() != wanted.size()) call.wrong("shape must have a number for each axis");
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = wrapped(call, axes[i], x.ndim()), size = x.size(axis);
+    const int64_t axis = call.axis(axes[i], x.ndim()), size = x.size(axis);
     if (wanted[i] < size) {
       const int64_t begin = (size - wanted[i]) / 2;
       x = x.slice(axis, {begin, begin + wanted[i]});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/random.h"
 #include "onnx/ops/tables.h"
@@ -43,14 +44,20 @@ Values einsum_(Call& call) {
   return {einsum(call.text("equation", ""), operands)};
 }
 
+constexpr int64_t kMostRows = 4096;  // each is recorded by itself
+
 Values det(Call& call) {
   // Elimination with the largest pivot of each column, one column at a time.
   Tensor x = call[0];
+  if (x.ndim() < 2 || x.size(-2) != x.size(-1) || x.size(-1) > kMostRows)
+    call.wrong(fmt::format("the shape {} is not that of square matrices of up to {} rows",
+                           to_string(x.shape()), kMostRows));
   const int64_t n = x.size(-1);
   Shape batch = x.shape();
   batch.resize(batch.size() - 2);
   Tensor result = Tensor::ones(batch, x.dtype());
   for (int64_t k = 0; k < n; ++k) {
+    poll_interruption();
     const Tensor column = x.slice(-1, {0, 1}).squeeze(-1);
     const Tensor pivot_row = column.abs().argmax(-1, true);
     const int64_t rows = x.size(-2);
@@ -89,6 +96,9 @@ Values conv_transpose_(Call& call) {
   const Integers pads = call.integers("pads", Integers(2 * axes, 0));
   const Integers wanted = call.integers("output_shape");
   const std::string_view automatic = call.text("auto_pad", "NOTSET");
+  require_axes(call, x, axes, {strides, dilations, output_padding});
+  if (pads.size() != 2 * axes || (!wanted.empty() && wanted.size() < axes))
+    call.wrong("pads or output_shape do not have numbers for each axis of the kernel");
   Padding::Sides sides;
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x.size(static_cast<int64_t>(2 + i));
@@ -171,10 +181,8 @@ Values instance_normalization(Call& call) {
 
 // The attribute `axis` and all axes behind it.
 Integers normalised_axes(Call& call, const Tensor& x) {
-  int64_t axis = call.integer("axis", -1);
-  if (axis < 0) axis += x.ndim();
   Integers axes;
-  for (int64_t i = axis; i < x.ndim(); ++i) axes.push_back(i);
+  for (int64_t i = call.axis_of(x, -1); i < x.ndim(); ++i) axes.push_back(i);
   return axes;
 }
 
@@ -241,6 +249,8 @@ Values mean_variance_normalization(Call& call) {
 // Of each channel the squares of its neighbours: floor((size - 1) / 2) before, the rest after.
 Values lrn(Call& call) {
   const Tensor x = call[0];
+  if (x.ndim() < 2)
+    call.wrong(fmt::format("X has the shape {}, without channels", to_string(x.shape())));
   const int64_t size = call.integer("size", 1);
   std::vector<Pads::Pair> pads(static_cast<size_t>(x.ndim()));
   pads[1] = {(size - 1) / 2, size / 2};

@@ -10,9 +10,12 @@ using Values = std::vector<Value>;
 using Integers = std::vector<int64_t>;
 
 // The number of windows along an axis, which ceil_mode rounds up.
-int64_t window_count(const Window& w, size_t axis, int64_t size, bool rounds_up) {
+int64_t window_count(Call& call, const Window& w, size_t axis, int64_t size, bool rounds_up) {
   const int64_t reach = (w.kernel[axis] - 1) * w.dilations[axis] + 1;
   const int64_t room = size + w.pads[axis].first + w.pads[axis].second - reach;
+  if (room < 0)
+    call.wrong(fmt::format("a window reaches over {} elements, axis {} has {} with its padding",
+                           reach, axis + 2, room + reach));
   int64_t count = room / w.strides[axis] + 1;
   // A further window must begin within the tensor or its left padding.
   if (rounds_up && room % w.strides[axis] != 0 &&
@@ -27,7 +30,7 @@ Integers window_counts(Call& call, const Tensor& x, const Window& w) {
   for (size_t i = 0; i < w.kernel.size(); ++i) {
     const auto axis = static_cast<int64_t>(2 + i);
     call.require_fixed(x, axis);
-    counts.push_back(window_count(w, i, x.size(axis), rounds_up));
+    counts.push_back(window_count(call, w, i, x.size(axis), rounds_up));
   }
   return counts;
 }

@@ -19,8 +19,7 @@ using Values = std::vector<Value>;
 // of it.
 Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
   if (parameter.ndim() == 0 || parameter.numel() == 1) return parameter.reshape({});
-  int64_t axis = call.integer("axis", 1);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 1);
   const int64_t block = call.integer("block_size", 0);
   if (parameter.ndim() == 1 && block == 0) {
     if (parameter.numel() != x.size(axis))

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <random>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
@@ -95,13 +96,15 @@ constexpr OperatorRow kRandomRows[] = {
 
 Tensor uniform_numbers(Call& call, const Shape& shape, DType dtype) {
   if (!call.attribute("seed")) return Tensor::rand(shape, dtype);
+  require_host_elements(shape);
   const int64_t count = tensor::checked_count("onnx", shape);
-  tensor::require_host_memory("onnx", shape, sizeof(double));
   std::mt19937_64 generator(seed_of(call));
   const int bits = mantissa_bits(dtype) + 1;  // so that the dtype does not round them up to 1
   std::vector<double> numbers;
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    poll_interruption();
     numbers.push_back(std::ldexp(static_cast<double>(generator() >> (64 - bits)), -bits));
+  }
   return Tensor::from(numbers, shape).cast(dtype);
 }
 

@@ -82,8 +82,7 @@ Values log_sum_exp(Call& call) {
 // The last of equal elements is the first of the reversed axis.
 Tensor place_of_extreme(Call& call, bool of_maximum) {
   Tensor x = call[0];
-  int64_t axis = call.integer("axis", 0);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis_of(x, 0);
   const bool keepdim = call.integer("keepdims", 1) != 0;
   const bool is_last = call.integer("select_last_index", 0) != 0;
   if (is_last) call.require_fixed(x, axis);
@@ -103,8 +102,7 @@ Values arg_min(Call& call) {
 template <Tensor (Tensor::*scan)(int64_t, std::optional<DType>) const>
 Values scanned(Call& call, int64_t first) {
   Tensor x = call[0];
-  int64_t axis = call.integer_input(1);
-  if (axis < 0) axis += x.ndim();
+  const int64_t axis = call.axis(call.integer_input(1), x.ndim());
   const bool reversed = call.integer("reverse", 0) != 0;
   if (reversed) x = x.flip(axis);
   if (call.integer("exclusive", 0) != 0) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 
@@ -71,7 +72,6 @@ void add_weights(const Options& o, const Axis& a, double x, std::vector<double>&
     }
     row[static_cast<size_t>(place)] += weight;
   };
-  if (o.mode == "nearest") return put(nearest(o, x), 1);
   const double reach = o.mode == "cubic" ? 2 : 1;
   const double shrink = o.is_smoothed ? std::min(1.0, a.scale) : 1.0;
   const auto first = static_cast<int64_t>(std::floor(x - reach / shrink)) + 1;
@@ -92,21 +92,26 @@ void add_weights(const Options& o, const Axis& a, double x, std::vector<double>&
 }
 
 Tensor resized(const Tensor& x, int64_t axis, const Axis& a, const Options& o) {
+  const bool is_nearest = o.mode == "nearest";
+  require_host_elements(is_nearest ? Shape{a.to} : Shape{a.to, a.from});
   std::vector<float> matrix;
+  std::vector<int64_t> places;
   std::vector<uint8_t> is_outside;
   for (int64_t i = 0; i < a.to; ++i) {
+    poll_interruption();
     const double at = coordinate(o, a, i);
-    std::vector<double> row(static_cast<size_t>(a.from), 0);
-    add_weights(o, a, at, row);
-    for (const double weight : row) matrix.push_back(static_cast<float>(weight));
+    if (is_nearest) {
+      places.push_back(std::clamp<int64_t>(nearest(o, at), 0, a.from - 1));
+    } else {
+      std::vector<double> row(static_cast<size_t>(a.from), 0);
+      add_weights(o, a, at, row);
+      for (const double weight : row) matrix.push_back(static_cast<float>(weight));
+    }
     is_outside.push_back(o.coordinates == "tf_crop_and_resize" &&
                          (at < 0 || at > static_cast<double>(a.from - 1)));
   }
   Tensor result;
-  if (o.mode == "nearest") {
-    std::vector<int64_t> places;
-    for (int64_t i = 0; i < a.to; ++i)
-      places.push_back(std::clamp<int64_t>(nearest(o, coordinate(o, a, i)), 0, a.from - 1));
+  if (is_nearest) {
     result = x.index_select(axis, Tensor::from(places));
   } else {
     const Tensor weights = Tensor::from(matrix, {a.to, a.from});
@@ -134,8 +139,6 @@ Options resize_options(Call& call) {
   o.outside = call.number("extrapolation_value", 0);
   o.excludes_outside = call.integer("exclude_outside", 0) != 0;
   o.is_smoothed = call.integer("antialias", 0) != 0;
-  if (o.mode != "nearest" && o.mode != "linear" && o.mode != "cubic")
-    call.wrong(fmt::format("mode \"{}\" is unknown", o.mode));
   return o;
 }
 
@@ -163,12 +166,20 @@ std::vector<int64_t> sizes_for(Call& call, const Tensor& x, const std::vector<in
   return sizes;
 }
 
+int64_t size_of_scale(Call& call, int64_t size, double scale) {
+  constexpr double kMost = 1e15;  // so that the product is exact
+  const double scaled = static_cast<double>(size) * scale;
+  if (!(scale > 0 && scaled <= kMost))
+    call.wrong(fmt::format("the scale of an axis of {} elements is {}", size, scale));
+  return static_cast<int64_t>(std::floor(scaled));
+}
+
 Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   Tensor x = call[0];
   std::vector<int64_t> axes(static_cast<size_t>(x.ndim()));
   std::iota(axes.begin(), axes.end(), 0);
   axes = call.integers("axes", axes);
-  for (int64_t& axis : axes) axis += axis < 0 ? x.ndim() : 0;
+  for (int64_t& axis : axes) axis = call.axis(axis, x.ndim());
   std::vector<double> scales;
   std::vector<int64_t> sizes;
   if (sizes_input != 0 && call.has(sizes_input) && call.sizes(sizes_input).size() == axes.size()) {
@@ -180,14 +191,16 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
     scales = scales_input == 0 ? call.numbers("scales") : call.numbers_input(scales_input);
     if (scales.size() != axes.size()) call.wrong("scales must have a number for each axis");
     for (size_t i = 0; i < axes.size(); ++i)
-      sizes.push_back(
-          static_cast<int64_t>(std::floor(static_cast<double>(x.size(axes[i])) * scales[i])));
+      sizes.push_back(size_of_scale(call, x.size(axes[i]), scales[i]));
   }
+  for (const int64_t size : sizes)
+    if (size < 0) call.wrong(fmt::format("an axis would have {} elements", size));
   const Options options = resize_options(call);
   std::vector<double> region;
   if (options.coordinates == "tf_crop_and_resize") region = call.numbers_input(1);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t from = x.size(axes[i]);
+    if (from == 0 && sizes[i] > 0) call.wrong(fmt::format("axis {} has no elements", axes[i]));
     if (from == sizes[i] && region.empty() && scales[i] == 1) continue;
     call.require_fixed(x, axes[i]);
     x = resized(x, axes[i],

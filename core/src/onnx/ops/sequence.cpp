@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "onnx/file/graph_check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
 
@@ -83,9 +84,7 @@ Values sequence_map(Call& call) {
 
 Values split_to_sequence(Call& call) {
   const Tensor x = call[0];
-  int64_t axis = call.integer("axis", 0);
-  if (axis < 0) axis += x.ndim();
-  if (axis < 0 || axis >= x.ndim()) call.wrong("axis is out of range");
+  const int64_t axis = call.axis_of(x, 0);
   const int64_t size = x.size(axis);
   std::vector<int64_t> sizes;
   if (call.has(1) && !call.host(1).shape.empty()) {
@@ -93,6 +92,8 @@ Values split_to_sequence(Call& call) {
   } else {
     const int64_t each = call.has(1) ? call.integer_input(1) : 1;
     if (each <= 0) call.wrong(fmt::format("split is {}, it must be positive", each));
+    if (size / each >= kMostNodes)
+      call.wrong(fmt::format("the sequence would have more than {} elements", kMostNodes));
     for (int64_t left = size; left > 0; left -= each) sizes.push_back(std::min(each, left));
   }
   const bool drops_axis = !call.has(1) && call.integer("keepdims", 1) == 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
@@ -32,9 +33,11 @@ Complex product(const Complex& a, const Complex& b) {
 
 // exp(-2 pi i j k / n) for j < rows and k < columns.
 Complex roots(int64_t rows, int64_t columns, int64_t n, DType dtype) {
+  require_host_elements({rows, columns});
   std::vector<double> cosines, sines;
   for (int64_t j = 0; j < rows; ++j)
     for (int64_t k = 0; k < columns; ++k) {
+      poll_interruption();
       const double angle = -2 * kPi * static_cast<double>(j * k % n) / static_cast<double>(n);
       cosines.push_back(std::cos(angle));
       sines.push_back(std::sin(angle));
@@ -111,6 +114,7 @@ Values dft(Call& call) {
                          : is_inverse && is_half ? 2 * (size - 1)
                                                  : size;
   if (length <= 0) call.wrong(fmt::format("the transform has {} elements", length));
+  require_host_elements({length});
   const auto moved = [&](const Tensor& part) {
     return part.defined() ? part.transpose(axis, -1) : part;
   };
@@ -145,6 +149,7 @@ Values stft(Call& call) {
   if (step <= 0 || length <= 0 || length > x.size(1))
     call.wrong(
         fmt::format("frames of {} elements, {} apart, of a signal of {}", length, step, x.size(1)));
+  require_host_elements({length});
   const auto framed = [&](const Tensor& part) {
     if (!part.defined()) return part;
     const Tensor frames = part.unfold(1, length, step);
@@ -161,8 +166,10 @@ Values stft(Call& call) {
 Values window(Call& call, double a, double b, double c) {
   const int64_t size = call.integer_input(0);
   const int64_t period = call.integer("periodic", 1) != 0 ? size : size - 1;
+  require_host_elements({size});
   std::vector<double> numbers;
   for (int64_t i = 0; i < size; ++i) {
+    poll_interruption();
     const double t =
         2 * kPi * static_cast<double>(i) / static_cast<double>(std::max<int64_t>(period, 1));
     numbers.push_back(a - b * std::cos(t) + c * std::cos(2 * t));
@@ -185,6 +192,7 @@ Values mel_weight_matrix(Call& call) {
                 rate = call.integer_input(2);
   const int64_t bins = length / 2 + 1;
   if (bands < 0 || length < 0 || rate <= 0) call.wrong("a size or the sample rate is not positive");
+  require_host_elements({bins, bands});
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel(call.numbers_input(3).at(0)), high = mel(call.numbers_input(4).at(0));
   const double step = (high - low) / static_cast<double>(bands + 2);
@@ -202,6 +210,7 @@ Values mel_weight_matrix(Call& call) {
         static_cast<double>(part) / static_cast<double>(whole);
   };
   for (int64_t band = 0; band < bands; ++band) {
+    poll_interruption();
     const int64_t left = bin_of(band), centre = bin_of(band + 1), right = bin_of(band + 2);
     if (left == centre) put(centre, band, 1, 1);
     for (int64_t bin = left; bin <= centre && left < centre; ++bin)

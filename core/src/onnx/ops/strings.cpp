@@ -184,8 +184,6 @@ Values string_normalizer(Call& call) {
   if (x.shape.size() != 1 && !(x.shape.size() == 2 && x.shape[0] == 1))
     call.wrong(fmt::format("the shape is {}, it must be (C,) or (1, C)", to_string(x.shape)));
   const std::string_view action = call.text("case_change_action", "NONE");
-  if (action != "NONE" && action != "LOWER" && action != "UPPER")
-    call.wrong(fmt::format("case_change_action \"{}\" is unknown", action));
   const Letters letters(std::string(call.text("locale", "en_US")));
   const bool is_sensitive = call.integer("is_case_sensitive", 0) != 0;
   const auto compared = [&](const std::string& text) {

@@ -5,9 +5,9 @@
 #include <map>
 #include <variant>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/tables.h"
-#include "tensor/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -73,6 +73,7 @@ std::vector<double> counts_of(Call& call, const Pool& pool, std::span<const Word
   for (int64_t step = 1; step <= steps; ++step)
     for (int64_t length = step == 1 ? least : std::max<int64_t>(least, 2); length <= most; ++length)
       for (int64_t start = 0; start + step * (length - 1) < size; ++start) {
+        poll_interruption();
         std::vector<Word> words;
         for (int64_t i = 0; i < length; ++i)
           words.push_back(row[static_cast<size_t>(start + i * step)]);
@@ -83,8 +84,6 @@ std::vector<double> counts_of(Call& call, const Pool& pool, std::span<const Word
 
 Values tf_idf_vectorizer(Call& call) {
   const std::string_view mode = call.text("mode", "TF");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
-    call.wrong(fmt::format("mode \"{}\" is unknown", mode));
   std::vector<Word> all;
   for (const std::string_view text : call.texts("pool_strings"))
     all.emplace_back(std::string(text));
@@ -105,8 +104,7 @@ Values tf_idf_vectorizer(Call& call) {
   const Shape shape = strings ? strings->shape : call[0].shape();
   if (shape.size() > 2) call.wrong("the input has more than two axes");
   const auto rows = static_cast<size_t>(shape.size() == 2 ? shape[0] : 1);
-  tensor::require_host_memory("onnx", {static_cast<int64_t>(rows), static_cast<int64_t>(width)},
-                              sizeof(double));
+  require_host_elements({static_cast<int64_t>(rows), static_cast<int64_t>(width)});
   std::vector<double> results(rows * width, 0);
   for (size_t row = 0; row < rows; ++row) {
     const size_t length = words.size() / rows;

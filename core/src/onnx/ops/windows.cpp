@@ -15,8 +15,9 @@ Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
            {}};
   const std::string_view automatic = call.text("auto_pad", "NOTSET");
   const Integers pads = call.integers("pads", Integers(2 * axes, 0));
-  if (w.strides.size() != axes || w.dilations.size() != axes || pads.size() != 2 * axes)
-    call.wrong("strides, dilations or pads do not have a number for each axis of the kernel");
+  require_axes(call, x, axes, {w.strides, w.dilations});
+  if (pads.size() != 2 * axes)
+    call.wrong("pads do not have two numbers for each axis of the kernel");
   for (size_t i = 0; i < axes; ++i) {
     // Convolutions along an axis take the time of its largest size.
     if (call.recording().sizes_are_inferred) call.require_fixed(x, static_cast<int64_t>(2 + i));
@@ -41,8 +42,24 @@ Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
 }
 
 Integers kernel_of_weight(Call& call, const Tensor& weight) {
-  const Shape shape = weight.shape();
-  return call.integers("kernel_shape", Integers(shape.begin() + 2, shape.end()));
+  Integers kernel = weight.shape();
+  if (kernel.size() < 3)
+    call.wrong(fmt::format("W has the shape {}, without a kernel", to_string(kernel)));
+  kernel.erase(kernel.begin(), kernel.begin() + 2);
+  if (const Integers given = call.integers("kernel_shape", kernel); given != kernel)
+    call.wrong(fmt::format("kernel_shape is {}, but W has the shape {}", to_string(given),
+                           to_string(weight.shape())));
+  return kernel;
+}
+
+void require_axes(Call& call, const Tensor& x, size_t axes, std::initializer_list<Integers> lists) {
+  if (x.ndim() != static_cast<int64_t>(axes) + 2)
+    call.wrong(
+        fmt::format("the input has the shape {}, the kernel {} axes", to_string(x.shape()), axes));
+  for (const Integers& list : lists)
+    if (list.size() != axes)
+      call.wrong(
+          fmt::format("{} has {} numbers, the kernel {} axes", to_string(list), list.size(), axes));
 }
 
 Axes spatial_axes(const Tensor& x) {

@@ -1,6 +1,7 @@
 // The window of a convolution or pool.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "onnx/import/call.h"
@@ -17,8 +18,13 @@ struct Window {
 /// The node's window over x: (batch, channels, axes of the kernel).
 Window window_of(Call& call, const Tensor& x, const std::vector<int64_t>& kernel);
 
-/// The attribute kernel_shape, or else the weight's.
+/// That of the weight. Errors: User if the attribute kernel_shape is another one.
 std::vector<int64_t> kernel_of_weight(Call& call, const Tensor& weight);
+
+/// Errors: User unless x has the kernel's axes behind the batch and the channels, and each list a
+/// number for each of them.
+void require_axes(Call& call, const Tensor& x, size_t axes,
+                  std::initializer_list<std::vector<int64_t>> lists);
 
 /// The axes behind the batch and the channels.
 Axes spatial_axes(const Tensor& x);

@@ -18,6 +18,15 @@ Tensor row_of(const std::vector<double>& numbers) {
   return Tensor::from(std::vector<float>(numbers.begin(), numbers.end()));
 }
 
+// One number for each feature of x, or for all. Errors: User for other lists.
+Tensor row_for(Call& call, const Tensor& x, const std::vector<double>& numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  if (count != 1 && (x.ndim() == 0 || count != x.size(-1)))
+    call.wrong(
+        fmt::format("{} numbers are not for an input of shape {}", count, to_string(x.shape())));
+  return row_of(numbers);
+}
+
 Values array_feature_extractor(Call& call) {
   const Tensor x = call[0].ndim() == 1 ? call[0].unsqueeze(0) : call[0];
   return {x.index_select(-1, call[1].flatten())};
@@ -30,8 +39,8 @@ Values binarizer(Call& call) {
 
 Values scaler(Call& call) {
   Tensor x = call[0].cast(DType::F32);
-  if (call.attribute("offset")) x = x - row_of(call.numbers("offset"));
-  if (call.attribute("scale")) x = x * row_of(call.numbers("scale"));
+  if (call.attribute("offset")) x = x - row_for(call, x, call.numbers("offset"));
+  if (call.attribute("scale")) x = x * row_for(call, x, call.numbers("scale"));
   return {x};
 }
 
@@ -39,10 +48,12 @@ Values scaler(Call& call) {
 Values imputer(Call& call) {
   const Tensor x = call[0];
   if (!is_float(x.dtype())) {
-    const Tensor values = Tensor::from(call.integers("imputed_value_int64s"));
+    const auto given = call.integers("imputed_value_int64s");
+    row_for(call, x, {given.begin(), given.end()});
+    const Tensor values = Tensor::from(given);
     return {(x == call.integer("replaced_value_int64", 0)).where(values.cast(x.dtype()), x)};
   }
-  const Tensor values = row_of(call.numbers("imputed_value_floats")).cast(x.dtype());
+  const Tensor values = row_for(call, x, call.numbers("imputed_value_floats")).cast(x.dtype());
   const double replaced = call.number("replaced_value_float", 0);
   return {(std::isnan(replaced) ? x.isnan() : x == replaced).where(values, x)};
 }
@@ -77,15 +88,9 @@ Values one_hot_encoder(Call& call) {
 Values normalizer(Call& call) {
   const Tensor x = call[0].cast(DType::F32);
   const std::string_view norm = call.text("norm", "MAX");
-  Tensor divisor;
-  if (norm == "MAX")
-    divisor = x.max(-1, true);
-  else if (norm == "L1")
-    divisor = x.abs().sum(-1, true);
-  else if (norm == "L2")
-    divisor = x.square().sum(-1, true).sqrt();
-  else
-    call.wrong(fmt::format("norm \"{}\" is unknown", norm));
+  const Tensor divisor = norm == "MAX"  ? x.max(-1, true)
+                         : norm == "L1" ? x.abs().sum(-1, true)
+                                        : x.square().sum(-1, true).sqrt();
   return {(divisor == 0).where(x, x / divisor)};
 }
 
@@ -99,7 +104,7 @@ Tensor linear_scores(Call& call, int64_t count) {
                            x.size(1), count));
   const Tensor scores = x.matmul(row_of(coefficients).reshape({count, -1}).transpose());
   const std::vector<double> intercepts = call.numbers("intercepts");
-  return intercepts.empty() ? scores : scores + row_of(intercepts);
+  return intercepts.empty() ? scores : scores + row_for(call, scores, intercepts);
 }
 
 Values linear_regressor(Call& call) {
@@ -153,6 +158,13 @@ Value default_label(Call& call, const Value& values) {
                          : Tensor(call.integer("default_int64", -1)).cast(dtype);
 }
 
+bool are_texts(const Value& value) {
+  return value.strings() != nullptr;
+}
+int64_t labels_in(const Value& list) {
+  return are_texts(list) ? std::ssize(list.strings()->elements) : list.tensor().numel();
+}
+
 LabelTable label_table(Call& call) {
   LabelTable table{list_of(call, "keys"), list_of(call, "values"), {}};
   if (call.attribute("classes_strings")) {  // version 1: a list of names and their numbers
@@ -163,7 +175,14 @@ LabelTable label_table(Call& call) {
                                     : LabelTable{counted(count), texts, {}};
   }
   if (!table.keys.is_given() || !table.values.is_given()) call.wrong("keys or values are missing");
+  if (labels_in(table.keys) != labels_in(table.values))
+    call.wrong(fmt::format("there are {} keys and {} values", labels_in(table.keys),
+                           labels_in(table.values)));
+  if (are_texts(table.keys) != are_texts(call.value(0)))
+    call.wrong("the keys and the input must be of one type");
   table.otherwise = default_label(call, table.values);
+  if (are_texts(table.values) != are_texts(table.otherwise) || labels_in(table.otherwise) != 1)
+    call.wrong("default_tensor must be one element of the values' type");
   return table;
 }
 
@@ -180,11 +199,9 @@ std::vector<int64_t> found(Call& call, const LabelTable& table) {
     }
   };
   if (const Strings* strings = call.value(0).strings()) {
-    if (!table.keys.strings()) call.wrong("the keys are no strings");
     look_up(table.keys.strings()->elements, strings->elements);
     return result;
   }
-  if (table.keys.strings()) call.wrong("the keys are strings, the input is none");
   const auto numbers = [](const tensor::HostValues& values) {
     std::vector<uint64_t> keys;
     for (const uint64_t bits : values.bits) {
@@ -199,7 +216,8 @@ std::vector<int64_t> found(Call& call, const LabelTable& table) {
 
 // Numbers are found on the device. The last of equal keys counts, and NaN equals NaN.
 Tensor encoded(const Tensor& x, const LabelTable& table) {
-  const Tensor keys = table.keys.tensor().flip(0), values = table.values.tensor().flip(0);
+  const Tensor keys = table.keys.tensor().flatten().flip(0),
+               values = table.values.tensor().flatten().flip(0);
   const Tensor element = x.unsqueeze(-1);
   Tensor is_key = element == keys.cast(x.dtype());
   if (is_float(x.dtype())) is_key = is_key | (element.isnan() & keys.isnan());
@@ -221,7 +239,7 @@ Values label_encoder(Call& call) {
                                       : labels->elements[static_cast<size_t>(i)]);
     return {result};
   }
-  const Tensor values = table.values.tensor(), at = Tensor::from(index, shape);
+  const Tensor values = table.values.tensor().flatten(), at = Tensor::from(index, shape);
   return {(at < 0).where(table.otherwise.tensor().reshape({}).cast(values.dtype()),
                          values.index_select(0, at.maximum(0)))};
 }

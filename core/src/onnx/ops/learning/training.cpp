@@ -64,8 +64,6 @@ Values adam(Call& call) {
 // Source: Sutskever et al. 2013.
 Values momentum(Call& call) {
   const std::string_view mode = call.text("mode", "");
-  if (mode != "standard" && mode != "nesterov")
-    call.wrong(fmt::format("mode \"{}\" is unknown", mode));
   return updated(call, 1, [&](const OptimiserStep& step, const std::vector<Tensor>& x) {
     const double alpha = call.number("alpha", 0);
     const Tensor beta =

@@ -5,10 +5,12 @@
 #include <limits>
 #include <map>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/learning/post_transform.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "plugrad/scan.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -20,6 +22,8 @@ using Numbers = std::vector<double>;
 constexpr std::string_view kModes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",
                                        "BRANCH_EQ",  "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF"};
 constexpr int64_t kMember = 6, kLeaf = 7;
+
+constexpr int64_t kMostLevels = 64;  // of trees whose levels are recorded one by one
 
 struct Vote {
   int64_t node, target;
@@ -54,24 +58,35 @@ Numbers numbers_of(Call& call, const std::string& name) {
   return call.numbers(name);
 }
 
-// The longest way from a root to a leaf. Errors: User for nodes that lead back to themselves.
+// The longest way from a root to a leaf. Errors: User for nodes that lead back to themselves or that
+// are not there.
 int64_t depth_of(Call& call, const Forest& forest) {
-  std::vector<int64_t> level = forest.roots;
-  for (size_t depth = 0;; ++depth) {
-    if (depth > forest.mode.size()) call.wrong("a tree's nodes lead in a circle");
-    std::vector<int64_t> next;
-    for (const int64_t node : level) {
-      const auto i = static_cast<size_t>(node);
-      if (i >= forest.mode.size()) call.wrong(fmt::format("there is no node {}", node));
-      if (forest.mode[i] == kLeaf) continue;
-      next.push_back(forest.yes[i]);
-      next.push_back(forest.no[i]);
+  constexpr int64_t kNew = -1, kOpen = -2;  // open: on the way from the root
+  Integers height(forest.mode.size(), kNew), way = forest.roots;
+  while (!way.empty()) {
+    poll_interruption();
+    const auto i = static_cast<size_t>(way.back());
+    if (i >= height.size()) call.wrong(fmt::format("there is no node {}", way.back()));
+    if (height[i] == kNew && forest.mode[i] != kLeaf) {
+      height[i] = kOpen;
+      for (const int64_t below : {forest.yes[i], forest.no[i]}) {
+        const auto next = static_cast<size_t>(below);
+        if (next < height.size() && height[next] == kOpen)
+          call.wrong("a tree's nodes lead in a circle");
+        way.push_back(below);
+      }
+      continue;
     }
-    if (next.empty()) return static_cast<int64_t>(depth);
-    std::ranges::sort(next);
-    next.erase(std::ranges::unique(next).begin(), next.end());
-    level = std::move(next);
+    if (height[i] == kNew) height[i] = 0;
+    if (height[i] == kOpen)
+      height[i] = 1 + std::max(height[static_cast<size_t>(forest.yes[i])],
+                               height[static_cast<size_t>(forest.no[i])]);
+    way.pop_back();
   }
+  int64_t depth = 0;
+  for (const int64_t root : forest.roots)
+    depth = std::max(depth, height[static_cast<size_t>(root)]);
+  return depth;
 }
 
 Tensor numbers_as(const Numbers& numbers, DType dtype) {
@@ -124,21 +139,33 @@ Tensor takes_branch(const Forest& forest, const Tensor& x, const Tensor& node,
 // The leaf of each sample (n, features) in each tree. Shape: (n, trees).
 Tensor leaves_of(Call& call, const Forest& forest, const Tensor& x) {
   const auto trees = static_cast<int64_t>(forest.roots.size());
-  Tensor node = Tensor::from(forest.roots).expand({x.size(0), trees});
+  const auto [least, most] = std::ranges::minmax(forest.feature);
+  if (x.ndim() != 2 || least < 0 || most >= x.size(1))
+    call.wrong(fmt::format("the nodes read features {} to {}, the input has the shape {}", least,
+                           most, to_string(x.shape())));
+  const Tensor root = Tensor::from(forest.roots).expand({x.size(0), trees});
   const Tensor feature = Tensor::from(forest.feature), yes = Tensor::from(forest.yes),
                no = Tensor::from(forest.no);
-  for (int64_t left = depth_of(call, forest); left > 0; --left) {
+  const auto below = [&](const Tensor& node) {
     const Tensor value = x.gather(1, feature.index_select(0, node));
-    node = takes_branch(forest, x, node, value)
-               .where(yes.index_select(0, node), no.index_select(0, node))
-               .contiguous();
-  }
+    return takes_branch(forest, x, node, value)
+        .where(yes.index_select(0, node), no.index_select(0, node));
+  };
+  const int64_t depth = depth_of(call, forest);
+  if (depth > kMostLevels)
+    return scan([&](const auto& states, const auto&) { return ScanResult{{below(states[0])}, {}}; },
+                {root.contiguous()}, {Tensor::arange(depth)})
+        .state[0];
+  Tensor node = root;
+  for (int64_t left = depth; left > 0; --left) node = below(node).contiguous();
   return node;
 }
 
 // The votes of the leaves together, for each target. Shape: (n, targets).
 Tensor scores_of(Call& call, const Forest& forest, const Tensor& x, std::string_view how) {
   const size_t nodes = forest.mode.size(), targets = static_cast<size_t>(forest.targets);
+  require_host_elements({static_cast<int64_t>(nodes), forest.targets});
+  if (forest.roots.empty() || nodes == 0) call.wrong("it has no trees");
   Numbers weight(nodes * targets, 0);
   std::vector<uint8_t> votes(nodes * targets, 0);
   for (const Vote& vote : forest.votes) {
@@ -154,8 +181,6 @@ Tensor scores_of(Call& call, const Forest& forest, const Tensor& x, std::string_
       numbers_as(weight, x.dtype()).reshape(table).index_select(0, leaf);  // (n, trees, targets)
   if (how == "SUM") return of_leaves.sum(1);
   if (how == "AVERAGE") return of_leaves.sum(1) / static_cast<double>(forest.roots.size());
-  if (how != "MIN" && how != "MAX")
-    call.wrong(fmt::format("aggregate_function \"{}\" is unknown", how));
   const Tensor has_vote = Tensor::from(votes, table).index_select(0, leaf) != 0;
   const double none = how == "MIN" ? kInfinity : -kInfinity;
   const Tensor counted = has_vote.where(of_leaves, of_leaves.full_like(none));
@@ -171,8 +196,10 @@ Forest forest_of_lists(Call& call) {
   f.yes = call.integers("nodes_truenodeids");
   f.no = call.integers("nodes_falsenodeids");
   f.split = numbers_of(call, "nodes_splits");
-  for (const double mode : numbers_of(call, "nodes_modes"))
+  for (const double mode : numbers_of(call, "nodes_modes")) {
+    if (!(mode >= 0 && mode <= kMember)) call.wrong(fmt::format("there is no mode {}", mode));
     f.mode.push_back(static_cast<int64_t>(mode));
+  }
   const size_t inner = f.mode.size();
   if (f.feature.size() != inner || f.yes.size() != inner || f.no.size() != inner ||
       f.split.size() != inner)
@@ -214,8 +241,6 @@ Values tree_ensemble(Call& call) {
                                               "PROBIT"};
   const int64_t how = call.integer("aggregate_function", 1),
                 transform = call.integer("post_transform", 0);
-  if (how < 0 || how > 3 || transform < 0 || transform > 4)
-    call.wrong("aggregate_function or post_transform is unknown");
   const Tensor scores = scores_of(call, forest_of_lists(call), call[0], kAggregates[how]);
   return {post_transformed(call, kTransforms[transform], scores)};
 }
@@ -239,6 +264,7 @@ Forest forest_of_nodes(Call& call, const std::string& votes, const std::string& 
     if (index.empty() || tree[i] != tree[i - 1]) f.roots.push_back(static_cast<int64_t>(i));
     index.emplace(std::pair(tree[i], own[i]), static_cast<int64_t>(i));
   }
+  if (index.size() != count) call.wrong("two nodes of a tree have one number");
   const auto node = [&](int64_t of_tree, int64_t id) {
     const auto found = index.find({of_tree, id});
     if (found == index.end()) call.wrong(fmt::format("tree {} has no node {}", of_tree, id));
@@ -246,7 +272,6 @@ Forest forest_of_nodes(Call& call, const std::string& votes, const std::string& 
   };
   for (size_t i = 0; i < count; ++i) {
     const auto* const mode = std::ranges::find(kModes, modes[i]);
-    if (mode == std::end(kModes)) call.wrong(fmt::format("mode \"{}\" is unknown", modes[i]));
     f.mode.push_back(mode - std::begin(kModes));
     const bool is_leaf = f.mode.back() == kLeaf;
     if (is_leaf) f.feature[i] = 0;
@@ -266,6 +291,8 @@ Forest forest_of_nodes(Call& call, const std::string& votes, const std::string& 
 
 Tensor with_base(Call& call, const Tensor& scores) {
   const Numbers base = numbers_of(call, "base_values");
+  if (!base.empty() && base.size() != 1 && std::ssize(base) != scores.size(1))
+    call.wrong(fmt::format("there are {} base_values for {} targets", base.size(), scores.size(1)));
   return base.empty() ? scores : scores + numbers_as(base, scores.dtype());
 }
 

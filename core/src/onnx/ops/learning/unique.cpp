@@ -123,10 +123,7 @@ Values unique(Call& call) {
   std::optional<int64_t> axis;
   if (call.attribute("axis")) {
     const auto rank = static_cast<int64_t>(ranks.shape.size());
-    axis = call.integer("axis", 0);
-    if (*axis < -rank || *axis >= rank)
-      call.wrong(fmt::format("axis {} is out of range for {} axes", *axis, rank));
-    if (*axis < 0) *axis += rank;
+    axis = call.axis(call.integer("axis", 0), rank);
   }
   const Groups groups = groups_of(rows_of(ranks, axis), call.integer("sorted", 1) != 0);
   Value y;

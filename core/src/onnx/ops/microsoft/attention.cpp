@@ -125,6 +125,7 @@ Values microsoft_rotary_embedding(Call& call) {
   const Tensor x = call[0], ids = call[1];
   if (call.integer("is_packed_batching", 0) != 0) call.unsupported("is_packed_batching");
   const int64_t pairs = call[2].size(1);
+  if (pairs == 0) call.wrong("the cache has no columns");
   int64_t heads = call.integer("num_heads", 0);
   if (x.ndim() == 3 && heads == 0) heads = x.size(2) / (2 * pairs);
   const Tensor split = x.ndim() == 3 ? split_heads(call, x, heads) : x;

@@ -105,7 +105,6 @@ Tensor keys_before(Call& call, const Tensor& q) {
 Tensor allowed_keys(Call& call, const Tensor& q, const Tensor& k) {
   const int64_t left = call.integer("left_window_size", -1),
                 right = call.integer("right_window_size", -1);
-  if (left < -1 || right < -1) call.wrong("a window's size is below -1");
   const Tensor key = Tensor::arange(k.size(2), DType::I64);
   const Tensor query =
       Tensor::arange(q.size(2), DType::I64).reshape({q.size(2), 1}) + keys_before(call, q);
@@ -155,7 +154,6 @@ Values attention(Call& call) {
   const AttentionSteps steps = attend(call, q, k, v, options);
   const Tensor shown[] = {steps.scores, steps.capped, steps.biased, steps.probabilities};
   const int64_t mode = call.integer("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) call.wrong(fmt::format("qk_matmul_output_mode {} is unknown", mode));
   return {is_flat ? merge_heads(steps.result) : steps.result, k, v, shown[mode]};
 }
 
@@ -186,9 +184,8 @@ Values flex_attention(Call& call) {
 // Writes the update at each sample's index.
 Values tensor_scatter(Call& call) {
   const Tensor cache = call[0], update = call[1];
-  int64_t axis = call.integer("axis", -2);
-  if (axis < 0) axis += cache.ndim();
-  if (axis <= 0 || axis >= cache.ndim()) call.wrong("axis must be one after the batch");
+  const int64_t axis = call.axis_of(cache, -2);
+  if (axis == 0) call.wrong("axis must be one after the batch");
   Shape along(static_cast<size_t>(cache.ndim()), 1);
   along[static_cast<size_t>(axis)] = update.size(axis);
   Tensor index = Tensor::arange(update.size(axis), DType::I64).reshape(along);
@@ -198,10 +195,7 @@ Values tensor_scatter(Call& call) {
     index = index + call[2].cast(DType::I64).reshape(of_samples);
   }
   const std::string_view mode = call.text("mode", "linear");
-  if (mode == "circular")
-    index = index % cache.size(axis);
-  else if (mode != "linear")
-    call.wrong(fmt::format("mode \"{}\" is unknown", mode));
+  if (mode == "circular") index = index % cache.size(axis);
   return {cache.scatter(axis, index.expand(update.shape()), update)};
 }
 

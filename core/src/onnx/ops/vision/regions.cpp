@@ -3,12 +3,14 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "onnx/ops/tables.h"
+#include "onnx/ops/windows.h"
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
+#include "tensor/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -50,7 +52,6 @@ Values roi_align(Call& call) {
       call.text("coordinate_transformation_mode",
                 call.opset() < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
   const std::string_view mode = call.text("mode", "avg");
-  if (mode != "avg" && mode != "max") call.wrong(fmt::format("mode \"{}\" is unknown", mode));
   const Tensor scaled = boxes * call.number("spatial_scale", 1) - (is_half ? 0.5 : 0.0);
   const int64_t ratio = call.integer("sampling_ratio", 0);
   // Without a ratio a bin has as many samples as it has elements, which the host must know.
@@ -67,6 +68,10 @@ Values roi_align(Call& call) {
     for (size_t i = static_cast<size_t>(axis); i + 2 < numbers.size(); i += 4)
       most = std::max(most, std::max((numbers[i + 2] - numbers[i]) * scale, is_half ? 0.0 : 1.0) /
                                 static_cast<double>(bins));
+    constexpr double kMostSamples = 4096;  // along one axis of a bin
+    if (!(most <= kMostSamples))
+      call.wrong(
+          fmt::format("a bin has {} elements along an axis, more than {}", most, kMostSamples));
     const Tensor count = (length / static_cast<double>(bins)).ceil().maximum(0.0);
     return samples_of(start, length, bins, size, count, static_cast<int64_t>(std::ceil(most)));
   };
@@ -160,6 +165,7 @@ Integers kept_boxes(const std::vector<ImageBox>& boxes, const double* scores, si
   Integers kept;
   for (const int64_t candidate : order) {
     if (kept.size() >= most) break;
+    poll_interruption();
     const ImageBox& box = boxes[static_cast<size_t>(candidate)];
     if (std::ranges::none_of(kept, [&](int64_t other) {
           return overlaps(box, boxes[static_cast<size_t>(other)], overlap);
@@ -209,15 +215,13 @@ Values max_unpool(Call& call) {
   const size_t axes = kernel.size();
   const Integers strides = call.integers("strides", Integers(axes, 1));
   const Integers pads = call.integers("pads", Integers(2 * axes, 0));
-  if (static_cast<int64_t>(axes) + 2 != x.ndim() || strides.size() != axes ||
-      pads.size() != 2 * axes)
-    call.wrong("kernel_shape, strides and pads do not have a number for each axis");
+  require_axes(call, x, axes, {strides});
+  if (pads.size() != 2 * axes) call.wrong("pads do not have two numbers for each axis");
   Shape shape{x.size(0), x.size(1)};
   for (size_t i = 0; i < axes; ++i)
     shape.push_back((x.size(static_cast<int64_t>(2 + i)) - 1) * strides[i] + kernel[i] - pads[i] -
                     pads[axes + i]);
-  const int64_t elements =
-      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t elements = tensor::checked_count("onnx", shape);
   const Tensor result = Tensor::zeros({elements}, x.dtype())
                             .scatter(0, call[1].flatten(), x.flatten())
                             .reshape(shape);

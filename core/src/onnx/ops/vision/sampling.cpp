@@ -107,15 +107,11 @@ Sampling sampling_of(Call& call) {
     how.mode = SamplingMode::Nearest;
   else if (mode == "cubic" || mode == "bicubic")
     how.mode = SamplingMode::Cubic;
-  else if (mode != "linear" && mode != "bilinear")
-    call.wrong(fmt::format("mode \"{}\" is unknown", mode));
   const std::string_view padding = call.text("padding_mode", "zeros");
   if (padding == "border")
     how.padding = SamplingPadding::Border;
   else if (padding == "reflection")
     how.padding = SamplingPadding::Reflection;
-  else if (padding != "zeros")
-    call.wrong(fmt::format("padding_mode \"{}\" is unknown", padding));
   how.aligns_corners = call.integer("align_corners", 0) != 0;
   return how;
 }
@@ -172,7 +168,6 @@ Values affine_grid(Call& call) {
 // Where each element of the kernel reads, of one axis: (n * groups, elements of the kernel *
 // elements of the result). `offset`: (n * groups, elements of the kernel, axes, result's axes…).
 Tensor read_positions(const Tensor& offset, const Window& w, size_t axis) {
-  const auto axes = static_cast<int64_t>(w.kernel.size());
   const auto number = static_cast<int64_t>(axis);
   const Tensor own = offset.slice(2, {number, number + 1}).squeeze(2);
   Shape of_kernel(w.kernel.size(), 1), of_result(static_cast<size_t>(own.ndim()), 1);
@@ -189,7 +184,6 @@ Tensor read_positions(const Tensor& offset, const Window& w, size_t axis) {
       (Tensor::arange(own.size(number + 2), DType::F32) * static_cast<double>(w.strides[axis]) -
        static_cast<double>(w.pads[axis].first))
           .reshape(of_result);
-  require(own.ndim() == axes + 2, "[DeformConv] the offsets have {} axes", own.ndim());
   return (own.cast(DType::F32) + in_kernel + in_result).reshape({own.size(0), -1});
 }
 
@@ -202,6 +196,9 @@ Values deform_conv(Call& call) {
   int64_t elements = 1;
   for (const int64_t size : w.kernel) elements *= size;
   const Shape all = call[2].shape();
+  if (call[2].ndim() != x.ndim())
+    call.wrong(fmt::format("the offsets have the shape {}, the input {}", to_string(all),
+                           to_string(x.shape())));
   const Shape result(all.begin() + 2, all.end());
   Shape split{n * shared, elements, static_cast<int64_t>(w.kernel.size())};
   split.insert(split.end(), result.begin(), result.end());
