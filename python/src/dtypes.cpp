@@ -64,6 +64,13 @@ std::optional<std::string> dtype_name_of_object(nb::handle object) {
   return {};
 }
 
+/// In ASCII: other characters may look like these.
+std::string ascii(const std::string& text) {
+  const nb::object quoted = nb::steal(PyObject_ASCII(nb::str(text.data(), text.size()).ptr()));
+  const auto all = nb::cast<std::string>(quoted);
+  return all.substr(1, all.size() - 2);
+}
+
 [[noreturn]] void refuse_dtype(const std::string& name) {
   nb::list known;
   std::string all;
@@ -72,7 +79,7 @@ std::optional<std::string> dtype_name_of_object(nb::handle object) {
     known.append(row.name);
     all += (all.empty() ? "" : ", ") + std::string(row.name);
   }
-  std::string message = "\"" + name + "\" is no dtype; ";
+  std::string message = "\"" + ascii(name) + "\" is no dtype; ";
   const nb::object similar = nb::module_::import_("difflib").attr("get_close_matches");
   for (const nb::handle nearest : similar(name, known, 1))
     message += "did you mean \"" + nb::cast<std::string>(nearest) + "\"? ";
@@ -87,6 +94,22 @@ std::optional<DType> dtype_of_object(nb::handle object) {
   const auto name = dtype_name_of_object(object);
   return name ? dtype_of_name(*name) : std::nullopt;
 }
+
+namespace {
+
+/// Whether an object of any class stands for that dtype; no failure of its methods leaves it.
+bool is_dtype(nb::handle object, DType dtype) {
+  try {
+    return dtype_of_object(object) == dtype;
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
+    return false;
+  } catch (const nb::cast_error&) {  // text that is not UTF-8
+    return false;
+  }
+}
+
+}  // namespace
 
 std::optional<DType> dtype_argument(nb::handle object) {
   if (const auto dtype = dtype_of_object(object)) return dtype;
@@ -133,11 +156,8 @@ void bind_dtypes(nb::module_& module) {
       .def("__hash__", [](const DTypeObject& self) { return static_cast<int64_t>(self.value); })
       .def(
           "__eq__",
-          [](const DTypeObject& self, nb::handle other) {
-            const auto dtype = dtype_of_object(other);
-            return dtype && *dtype == self.value;
-          },
-          nb::sig("def __eq__(self, other: object) -> bool"))
+          [](const DTypeObject& self, nb::handle other) { return is_dtype(other, self.value); },
+          "other"_a.none(), nb::sig("def __eq__(self, other: object) -> bool"))
       .def("__reduce__", [](const DTypeObject& self) {
         return nb::make_tuple(nb::type<DTypeObject>(), nb::make_tuple(self.name));
       });

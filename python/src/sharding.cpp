@@ -89,11 +89,8 @@ void bind_mesh(nb::module_& module) {
       "ranks", [](const Mesh& self) { return nb::list(nb::cast(self.ranks())); },
       nb::sig("def ranks(self, /) -> list[int]"), doc("Mesh::ranks"));
   made.def(
-      "__eq__",
-      [](const Mesh& self, nb::handle other) {
-        const Mesh* known = nullptr;
-        return nb::try_cast(other, known, false) && known != nullptr && self == *known;
-      },
+      "__eq__", [](const Mesh& self, const Mesh& other) { return self == other; },
+      "other"_a.noconvert(), nb::is_operator(),
       nb::sig("def __eq__(self, other: object, /) -> bool"));
   made.def("__hash__", [](const Mesh& self) { return nb::hash(nb::cast(self.device())); });
   made.def("__repr__", &Mesh::device);
@@ -140,11 +137,8 @@ void bind_spec(nb::module_& module) {
       },
       "The axes along which every device has a term of the sum, or None.");
   made.def(
-      "__eq__",
-      [](const ShardSpec& self, nb::handle other) {
-        const ShardSpec* known = nullptr;
-        return nb::try_cast(other, known, false) && known != nullptr && self == *known;
-      },
+      "__eq__", [](const ShardSpec& self, const ShardSpec& other) { return self == other; },
+      "other"_a.noconvert(), nb::is_operator(),
       nb::sig("def __eq__(self, other: object, /) -> bool"));
   made.def("__hash__", [](const ShardSpec& self) { return nb::hash(nb::cast(self.to_string())); });
   made.def("__repr__", &ShardSpec::to_string);

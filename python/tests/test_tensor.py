@@ -105,10 +105,40 @@ def test_an_unknown_dtype_is_named_with_those_there_are(call):
         call("nodtype")
 
 
+def test_letters_of_other_alphabets_are_shown_in_a_dtype():
+    with pytest.raises(pg.UserTypeError, match=r'^"fl\\u043eat32\\u200b" is no dtype; did you mean "float32"'):
+        pg.Tensor([1], dtype="fl\u043eat32\u200b")
+
+
 def test_dtypes_of_other_libraries_that_there_are_not():
     with pytest.raises(TypeError, match='"complex64" is no dtype'):
         pg.Tensor([1]).cast(np.complex64)
     assert pg.float32 != "nodtype" and pg.float32 != np.dtype("complex64") and pg.float32 != 3
+
+
+class Hostile:
+    """Has no text, and attributes that fail."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+    @property
+    def itemsize(self):
+        raise ValueError("no size")
+
+
+@pytest.mark.parametrize("other", [None, 3, 1.5, ..., [], {}, object(), type, "nothing", "\ud800", b"float32", Hostile(),
+                                   np.dtype("complex64"), pg.float64])
+@pytest.mark.parametrize("value", [pg.float32, pg.Tensor([1.0]).uop, pg.Mesh({"data": 1}), pg.ShardSpec("data")])
+def test_comparisons_answer_for_any_object(value, other):
+    assert (value == other) is False and (value != other) is True
+    assert other not in [value] and value in [other, value]
+    if not isinstance(other, (list, dict)):
+        assert {value: 1}.get(other) is None
+
+
+def test_a_dtype_is_no_array():
+    assert (pg.float32 == np.arange(3)) is False
 
 
 def test_to_takes_a_dtype_a_device_or_both():

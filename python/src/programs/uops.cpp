@@ -223,11 +223,9 @@ void bind_looking(nb::class_<UOp>& made) {
            " sources>";
   });
   made.def(
-      "__eq__",
-      [](const UOp& self, nb::handle other) {
-        return nb::isinstance<UOp>(other) && self == nb::cast<UOp>(other);
-      },
-      "other"_a, nb::sig("def __eq__(self, other: object) -> bool"), "Whether both are one node.");
+      "__eq__", [](const UOp& self, const UOp& other) { return self == other; },
+      "other"_a.noconvert(), nb::is_operator(), nb::sig("def __eq__(self, other: object) -> bool"),
+      "Whether both are one node.");
   made.def("__hash__", [](const UOp& self) {  // equal for equal nodes
     size_t hash = std::hash<std::string>()(self.op()) * 31 + static_cast<size_t>(self.dtype());
     for (const int64_t each : self.arg()) hash = hash * 31 + static_cast<size_t>(each);
