@@ -11,16 +11,17 @@ A module is any Python object: its tensors are found, nothing is registered.
 
 Tensors are looked for in layers, lists, tuples, dictionaries, and the attributes of objects
 (`__dict__` and `__slots__`), in their order. An object that computes the names of its fields defines
-`__fields__()`, which returns pairs of a name and a value. Sets, functions, classes and modules of
-Python are not searched.
+`__fields__()`, which returns pairs of a name and a value. Functions, classes and modules of Python
+are not searched. What lies in a set, a generator or a view of a dictionary has no name: it is an error.
 """
 from __future__ import annotations
 
+import collections
 import copy
 import copyreg
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from . import _plugrad
@@ -48,6 +49,8 @@ if not TYPE_CHECKING:
 
 _NOT_SEARCHED = (type, types.ModuleType, types.FunctionType, types.MethodType,
                  types.BuiltinFunctionType, str, bytes, bytearray, int, float, complex)
+_UNNAMED = (set, frozenset, collections.deque, KeysView, ValuesView, ItemsView)
+_READ_ONCE = (map, filter, zip)
 
 # Functions such as plugrad.relu, as layers of a module that is copied or pickled.
 for _function in (_plugrad.relu, Tensor.relu):
@@ -94,6 +97,13 @@ def _slots(item: object) -> Iterator[tuple[str, object]]:
                 yield name, getattr(item, name)
 
 
+class _NoName:
+    """The key of what lies in such a collection."""
+
+    def __init__(self, collection: object):
+        self.kind = type(collection).__name__
+
+
 def _fields(item: object) -> Iterable[tuple[object, object]]:
     """The names and values in which the tensors of an object are looked for."""
     if isinstance(item, (list, tuple)):
@@ -103,6 +113,10 @@ def _fields(item: object) -> Iterable[tuple[object, object]]:
         return item.items()
     if isinstance(item, _NOT_SEARCHED):
         return ()
+    if isinstance(item, _UNNAMED):
+        return [(_NoName(item), value) for value in item]
+    if isinstance(item, _READ_ONCE) or (isinstance(item, types.GeneratorType) and item.__name__ == "<genexpr>"):
+        raise TypeError(f"a {type(item).__name__} gives its layers once, and so none to train or save: use a list")
     fields: list[tuple[object, object]] = []
     if hasattr(type(item), "__fields__"):
         return item.__fields__()  # type: ignore[attr-defined, no-any-return]
@@ -118,12 +132,15 @@ def state_dict(module: object) -> StateDict:
 
     The values denote the module's own tensors: assigning to them changes the module. A tensor or a
     layer that the module holds twice has both names. An object that contains itself is searched
-    once. Errors: TypeError for a single tensor and for keys that are no strings or integers,
-    ValueError for two tensors of one name, and for a dictionary with a value that is neither None nor a
-    tensor, module or optimiser, such as {"net": net, "step": 3}.
+    once. Errors: TypeError for a single tensor, for a number, text or None, for keys that are no
+    strings or integers, and for tensors in sets or generators, ValueError for two tensors of one name, and
+    for a dictionary or list with a value that is neither None nor a tensor, module or optimiser, such
+    as {"net": net, "step": 3}.
     """
+    if module is None or isinstance(module, (str, bytes, bytearray, int, float, complex)):
+        raise TypeError(f"{module!r:.40} has no tensors: pass a module, or {{\"name\": tensor}}")
     state = _tensors(module)
-    if isinstance(module, Mapping):
+    if isinstance(module, (Mapping, list, tuple)):
         _refuse_values(module, state)
     return state
 
@@ -151,8 +168,8 @@ def _tensors(module: object) -> StateDict:
     return state
 
 
-def _refuse_values(module: Mapping[Any, object], state: StateDict) -> None:
-    """Errors: UserError for a value of the dictionary, or of those in it, that a state leaves out."""
+def _refuse_values(module: object, state: StateDict) -> None:
+    """Errors: UserError for a value of the dictionary or list, or of those in it, that a state leaves out."""
     seen: set[int] = set()
     waiting: list[tuple[tuple[object, ...], object]] = [((), module)]
     while waiting:
@@ -166,12 +183,13 @@ def _refuse_values(module: Mapping[Any, object], state: StateDict) -> None:
             name = ".".join(map(str, keys))
             if not any(known.startswith(name + ".") for known in state):
                 raise _UserError(f"the value of {name!r} is of the type {type(item).__name__}, which is neither a tensor nor a "
-                                 "module or optimiser, so that it would not be saved: give a Tensor of it, "
-                                 f"{{{name!r}: plugrad.Tensor(…)}}")
+                                 "module or optimiser, so that it would not be saved: give a Tensor of it, plugrad.Tensor(…)")
 
 
 def _name(keys: tuple[object, ...]) -> str:
     for key in keys:
+        if isinstance(key, _NoName):
+            raise TypeError(f"a tensor or layer lies in a {key.kind}, which gives it no name: use a list")
         if not isinstance(key, (str, int)):
             raise TypeError(f"a tensor lies under the key {key!r}, which is neither a string nor an "
                             "integer: it has no name")

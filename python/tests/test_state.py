@@ -1,4 +1,5 @@
 """State of modules: names, loading, files, and conversions."""
+import collections
 import threading
 from typing import NamedTuple
 
@@ -42,7 +43,6 @@ def test_names_follow_the_order_of_attributes():
     assert len(nn.parameters(net)) == 7
     assert list(nn.state_dict([net.conv])) == ["0.weight", "0.bias"]
     assert list(nn.state_dict({"a": tensor(1.0), 2: tensor(1.0)})) == ["a", "2"]
-    assert nn.state_dict(None) == nn.state_dict(3) == nn.state_dict("text") == {}
 
 
 def test_the_names_of_a_module_are_pytorchs():
@@ -126,9 +126,42 @@ def test_names_that_are_ambiguous_or_missing_are_errors():
         nn.state_dict({"a": {"b": tensor(1.0)}, "a.b": tensor(2.0)})
     with pytest.raises(TypeError, match="key"):
         nn.state_dict({"a": {(1, 2): [tensor(1.0)]}})
-    assert nn.state_dict([{(1, 2): "no tensor"}]) == {}
+    assert nn.state_dict({"a": {}, "b": [None]}) == {}
     with pytest.raises(TypeError, match="single tensor"):
         nn.state_dict(tensor(1.0))
+
+
+@pytest.mark.parametrize("make", [set, frozenset, collections.deque, lambda layers: dict(enumerate(layers)).values(),
+                                  lambda layers: (layer for layer in layers), lambda layers: map(id, layers)])
+def test_layers_in_what_gives_them_no_name_are_errors(make):
+    class Wrong:
+        def __init__(self):
+            self.tags, self.layers = {"a", "b"}, make([nn.Linear(1, 1), nn.Linear(1, 1)])
+
+    for take in (nn.state_dict, nn.parameters, lambda net: nn.load_state_dict(net, {}, strict=False)):
+        with pytest.raises(TypeError, match="use a list"):
+            take(Wrong())
+    with pytest.raises(TypeError, match="use a list"):
+        nn.parameters(make([nn.Linear(1, 1)]))
+
+
+def test_collections_without_tensors_and_streams_of_data_may_lie_in_a_module():
+    def batches():
+        yield tensor(1.0)
+
+    class Right:
+        def __init__(self):
+            self.tags, self.data, self.weight = {"a", 3}, batches(), tensor(1.0)
+
+    assert list(nn.state_dict(Right())) == ["weight"]
+
+
+@pytest.mark.parametrize("given", [None, 3, 0.5, True, "text", b"bytes", [1, 2], [1.5], (3,), [[1], [2]], [np.zeros(2)],
+                                   [{(1, 2): "text"}]], ids=repr)
+def test_what_is_no_module_is_an_error(given):
+    for take in (nn.state_dict, lambda it: nn.load_state_dict(it, {}, strict=False)):
+        with pytest.raises((TypeError, pg.UserError), match="pass a module|would not be saved"):
+            take(given)
 
 
 class Counted:
