@@ -117,6 +117,9 @@ TEST_F(RandomFunctions, RefusesWhatHasNoValues) {
   EXPECT_EQ(error_of([] { Tensor::randperm(-1); }), "[randperm] the length -1 is negative");
   EXPECT_EQ(error_of([] { Tensor::randperm(300, DType::I8); }),
             "[randperm] i8 does not hold 0 to 299");
+  EXPECT_EQ(error_of([] { Tensor::randperm(int64_t{1} << 40, DType::I64); }),
+            "[randperm] 1099511627776 numbers are too many to sort at once; it takes 2147483647 at "
+            "most");
   EXPECT_EQ(error_of([] { Tensor::kaiming_normal({}); }), "[kaiming_normal] the shape has no axes");
   EXPECT_EQ(error_of([] { Tensor::ones({3}).multinomial(4); }),
             "[multinomial] 4 draws without replacement of the 3 categories of (3,)");

@@ -263,7 +263,9 @@ void require_drawable(const Tensor& weights) {
 // Sorts random keys; the sort is stable for equal keys.
 Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
   require(n >= 0, "[randperm] the length {} is negative", n);
-  require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || can_hold(dtype, n - 1)),
+  require(n <= INT32_MAX, "[randperm] {} numbers are too many to sort at once; it takes {} at most",
+          n, INT32_MAX);
+  require(is_integer(dtype) && (n == 0 || can_hold(dtype, n - 1)),
           "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
   return random_bits("randperm", n, 4, device).argsort().cast(dtype);
 }
