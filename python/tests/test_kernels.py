@@ -139,10 +139,12 @@ def test_errors_of_kernels():
     with pg.device("CPU"):
         a = pg.Tensor([1.0])
         with pytest.raises(pg.CompileError) as info:
-            pg.UserKernel("broken", sources={"CPU": "void broken( {"})([a], (1,)).tolist()
+            pg.UserKernel("broken", sources={"CPU": "void broken( {"}, groups=(1, 1, 1))([a], (1,)).tolist()
         assert "broken(" in info.value.source and info.value.log
         with pytest.raises(ValueError, match="CPU|source"):
-            pg.UserKernel("other", sources={"CUDA": "x"})([a], (1,)).tolist()
+            pg.UserKernel("other", sources={"CUDA": "x"}, groups=(1, 1, 1))([a], (1,)).tolist()
+        with pytest.raises(ValueError, match="`groups` is missing"):
+            pg.UserKernel("square_plus", sources={"CPU": SOURCE})([a, a], (1,))
     with pytest.raises(ValueError):
         pg.UserKernel("no name", ast=ast(3))([a, a], (3,))
     with pytest.raises(ValueError):

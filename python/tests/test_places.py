@@ -31,7 +31,7 @@ def test_too_large_for_the_device():
 
 def three_kernels(x: pg.Tensor) -> pg.Tensor:
     fine = (x * 2).sum(0)  # fine
-    broken = pg.UserKernel("broken", sources={"CPU": "void broken( {", "REFERENCE": "("})
+    broken = pg.UserKernel("broken", sources={"CPU": "void broken( {", "REFERENCE": "("}, groups=(1, 1, 1))
     last = broken([fine], (4,))  # broken
     return last.exp() + 1  # last
 

@@ -33,8 +33,9 @@ struct PLUGRAD_API UserKernel {
   std::vector<KernelSource> sources = {};
   std::vector<std::byte> ir = {};  ///< a block of docs/kernel-ir.md with the same name
   ir::UOp ast = {};                ///< a sink over stores: see UOp::param
-  /// workgroups, for `sources`; an IR block has its own
-  std::array<uint64_t, 3> groups = {1, 1, 1};
+  /// Workgroups along each axis, {n, 1, 1}; `sources` need them, an IR block and an AST have their
+  /// own.
+  std::array<uint64_t, 3> groups = {};
   std::array<uint32_t, 3> local = {1, 1, 1};  ///< work-items in a workgroup; 1 on a CPU
   /// The gradient, as in CustomFunction; without one, no gradient flows.
   CustomFunction::Backward backward = {};

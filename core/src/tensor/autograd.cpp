@@ -1,8 +1,10 @@
 // Turns backward() and gradient() into calls of autodiff/, and stores gradients in marked leaves.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "autodiff/gradient.h"
+#include "ir/user.h"
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/function_gradient.h"
@@ -59,10 +61,39 @@ class Targets {
     return sums;
   }
 
+  std::span<const Id> nodes() const { return nodes_; }
+
  private:
   std::vector<Id> nodes_;
   std::vector<size_t> ends_;  // by target
 };
+
+/// The name of a user's kernel without a gradient between the loss and a target; else empty.
+std::string kernel_between(Recorder& r, Id loss, std::span<const Id> targets) {
+  const Graph& g = r.graph();
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&loss, 1));
+  std::unordered_set<Id> depends(targets.begin(), targets.end()), with_gradient;
+  for (Id id : nodes)
+    if (g[id].op == Op::Function) with_gradient.insert(g.sources(id)[0]);
+  for (Id id : nodes) {
+    if (std::ranges::none_of(g.sources(id), [&](Id s) { return depends.contains(s); })) continue;
+    depends.insert(id);
+    if (g[id].op != Op::UserKernel || with_gradient.contains(id)) continue;
+    const uint32_t kernel = UserKernelArg(g.arg_list(id)).kernel();
+    if ((kernel & kLoopBit) == 0) return r.session().user_kernels()[kernel]->name;
+  }
+  return "";
+}
+
+/// Throws User if such a kernel is why a gradient is missing.
+void require_no_kernel_between(Recorder& r, Id loss, std::span<const Id> targets) {
+  const std::string kernel = kernel_between(r, loss, targets);
+  require(kernel.empty(),
+          "[{}] no gradient flows through the kernel {}, which the loss depends on: give the "
+          "UserKernel a `backward`",
+          r.function(), kernel);
+}
 
 }  // namespace
 
@@ -139,8 +170,10 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   autodiff::Context context = tensor::gradient_context(r);
   context.is_tracked = [&](Id node) { return r.session().is_tracked(node); };
   const std::vector<Id> gradients = targets.gradients(r, context, loss, seed_of(r, loss, gradient));
+  const bool is_any = std::ranges::any_of(gradients, [](Id id) { return id != kNoId; });
+  if (!is_any) require_no_kernel_between(r, loss, targets.nodes());
   require(
-      std::ranges::any_of(gradients, [](Id id) { return id != kNoId; }),
+      is_any,
       "[backward] the loss depends on no tensor that is marked with requires_grad_(); mark "
       "leaves before the loss is recorded from them, and call backward() before a marked tensor "
       "becomes another (w = w - …)");
@@ -179,13 +212,15 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
       results.push_back(targets[i].zeros_like());
       continue;
     }
+    if (found[i] == kNoId) require_no_kernel_between(r, node, std::span(&ids[i], 1));
     // An error and not zeros: realising a tensor between the target and the loss may have dropped
     // the history.
     require(found[i] != kNoId,
             "[gradient] the loss does not depend on target {}, of shape {}. A value that was "
             "realised or read (realize(), item(), to_vector(), printing) has forgotten how it was "
             "computed: call gradient() before that, or requires_grad_() on the target before the "
-            "loss is computed",
+            "loss is computed. Through detach(), and a UserKernel without `backward`, no gradient "
+            "flows",
             i, to_string(targets[i].shape()));
     Recorder own("gradient");
     own.use(targets[i]);

@@ -126,7 +126,7 @@ std::vector<KernelSource> sources_of(const nb::object& object) {
 }
 
 void make_kernel(PythonKernel* self, std::string name, nb::object sources, nb::bytes ir,
-                 std::optional<ir::UOp> ast, std::array<uint64_t, 3> groups,
+                 std::optional<ir::UOp> ast, std::optional<std::array<uint64_t, 3>> groups,
                  std::array<uint32_t, 3> local, nb::object backward) {
   if (!backward.is_none() && !PyCallable_Check(backward.ptr()))
     throw nb::type_error("[kernel] backward is a function");
@@ -135,7 +135,7 @@ void make_kernel(PythonKernel* self, std::string name, nb::object sources, nb::b
                     .sources = sources_of(sources),
                     .ir = {begin, begin + ir.size()},
                     .ast = ast.value_or(ir::UOp()),
-                    .groups = groups,
+                    .groups = groups.value_or(std::array<uint64_t, 3>()),
                     .local = local};
   new (self) PythonKernel(std::move(kernel), std::move(backward));
 }
@@ -160,13 +160,14 @@ void bind_user_kernel(nb::module_& module) {
        "is called like that of plugrad.function. " +
        std::string(doc("UserKernel")))
           .c_str());
-  made.def("__init__", make_kernel, "name"_a, "sources"_a.none() = nb::none(),
-           "ir"_a = nb::bytes("", 0), "ast"_a = nb::none(), "groups"_a = std::array{1, 1, 1},
-           "local"_a = std::array{1, 1, 1}, "backward"_a.none() = nb::none(),
-           nb::sig("def __init__(self, name: str, sources: dict[str, str] | None = None, ir: bytes "
-                   "= b\"\", ast: UOp | None = None, groups: Sequence[int] = (1, 1, 1), local: "
-                   "Sequence[int] = (1, 1, 1), backward: Callable[..., Any] | None = None) -> "
-                   "None"));
+  made.def(
+      "__init__", make_kernel, "name"_a, "sources"_a.none() = nb::none(), "ir"_a = nb::bytes("", 0),
+      "ast"_a = nb::none(), "groups"_a = nb::none(), "local"_a = std::array{1, 1, 1},
+      "backward"_a.none() = nb::none(),
+      nb::sig("def __init__(self, name: str, sources: dict[str, str] | None = None, ir: bytes "
+              "= b\"\", ast: UOp | None = None, groups: Sequence[int] | None = None, "
+              "local: Sequence[int] = (1, 1, 1), backward: Callable[..., Any] | None = None) -> "
+              "None"));
   made.def(
       "__call__", call_kernel, "inputs"_a, "outputs"_a,
       nb::sig("def __call__(self, inputs: Sequence[TensorLike], outputs: Any) -> Any"),

@@ -150,14 +150,21 @@ TEST(UserKernel, a_reduction_as_AST_takes_the_optimiser_s_way) {
 TEST(UserKernel, its_gradient_is_that_given) {
   const Tensor x = Tensor::from({1.f, 2.f, 3.f, 4.f}).requires_grad_();
   for (UserKernel kernel : forms(4)) {
-    EXPECT_THAT(message_of([&] { gradient(kernel({x}, {{{4}}})[0].sum(), {x}); }),
-                HasSubstr("does not depend"));
+    const char* advice =
+        "no gradient flows through the kernel twice_plus_one, which the loss depends on: give the "
+        "UserKernel a `backward`";
+    EXPECT_THAT(message_of([&] { gradient((kernel({x * 2}, {{{4}}})[0] + 1).sum(), {x}); }),
+                HasSubstr(advice));
+    EXPECT_THAT(message_of([&] { kernel({x}, {{{4}}})[0].sum().backward(); }), HasSubstr(advice));
     kernel.backward = [](const FunctionContext& c, const Tensors& g) {
       EXPECT_EQ(c.inputs()[0].shape(), (Shape{4}));
       return Tensors{g[0] * 2};
     };
     const Tensor loss = (kernel({x * 3}, {{{4}}})[0] * Tensor::from({1.f, 0.f, 1.f, 5.f})).sum();
     EXPECT_THAT(gradient(loss, {x})[0].to_vector<float>(), ElementsAre(6, 0, 6, 30));
+    EXPECT_THAT(message_of([&] { gradient(kernel({x}, {{{4}}})[0].detach().sum(), {x}); }),
+                HasSubstr("does not depend on target 0"))
+        << "the kernel has a gradient";
   }
 }
 
@@ -273,6 +280,17 @@ TEST(UserKernelErrors, of_calls) {
   EXPECT_THAT(refused(as_ast(4), {Tensor()}, {{{4}}}), HasSubstr("input 0 is undefined"));
   EXPECT_THAT(refused(as_ast(4), {x}, {{{4}, DType::Void}}), HasSubstr("which is not stored"));
   EXPECT_THAT(refused(as_ast(4), {x}, {{{-4}}}), HasSubstr("an output of shape (-4,)"));
+}
+
+// One group, whatever the sizes, would leave the rest of the outputs as it was.
+TEST(UserKernelErrors, of_source_without_groups) {
+  const Tensor x = Tensor::zeros({4});
+  UserKernel kernel = as_source(4);
+  kernel.groups = {};
+  EXPECT_THAT(refused(kernel, {x}, {{{4}}}),
+              HasSubstr("[twice_plus_one] `groups` is missing: give the number of workgroups"));
+  kernel.groups = {4};
+  EXPECT_THAT(refused(kernel, {x}, {{{4}}}), HasSubstr("along axis 1 are 0"));
 }
 
 TEST(UserKernelErrors, of_ASTs) {

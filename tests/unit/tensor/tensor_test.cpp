@@ -204,7 +204,8 @@ TEST(GradientOf, WhatTheLossDoesNotDependOnIsAnError) {
             "[gradient] the loss does not depend on target 1, of shape (2, 1). A value that was "
             "realised or read (realize(), item(), to_vector(), printing) has forgotten how it was "
             "computed: call gradient() before that, or requires_grad_() on the target before the "
-            "loss is computed");
+            "loss is computed. Through detach(), and a UserKernel without `backward`, no gradient "
+            "flows");
   EXPECT_THAT(error_of([&] { gradient(a.detach().sum(), {a}); }),
               testing::HasSubstr("does not depend on target 0"));
 }

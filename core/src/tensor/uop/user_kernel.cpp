@@ -43,6 +43,17 @@ bool is_identifier(const std::string& name) {
          std::ranges::all_of(name, is_part);
 }
 
+void check_groups(const UserKernel& kernel) {
+  require(
+      kernel.groups != std::array<uint64_t, 3>(),
+      "[{}] `groups` is missing: give the number of workgroups that run the source text, {{n, 1, "
+      "1}} for n of them, {{1, 1, 1}} for one",
+      kernel.name);
+  for (size_t axis = 0; axis < 3; ++axis)
+    require(kernel.groups[axis] != 0 && kernel.local[axis] != 0,
+            "[{}] groups or work-items along axis {} are 0", kernel.name, axis);
+}
+
 void check_call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
                 const std::vector<KernelOutput>& outputs) {
   const std::string& name = kernel.name;
@@ -53,10 +64,7 @@ void check_call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
   for (const KernelSource& source : kernel.sources)
     require(!source.device.empty() && !source.text.empty(), "[{}] a source for \"{}\" of {} bytes",
             name, source.device, source.text.size());
-  for (int axis = 0; axis < 3; ++axis)
-    require(kernel.groups[static_cast<size_t>(axis)] != 0 &&
-                kernel.local[static_cast<size_t>(axis)] != 0,
-            "[{}] groups or work-items along axis {} are 0", name, axis);
+  if (!kernel.sources.empty()) check_groups(kernel);
   for (const KernelOutput& output : outputs) {
     require(size_of(output.dtype) != 0, "[{}] an output of {}, which is not stored", name,
             name_of(output.dtype));
@@ -192,8 +200,10 @@ engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
   code.name = kernel.name;
   for (const KernelSource& source : kernel.sources)
     code.sources.push_back({runtime::canonical_device_name(source.device), source.text});
-  std::ranges::copy(kernel.groups, code.group_count);
-  std::ranges::copy(kernel.local, code.local_size);
+  if (!kernel.sources.empty()) {
+    std::ranges::copy(kernel.groups, code.group_count);
+    std::ranges::copy(kernel.local, code.local_size);
+  }
   code.param_count = static_cast<uint32_t>(forms.size());
   for (const BufferForm& form : forms) code.bytes += form.elem_count * size_of(form.dtype);
   if (!kernel.ir.empty()) {
