@@ -39,9 +39,9 @@ LACKS = {
     "linear_with_vars": "tinygrad's schedule: Tensor.schedule()",
     "random_bits": "bits of tinygrad's generator: random numbers are not the same as ours",
     "schedule_linear": "tinygrad's schedule: Tensor.schedule()",
-    "shard": "many devices are not supported by plugrad",
-    "shard_": "many devices are not supported by plugrad",
-    "shard_like": "many devices are not supported by plugrad",
+    "shard": "takes a tuple of devices: Tensor.shard(mesh, spec) of a plugrad.Mesh",
+    "shard_": "takes a tuple of devices: x = x.shard(mesh, spec) of a plugrad.Mesh",
+    "shard_like": "takes a tuple of devices: x.shard(y.mesh, y.shard_spec)",
     "threefry": "bits of tinygrad's generator",
     "uop": "the node of tinygrad's graph: plugrad.UOp",
 }
