@@ -54,7 +54,7 @@ std::string last_device_error() {
 }
 
 Error::Error(ErrorKind kind, const std::string& message, ErrorReason reason)
-    : std::runtime_error(sanitise_text(message)), kind_(kind), reason_(reason) {
+    : std::runtime_error(sanitise_text(bound_text(message))), kind_(kind), reason_(reason) {
   if (kind == ErrorKind::Device) note_device_error(std::runtime_error::what());
 }
 

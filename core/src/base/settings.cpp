@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/escaping/sanitise_text.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -22,7 +23,8 @@ namespace plugrad {
 namespace {
 
 [[noreturn]] void refuse_value(const char* name, std::string_view text, std::string_view expected) {
-  fail(ErrorKind::User, "[settings] {}=\"{}\" is not valid: it takes {}", name, text, expected);
+  fail(ErrorKind::User, "[settings] {}=\"{}\" is not valid: it takes {}", name, excerpt(text),
+       expected);
 }
 
 template <class T>

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/internal.h"
 #include "base/log.h"
@@ -35,6 +37,26 @@ TEST(Printable, ErrorsAndLogLinesHaveNoBytesThatATerminalObeys) {
   log_line(LogLevel::Warning, name);
   set_log_sink(nullptr, nullptr);
   EXPECT_EQ(seen, "plugrad: warning: " + shown + "\n");
+}
+
+// Characters without width make two names look alike; a mark of direction turns a line around.
+TEST(Printable, InvisibleCharactersAreShown) {
+  EXPECT_STREQ(Error(ErrorKind::User, "\"we\u200bight\u202e\ufeff\" é 日 \U0001f600").what(),
+               "\"we???ight??????\" é 日 \U0001f600");
+}
+
+TEST(Printable, ALongMessageIsBoundedAndSaysWhatIsLeftOut) {
+  std::string lines = "[load_state_dict] 20000 tensors do not fit";
+  for (int i = 0; i < 20'000; ++i) lines += "\n  weight " + std::to_string(i);
+  const std::string said = Error(ErrorKind::User, lines).what();
+  EXPECT_EQ(std::ranges::count(said, '\n'), 400);
+  EXPECT_THAT(said, testing::HasSubstr("weight 378\n… (19601 lines left out)\n  weight 19980\n"));
+  EXPECT_THAT(said, testing::EndsWith("weight 19999"));
+  const std::string line = Error(ErrorKind::User, std::string(100'000, 'x') + "end").what();
+  EXPECT_LT(line.size(), 9000u);
+  EXPECT_THAT(line, testing::HasSubstr(" … (91811 bytes left out) … xxx"));
+  EXPECT_THAT(line, testing::EndsWith("xend"));
+  EXPECT_EQ(CompileError(lines, lines, lines).log(), lines) << "whole, for programs";
 }
 
 TEST(Release, ALibraryOfAnotherReleaseIsRefused) {
