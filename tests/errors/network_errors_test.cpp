@@ -33,6 +33,28 @@ TEST(NetworkErrors, ConvolutionsThatFitNothing) {
   EXPECT_EQ(error_of([&] { conv2d(x < 0, w < 0); }), "[conv2d] takes numbers, not bool; cast it");
 }
 
+TEST(NetworkErrors, ChannelsThatAreTheLastAxis) {
+  const Tensor x = Tensor::zeros({2, 8, 9, 3}), w = Tensor::zeros({6, 3, 3, 3});
+  const char* const advice =
+      "; channels are axis 1, and x.permute(0, 3, 1, 2) moves the last axis there";
+  EXPECT_EQ(
+      error_of([&] { conv2d(x, w); }),
+      "[conv2d] image (2, 8, 9, 3) and weight (6, 3, 3, 3) do not fit 1 groups: the weight must "
+      "be (out, 8 / groups, …) and out a multiple of groups" +
+          std::string(advice));
+  const auto advised = testing::EndsWith(advice);
+  EXPECT_THAT(error_of([&] { conv_transpose2d(x, Tensor::zeros({3, 6, 3, 3})); }), advised);
+  EXPECT_THAT(error_of([&] { nn::Conv2d(3, 6, 3)(x); }),
+              testing::AllOf(testing::StartsWith("[Conv2d] image"), advised));
+  EXPECT_THAT(error_of([&] { nn::BatchNorm(3)(x); }),
+              testing::AllOf(testing::StartsWith("[BatchNorm] x is"), advised));
+  EXPECT_THAT(error_of([&] { nn::GroupNorm(1, 3)(x); }), advised);
+  EXPECT_THAT(error_of([&] { nn::InstanceNorm(3)(x); }), advised);
+  EXPECT_THAT(error_of([&] { nn::Conv1d(3, 6, 3)(Tensor::zeros({2, 8, 3})); }),
+              testing::EndsWith("x.permute(0, 2, 1) moves the last axis there"));
+  EXPECT_THAT(error_of([&] { nn::Conv2d(4, 6, 3)(x); }), testing::Not(HasSubstr("permute")));
+}
+
 TEST(NetworkErrors, SettingsOfWindows) {
   const Tensor x = Tensor::zeros({1, 4, 8, 8}), w = Tensor::zeros({6, 4, 3, 3});
   EXPECT_EQ(error_of([&] { conv2d(x, w, {}, {.stride = 0}); }),

@@ -63,7 +63,7 @@ TEST(NumberErrors, Elementwise) {
   EXPECT_EQ(error_of([&] { -flag; }), "[neg] takes numbers, not bool; cast it, or use &, | and ^");
   EXPECT_EQ(error_of([&] { whole << 1.5; }), "[shl] takes integers, not i32 and f32; cast them");
   EXPECT_EQ(error_of([&] { real.masked_fill(real, 1.0); }),
-            "[where] the condition is f32, not bool; compare it first");
+            "[masked_fill] the condition is f32, not bool; compare it first");
   for (const auto& function : std::initializer_list<std::function<void()>>{
            [&] { real.fmod(four); }, [&] { real.div(four, Rounding::Floor); },
            [&] { real.copysign(four); }, [&] { real.logaddexp(four); }, [&] { real.isclose(four); },

@@ -262,14 +262,25 @@ TEST(VariableSizes, AnswersAboutThemselves) {
   EXPECT_THAT((x + 1).bound_shape(), ElementsAre(3, 2));
   std::ostringstream text;
   text << x;
-  EXPECT_THAT(text.str(), HasSubstr("(≤11, 2)"));
+  EXPECT_THAT(text.str(), HasSubstr("(3≤11, 2)"));
   EXPECT_EQ(to_string(length().fit(Tensor::from<int32_t>({7, 8}), 0)), "[7, 8]");
 }
 
 TEST(VariableSizes, RefuseWhatCannotBeDecided) {
   const Tensor x = length().fit(numbers({3, 6}), 0), y = length().fit(numbers({4, 6}), 0);
-  EXPECT_THAT(message_of([&] { x + y; }), HasSubstr("different sizes"));
+  EXPECT_THAT(message_of([&] { x + y; }), testing::AllOf(HasSubstr("(of (3≤11, 6) and (4≤11, 6))"),
+                                                         HasSubstr("different sizes")));
   EXPECT_THAT(message_of([&] { x + numbers({kMost, 6}); }), HasSubstr("does not vary"));
+  EXPECT_THAT(
+      message_of([&] { x + numbers({3, 6}); }),
+      HasSubstr("[add] shapes (3≤11, 6) and (3, 6) do not broadcast: sizes must be equal or "
+                "1, counted from the last axis; a variable size (≤) equals only that of "
+                "the same binding"));
+  EXPECT_THAT(message_of([&] { matmul(numbers({2, 3}), x); }), HasSubstr("(2, 3) x (3≤11, 6)"));
+  EXPECT_THAT(message_of([&] { mse_loss(x, numbers({3, 6})); }), HasSubstr("(3≤11, 6) and (3, 6)"));
+  EXPECT_THAT(message_of([&] { stack({x, numbers({3, 6})}); }), HasSubstr("(3≤11, 6) and (3, 6)"));
+  EXPECT_THAT(message_of([&] { cat({x, numbers({3, 5})}); }), HasSubstr("(3≤11, 6) and (3, 5)"));
+  EXPECT_THAT(message_of([&] { x.expand({3, 6}); }), HasSubstr("(3≤11, 6) does not expand to"));
   const Variable other("other", 1, kMost);
   EXPECT_THAT(message_of([&] { x + other.fit(numbers({3, 6}), 0); }),
               HasSubstr("another variable"));
@@ -278,23 +289,23 @@ TEST(VariableSizes, RefuseWhatCannotBeDecided) {
   EXPECT_THAT(message_of([&] { x.slice(0, {0, 2}); }), HasSubstr("beyond the variable size"));
   EXPECT_THAT(
       message_of([&] { x[-2]; }),
-      HasSubstr("[index] -2 may be out of range for axis 0 of (≤11, 6), whose size may be 1"));
+      HasSubstr("[index] -2 may be out of range for axis 0 of (3≤11, 6), whose size may be 1"));
   EXPECT_THAT(message_of([&] { x.topk(2, 0); }),
-              HasSubstr("[topk] 2 elements of axis 0 of (≤11, 6), whose size may be 1"));
+              HasSubstr("[topk] 2 elements of axis 0 of (3≤11, 6), whose size may be 1"));
   EXPECT_THAT(message_of([&] { max_pool1d(x.transpose(), 2); }),
               HasSubstr("do not fit an axis whose variable size may be 1"));
   EXPECT_THAT(message_of([&] { x.gather(1, Tensor::from<int32_t>({{0}, {1}})); }),
-              HasSubstr("[gather] (2, 1) may reach beyond (≤11, 6) along axis 0"));
+              HasSubstr("[gather] (2, 1) may reach beyond (3≤11, 6) along axis 0"));
   EXPECT_THAT(message_of([&] { x.expand({2, -1, -1}).flatten(0, 1); }),
               HasSubstr("neither split nor joined"));
   Tensor fixed = numbers({kMost, 6});
   EXPECT_THAT(message_of([&] { fixed.assign(x); }),
-              HasSubstr("[assign] a value of (≤11, 6) into a tensor of (11, 6)"));
+              HasSubstr("[assign] a value of (3≤11, 6) into a tensor of (11, 6)"));
   EXPECT_THAT(
       message_of([&] { fixed[Slice()] = x; }),
-      HasSubstr("[setitem] axis 0 of (≤11, 6) has a variable size, and the tensor that is"));
+      HasSubstr("[setitem] axis 0 of (3≤11, 6) has a variable size, and the tensor that is"));
   EXPECT_THAT(message_of([&] { x.item<float>(); }),
-              HasSubstr("[item] a tensor of shape (≤11, 6) has up to 66 elements"));
+              HasSubstr("[item] a tensor of shape (3≤11, 6) has up to 66 elements"));
 }
 
 TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {

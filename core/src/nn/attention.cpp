@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "nn/initial.h"
 #include "plugrad/nn.h"
+#include "tensor/named_function.h"
 
 namespace plugrad::nn {
 namespace {
@@ -67,6 +68,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionMask& mask) const {
+  const tensor::NamedFunction named("MultiHeadAttention");
   require(query.ndim() >= 2 && key.ndim() >= 2 && value.ndim() >= 2,
           "[MultiHeadAttention] {}, {} and {} need two axes at least, place and width",
           to_string(query.shape()), to_string(key.shape()), to_string(value.shape()));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "nn/initial.h"
+#include "tensor/named_function.h"
 
 namespace plugrad::nn {
 namespace {
@@ -53,8 +54,10 @@ ConvLayer<Options, Rank>::ConvLayer(int64_t in, int64_t out, const PerAxis& kern
 
 template <class Options, int Rank>
 Tensor ConvLayer<Options, Rank>::operator()(const Tensor& x) const {
-  require(x.ndim() == Rank + 2, "[{}] x is {}; it takes (n, channels) and {} more axes",
-          layer_name<Options, Rank>(), to_string(x.shape()), Rank);
+  const std::string name = layer_name<Options, Rank>();
+  const tensor::NamedFunction named(name);
+  require(x.ndim() == Rank + 2, "[{}] x is {}; it takes (n, channels) and {} more axes", name,
+          to_string(x.shape()), Rank);
   return apply(x, weight, bias, options);
 }
 

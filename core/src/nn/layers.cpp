@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "nn/initial.h"
 #include "plugrad/nn.h"
+#include "tensor/named_function.h"
 
 namespace plugrad::nn {
 namespace {
@@ -48,6 +49,7 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias) {
 }
 
 Tensor Linear::operator()(const Tensor& x) const {
+  const tensor::NamedFunction named("Linear");
   require(x.ndim() >= 1 && x.shape().back() == weight.size(1),
           "[Linear] x is {}, but the layer takes {} values in the last axis", to_string(x.shape()),
           weight.size(1));
@@ -68,6 +70,7 @@ Embedding::Embedding(int64_t count, int64_t width) {
 }
 
 Tensor Embedding::operator()(const Tensor& indices) const {
+  const tensor::NamedFunction named("Embedding");
   return embedding(weight, indices);
 }
 

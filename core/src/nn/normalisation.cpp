@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "nn/initial.h"
 #include "plugrad/nn.h"
+#include "tensor/conv/windows.h"
 #include "tensor/record.h"
 
 namespace plugrad::nn {
@@ -11,8 +12,8 @@ namespace {
 
 void require_channels(const char* layer, const Tensor& x, int64_t channels) {
   require(x.ndim() >= 2 && x.size(1) == channels,
-          "[{}] x is {}, but the layer has {} channels on axis 1", layer, to_string(x.shape()),
-          channels);
+          "[{}] x is {}, but the layer has {} channels on axis 1{}", layer, to_string(x.shape()),
+          channels, tensor::channel_advice(x, channels));
 }
 
 // The last axes of x, counted from the back; they must have the sizes `shape`.
@@ -46,6 +47,7 @@ BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options_) : options(opti
 }
 
 Tensor BatchNorm::operator()(const Tensor& x) {
+  const tensor::NamedFunction named("BatchNorm");
   const int64_t channels = running_mean.numel();
   require_channels("BatchNorm", x, channels);
   if (!is_training())
@@ -74,6 +76,7 @@ LayerNorm::LayerNorm(const Shape& shape_, double eps_, bool affine) : shape(shap
 }
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
+  const tensor::NamedFunction named("LayerNorm");
   const Tensor y = layernorm(x, last_axes("LayerNorm", x, shape), eps);
   return weight.defined() ? y * weight + bias : y;
 }
@@ -89,6 +92,7 @@ GroupNorm::GroupNorm(int64_t groups_, int64_t channels_, double eps_, bool affin
 }
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
+  const tensor::NamedFunction named("GroupNorm");
   require_channels("GroupNorm", x, channels);
   return groupnorm(x, groups, weight, bias, eps);
 }
@@ -102,6 +106,7 @@ InstanceNorm::InstanceNorm(int64_t channels_, double eps_, bool affine)
 }
 
 Tensor InstanceNorm::operator()(const Tensor& x) const {
+  const tensor::NamedFunction named("InstanceNorm");
   require_channels("InstanceNorm", x, channels);
   return instancenorm(x, weight, bias, eps);
 }
@@ -112,6 +117,7 @@ RMSNorm::RMSNorm(const Shape& shape_, double eps_, bool affine) : shape(shape_),
 }
 
 Tensor RMSNorm::operator()(const Tensor& x) const {
+  const tensor::NamedFunction named("RMSNorm");
   return rmsnorm(x, weight, eps, last_axes("RMSNorm", x, shape));
 }
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "nn/initial.h"
 #include "plugrad/nn.h"
+#include "tensor/named_function.h"
 
 namespace plugrad::nn {
 namespace {
@@ -49,6 +50,7 @@ LSTMCell::LSTMCell(int64_t in, int64_t hidden, bool with_bias) {
 }
 
 LSTMCell::State LSTMCell::operator()(const Tensor& x, const State& before) const {
+  const tensor::NamedFunction named("LSTMCell");
   const Tensor h = checked_state("LSTMCell", "h", before.h, x, weight_ih, weight_hh);
   const Tensor c = checked_state("LSTMCell", "c", before.c, x, weight_ih, weight_hh);
   const auto gates =
@@ -64,6 +66,7 @@ GRUCell::GRUCell(int64_t in, int64_t hidden, bool with_bias) {
 }
 
 Tensor GRUCell::operator()(const Tensor& x, const Tensor& before) const {
+  const tensor::NamedFunction named("GRUCell");
   const Tensor h = checked_state("GRUCell", "h", before, x, weight_ih, weight_hh);
   const auto from_x = linear(x, weight_ih.transpose(), bias_ih).chunk(3, -1);
   const auto from_h = linear(h, weight_hh.transpose(), bias_hh).chunk(3, -1);

@@ -10,6 +10,7 @@
 #include "plugrad/operators.h"
 #include "plugrad/scan.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/named_function.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::nn {
@@ -186,6 +187,7 @@ LSTM::LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options)
     : weights("LSTM", in, hidden, 4, options) {}
 
 LSTM::Result LSTM::operator()(const Tensor& x, const State& before, const Tensor& lengths) const {
+  const tensor::NamedFunction named("LSTM");
   Sequence sequence("LSTM", weights, gates_of_lstm, lstm_cell);
   auto [output, states] = sequence.run(x, {before.h, before.c}, lengths);
   return {output, {states[0], states[1]}};
@@ -195,6 +197,7 @@ GRU::GRU(int64_t in, int64_t hidden, const RecurrentOptions& options)
     : weights("GRU", in, hidden, 3, options) {}
 
 GRU::Result GRU::operator()(const Tensor& x, const Tensor& before, const Tensor& lengths) const {
+  const tensor::NamedFunction named("GRU");
   Sequence sequence("GRU", weights, gates_of_gru, gru_cell);
   auto [output, states] = sequence.run(x, {before}, lengths);
   return {output, states[0]};

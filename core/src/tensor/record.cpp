@@ -24,6 +24,21 @@ std::string to_string(const Shape& shape) {
 
 namespace tensor {
 
+namespace {
+thread_local std::string_view outermost_function;
+}  // namespace
+
+NamedFunction::NamedFunction(std::string_view name) : outer_(outermost_function) {
+  if (outer_.empty()) outermost_function = name;
+}
+NamedFunction::~NamedFunction() {
+  outermost_function = outer_;
+}
+
+std::string_view called(std::string_view function) {
+  return outermost_function.empty() ? function : outermost_function;
+}
+
 Recorder::Recorder(std::string_view function)
     : session_(engine::Session::current()),
       lock_(session_),
@@ -40,7 +55,7 @@ Id Recorder::use(const Tensor& tensor) {
   require(
       tensor.defined(),
       "[{}] a tensor is undefined; assign it a value first (a grad() has none before backward())",
-      function_);
+      function());
   engine::TensorState& state = *tensor::state_of(tensor);
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
@@ -49,9 +64,9 @@ Id Recorder::use(const Tensor& tensor) {
     fail(ErrorKind::User,
          "[{}] tensors are on {} and on {}; x.shard(mesh) puts all of x on every device of a "
          "mesh, x.unshard() brings it to one device",
-         function_, session_.device_name(device_), session_.device_name(device));
+         function(), session_.device_name(device_), session_.device_name(device));
   if (device != 0 && device_ != 0 && device != device_)
-    fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,
+    fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function(),
          session_.device_name(device_), session_.device_name(device),
          session_.device_name(device_));
   if (device != 0) device_ = device;
@@ -68,7 +83,7 @@ void Recorder::note_number(Id node) {
 }
 
 Tensor Recorder::done(Id node) {
-  checked_count(function_, shape(node));
+  checked_count(function(), shape(node));
   if (session_.has_bounds()) require_decided(node);
   uint64_t number = 0;
   if (session_.mesh(session_.devices()[node]) != nullptr) {
@@ -107,9 +122,9 @@ void Recorder::match_dtypes(std::vector<Id>& nodes, Takes takes) {
   common = strong(common);
   if (takes == Takes::Floats) common = real_dtype(common);
   if (takes == Takes::Numbers && common == DType::Bool)
-    fail(ErrorKind::User, "[{}] takes numbers, not bool; cast it, or use &, | and ^", function_);
+    fail(ErrorKind::User, "[{}] takes numbers, not bool; cast it, or use &, | and ^", function());
   if (takes == Takes::Bits && is_float(common))
-    fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function_,
+    fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function(),
          name_of(common));
   common = dtype_for_literals(nodes, common);
   for (Id& node : nodes) node = take(node, common);
@@ -149,7 +164,7 @@ Id Recorder::take(Id node, DType to) {
       "[{}] {} does not hold the number {}; cast the tensor to a wider dtype";
   const Node& n = graph()[node];
   const bool is_beyond_i64 = n.op == Op::Const && n.dtype == DType::U64 && n.arg > INT64_MAX;
-  require(!is_beyond_i64 || !is_integer(to) || to == DType::U64, kNotHeld, function_, name_of(to),
+  require(!is_beyond_i64 || !is_integer(to) || to == DType::U64, kNotHeld, function(), name_of(to),
           n.arg);
   if (!is_integer_literal(graph(), node) || !is_integer(to)) return cast(node, to);
   const int64_t value = const_int(graph(), node);
@@ -157,7 +172,7 @@ Id Recorder::take(Id node, DType to) {
   const bool is_held = to == DType::U64 ? value >= 0 : holds(to, value);
   const bool same_bits =
       bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < (int64_t{1} << bits));
-  require(is_held || (is_modular() && same_bits), kNotHeld, function_, name_of(to), value);
+  require(is_held || (is_modular() && same_bits), kNotHeld, function(), name_of(to), value);
   return cast(node, to);
 }
 
@@ -173,10 +188,16 @@ void Recorder::match_shapes(std::vector<Id>& nodes) {
       if (size == 1) size = s[i];
       if (s[i] == size || s[i] == 1) continue;
       std::string text;
-      for (const Shape& each : shapes) text += (text.empty() ? "" : " and ") + to_string(each);
-      fail(ErrorKind::User,
-           "[{}] shapes {} do not broadcast: sizes must be equal or 1, counted from the last axis",
-           function_, text);
+      bool varies = false;
+      for (Id node : nodes) {
+        text += (text.empty() ? "" : " and ") + shown(node);
+        varies |= session_.is_counted(node);
+      }
+      fail(
+          ErrorKind::User,
+          "[{}] shapes {} do not broadcast: sizes must be equal or 1, counted from the last axis{}",
+          function(), text,
+          varies ? "; a variable size (≤) equals only that of the same binding" : "");
     }
   for (size_t i = 0; i < nodes.size(); ++i)
     if (!shapes[i].empty()) nodes[i] = broadcast_to(nodes[i], common);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/internal.h"
 #include "engine/session.h"
 #include "plugrad/tensor.h"
+#include "tensor/named_function.h"
 
 namespace plugrad::tensor {
 
@@ -24,7 +26,8 @@ enum class Takes : uint8_t {
 
 class Recorder {
  public:
-  /// `function` is the prefix of error messages; it must outlive the recorder.
+  /// `function` is the prefix of error messages where no NamedFunction is; it must outlive the
+  /// recorder.
   PLUGRAD_INTERNAL explicit Recorder(std::string_view function);
   PLUGRAD_INTERNAL ~Recorder();  // tells a trace which nodes the function made
   Recorder(const Recorder&) = delete;
@@ -32,7 +35,8 @@ class Recorder {
 
   Graph& graph() { return session_.graph(); }
   engine::Session& session() { return session_; }
-  std::string_view function() const { return function_; }
+  /// For messages: that of the outermost function.
+  std::string_view function() const { return called(function_); }
 
   /// The node of a tensor. Errors: User when it is undefined, or its device differs from that of an
   /// earlier operand.
@@ -43,6 +47,8 @@ class Recorder {
   void place(uint32_t device) { hint_ = device; }
 
   Shape shape(Id node) const;  // by value: adding a list moves the storage of spans
+  /// The shape for messages: "(17≤512, 256)", a variable size where the host knows it, ≤, its bound.
+  std::string shown(Id node);
   DType dtype(Id node) { return graph()[node].dtype; }
 
   /// Converts all nodes to one dtype and one shape; a scalar keeps the shape (). Errors: User for
@@ -75,6 +81,7 @@ class Recorder {
  private:
   DType dtype_for_literals(std::span<const Id> nodes, DType common);
   bool is_modular() const;
+  std::string known_count(Id count);
   void require_decided(Id node);
   void note_number(Id node);
 
@@ -110,7 +117,7 @@ Tensor count_along(std::string_view function, const Tensor& x, std::span<const i
                    DType dtype);
 /// max(count + by, 0); a constant if the count is one.
 Tensor plus_at_least_0(const Tensor& count, int64_t by);
-/// "(≤512, 256)": ≤ marks the bound of a variable size.
+/// Recorder::shown() of x.
 std::string shown_shape(const Tensor& x);
 /// Errors: User if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis = {});

@@ -321,7 +321,8 @@ Tensor& Tensor::assign(const Tensor& value) {
     const int64_t size = given[given.size() - 1 - i];
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
-  require(fits, "[assign] {} does not broadcast to {}", to_string(given), to_string(shape));
+  if (!fits)
+    fail(ErrorKind::User, "[assign] {} does not broadcast to {}", r.shown(node), r.shown(old));
   require_type(is_float(own) || !is_float(r.dtype(node)),
                "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
                name_of(own));

@@ -3,7 +3,9 @@
 #include "tensor/variable_sizes.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "jit/trace.h"
 #include "tensor/record.h"
 
 namespace plugrad::tensor {
@@ -26,16 +28,30 @@ std::string_view reason_of(Extent::Kind kind) {
   }
 }
 
-/// "(≤512, 256)"
-std::string shown(const Shape& shape, const std::vector<Extent>& extents) {
-  std::string text;
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", extents[i].is_counted() ? "≤" : "",
-                        shape[i]);
-  return fmt::format("({}{})", text, shape.size() == 1 ? "," : "");
+}  // namespace
+
+/// The value of a count that the host has; else empty.
+std::string Recorder::known_count(Id count) {
+  if (jit_detail::JitTrace::active()) return "";  // differs in each call
+  const auto bytes = session_.peek(*session_.make(count, 0));
+  int32_t value = 0;
+  if (!bytes || bytes->size() != sizeof value) return "";
+  std::memcpy(&value, bytes->data(), sizeof value);
+  return std::to_string(value);
 }
 
-}  // namespace
+std::string Recorder::shown(Id node) {
+  const Shape sizes = shape(node);
+  if (!session_.is_counted(node)) return to_string(sizes);
+  const std::vector<Extent> own = (*extents())[node];
+  std::string text;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i > 0) text += ", ";
+    if (own[i].is_counted()) text += known_count(own[i].count) + "≤";
+    text += std::to_string(sizes[i]);
+  }
+  return fmt::format("({}{})", text, sizes.size() == 1 ? "," : "");
+}
 
 void Recorder::require_decided(Id node) {
   const std::vector<Extent> result = (*extents())[node];
@@ -43,9 +59,8 @@ void Recorder::require_decided(Id node) {
   if (bad == result.end()) return;
   std::string given;
   for (Id s : graph().sources(node))
-    if (!session_.shape(s).empty())
-      given += (given.empty() ? "" : " and ") + shown(shape(s), (*extents())[s]);
-  fail(ErrorKind::User, "[{}] the size of axis {} of {} cannot be decided (of {}): {}", function_,
+    if (!session_.shape(s).empty()) given += (given.empty() ? "" : " and ") + shown(s);
+  fail(ErrorKind::User, "[{}] the size of axis {} of {} cannot be decided (of {}): {}", function(),
        bad - result.begin(), to_string(shape(node)), given, reason_of(bad->kind));
 }
 
@@ -71,7 +86,7 @@ Id Recorder::assigned(Id old, Id value) {
             "[{}] a value of {} into a tensor of {}: the size of axis {} is not the same. A tensor "
             "keeps its sizes: assign to one that has this variable size of the same binding, or "
             "choose what is replaced with where()",
-            function_, shown(shape(value), given), shown(shape(old), own), i);
+            function(), shown(value), shown(old), i);
   return like(value, old);
 }
 
@@ -156,8 +171,7 @@ void require_inside(std::string_view function, const Tensor& part, const Tensor&
        "[{}] {} may reach beyond {} along axis {}, whose size varies: both need the same variable "
        "size "
        "of the same binding there, or the first no more elements than its least value",
-       function, shown(r.shape(own), (*r.extents())[own]),
-       shown(r.shape(other), (*r.extents())[other]), axis);
+       function, r.shown(own), r.shown(other), axis);
 }
 
 Tensor plus_at_least_0(const Tensor& count, int64_t by) {
@@ -172,9 +186,7 @@ Tensor plus_at_least_0(const Tensor& count, int64_t by) {
 
 std::string shown_shape(const Tensor& x) {
   Recorder r("shape");
-  const Id node = r.use(x);
-  return r.session().has_bounds() ? shown(r.shape(node), (*r.extents())[node])
-                                  : to_string(r.shape(node));
+  return r.shown(r.use(x));
 }
 
 bool has_variable_size(const Tensor& x) {
@@ -204,7 +216,7 @@ void require_fixed(std::string_view function, const Tensor& x, std::optional<int
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i].is_counted() && (!axis || *axis == static_cast<int64_t>(i)))
       fail(ErrorKind::User, "[{}] axis {} of {} has a variable size, {}", function, i,
-           shown(r.shape(node), extents), reason);
+           r.shown(node), reason);
 }
 
 }  // namespace plugrad::tensor

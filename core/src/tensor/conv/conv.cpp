@@ -6,6 +6,7 @@
 #include "autodiff/convolution.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/conv/windows.h"
+#include "tensor/named_function.h"
 
 namespace plugrad {
 
@@ -42,18 +43,20 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
   tensor::require_fixed(function, x, 1);
   tensor::require_fixed(function, weight);
   const int64_t in = x.size(1);
+  const std::string advice =
+      tensor::channel_advice(x, transposed ? weight.size(0) : weight.size(1) * groups);
   if (transposed)
     require(
         groups > 0 && in == weight.size(0) && in % groups == 0,
         "[{}] image {} and weight {} do not fit {} groups: the weight must be ({}, out / groups, "
-        "…), and {} a multiple of groups",
-        function, to_string(x.shape()), to_string(weight.shape()), groups, in, in);
+        "…), and {} a multiple of groups{}",
+        function, to_string(x.shape()), to_string(weight.shape()), groups, in, in, advice);
   else
     require(
         groups > 0 && weight.size(0) % groups == 0 && in == weight.size(1) * groups,
         "[{}] image {} and weight {} do not fit {} groups: the weight must be (out, {} / groups, "
-        "…) and out a multiple of groups",
-        function, to_string(x.shape()), to_string(weight.shape()), groups, in);
+        "…) and out a multiple of groups{}",
+        function, to_string(x.shape()), to_string(weight.shape()), groups, in, advice);
 }
 
 /// Windows over the last axes, with the weight's sizes as the kernel.
@@ -82,8 +85,9 @@ Tensor with_bias(std::string_view function, const Tensor& y, const Tensor& bias)
 
 Tensor convolve(std::string_view function, const Tensor& given, const Tensor& weight,
                 const Tensor& bias, const ConvOptions& o) {
+  const tensor::NamedFunction named(function);
   const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
-  require_channels(function, given, weight, o.groups, false);
+  require_channels(tensor::called(function), given, weight, o.groups, false);
   const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
   Padding::Sides sides = tensor::sides_of(function, o.padding, w), cuts(sides.size());
@@ -133,8 +137,9 @@ tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t a
 
 Tensor convolve_back(std::string_view function, const Tensor& given, const Tensor& weight,
                      const Tensor& bias, const ConvTransposeOptions& o) {
+  const tensor::NamedFunction named(function);
   const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
-  require_channels(function, given, weight, o.groups, true);
+  require_channels(tensor::called(function), given, weight, o.groups, true);
   const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
   const std::vector<int64_t> more =

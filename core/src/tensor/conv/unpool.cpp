@@ -4,6 +4,7 @@
 #include "plugrad/functional.h"
 #include "tensor/conv/windows.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/named_function.h"
 
 namespace plugrad {
 
@@ -41,6 +42,7 @@ Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
 
 Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& indices, int64_t axes,
                   const PerAxis& kernel, const UnpoolOptions& o) {
+  const tensor::NamedFunction named(function);
   require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
           axes);
   require_type(is_integer(indices.dtype()), "[{}] indices are {}, not integers", function,

@@ -10,6 +10,15 @@ autodiff::Context context_of(Recorder& r) {
   return {r.graph(), r.session().shapes(), r.session().devices()};
 }
 
+std::string channel_advice(const Tensor& x, int64_t channels) {
+  const int64_t rank = x.ndim();
+  if (rank < 3 || x.size(1) == channels || x.size(-1) != channels) return "";
+  std::vector<int64_t> order = {0, rank - 1};
+  for (int64_t axis = 1; axis < rank - 1; ++axis) order.push_back(axis);
+  return fmt::format("; channels are axis 1, and x.permute({}) moves the last axis there",
+                     fmt::join(order, ", "));
+}
+
 std::vector<int64_t> each_axis(std::string_view function, std::string_view setting,
                                const PerAxis& given, size_t axes, int64_t least) {
   std::vector<int64_t> list = given.list();

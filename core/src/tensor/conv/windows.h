@@ -1,6 +1,7 @@
 // Converts the public window options (plugrad/window.h) to checked lists with one entry per axis.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "autodiff/windows.h"
@@ -18,6 +19,10 @@ std::vector<int64_t> each_axis(std::string_view function, std::string_view setti
 /// {begin, end} of each axis. Errors: User for other counts, unknown names, "same" with a stride.
 Padding::Sides sides_of(std::string_view function, const Padding& padding,
                         const autodiff::Windows& windows);
+
+/// For errors: how to move the channels of an image from the last axis to axis 1; empty if axis 1
+/// has that many already, or the last axis has not.
+std::string channel_advice(const Tensor& x, int64_t channels);
 
 /// Pads the last axes with `value`.
 Tensor pad_image(const Tensor& x, const Padding::Sides& sides, const Tensor& value = 0);

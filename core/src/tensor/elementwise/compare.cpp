@@ -47,6 +47,7 @@ Tensor Tensor::logaddexp(const Tensor& other) const {
 }
 
 Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  const tensor::NamedFunction named("isclose");
   require(rtol >= 0.0 && atol >= 0.0, "[isclose] rtol {} or atol {} is negative", rtol, atol);
   Tensor close = *this == other;
   if (is_float(dtype()) || is_float(other.dtype())) {
@@ -62,6 +63,7 @@ Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal
 }
 
 bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  const tensor::NamedFunction named("allclose");
   return isclose(other, rtol, atol, equal_nan).all().item<bool>();
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 /// By the dtypes in the graph: a literal takes that of the other operand.
 bool takes_reals(const Tensor& a, const Tensor& b) {
-  Recorder r("div");
+  Recorder r("mod");
   return is_float(promote(r.dtype(r.use(a)), r.dtype(r.use(b))));
 }
 
@@ -76,6 +76,7 @@ Tensor on_reals(std::string_view name, const Tensor& a, const Tensor& b, Functio
 }  // namespace
 
 Tensor operator%(const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named("mod");
   if (!takes_reals(a, b)) return integer_op("mod", Op::FloorMod, a, b);
   return on_reals("mod", a, b, real_mod);
 }
@@ -85,11 +86,13 @@ Tensor Tensor::mod(const Tensor& other) const {
 }
 
 Tensor Tensor::fmod(const Tensor& other) const {
+  const tensor::NamedFunction named("fmod");
   if (!takes_reals(*this, other)) return integer_op("fmod", Op::Mod, *this, other);
   return on_reals("fmod", *this, other, real_fmod);
 }
 
 Tensor Tensor::floor_div(const Tensor& other) const {
+  const tensor::NamedFunction named("floor_div");
   if (!takes_reals(*this, other)) return integer_op("floor_div", Op::FloorDiv, *this, other);
   return on_reals("floor_div", *this, other, [](const Tensor& a, const Tensor& b) {
     return tensor::constant_in(a + b, real_floor_div(a, b));
@@ -97,6 +100,7 @@ Tensor Tensor::floor_div(const Tensor& other) const {
 }
 
 Tensor Tensor::trunc_div(const Tensor& other) const {
+  const tensor::NamedFunction named("trunc_div");
   if (!takes_reals(*this, other)) return integer_op("trunc_div", Op::IDiv, *this, other);
   return on_reals("trunc_div", *this, other, [](const Tensor& a, const Tensor& b) {
     return tensor::constant_in(a + b, (a / b).trunc());

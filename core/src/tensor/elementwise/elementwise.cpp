@@ -110,9 +110,11 @@ Tensor operator>(const Tensor& a, const Tensor& b) {
 }
 // Not !(b < a): both comparisons are false for NaN.
 Tensor operator<=(const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named("le");
   return (a < b) | (a == b);
 }
 Tensor operator>=(const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named("ge");
   return (b < a) | (a == b);
 }
 
@@ -140,7 +142,7 @@ Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   Recorder r("where");
   std::vector<Id> nodes = {r.use(condition), r.use(yes), r.use(no)};
   require_type(r.dtype(nodes[0]) == DType::Bool,
-               "[where] the condition is {}, not bool; compare it first",
+               "[{}] the condition is {}, not bool; compare it first", r.function(),
                name_of(condition.dtype()));
   std::vector<Id> arms = {nodes[1], nodes[2]};
   r.match_dtypes(arms, Takes::Any);
@@ -153,10 +155,12 @@ Tensor Tensor::where(const Tensor& yes, const Tensor& no) const {
   return plugrad::where(*this, yes, no);
 }
 Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
+  const tensor::NamedFunction named("masked_fill");
   return mask.where(value, *this);
 }
 // Starts at the nearer end, so that the weights 0 and 1 give the exact ends.
 Tensor Tensor::lerp(const Tensor& end, const Tensor& weight) const {
+  const tensor::NamedFunction named("lerp");
   const Tensor way = end - *this;
   return plugrad::where(weight < 0.5, *this + weight * way, end - way * (1.0 - weight));
 }

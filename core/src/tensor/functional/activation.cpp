@@ -7,6 +7,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/named_function.h"
 
 namespace plugrad {
 
@@ -21,6 +22,7 @@ Tensor Tensor::relu() const {
 
 // A NaN bound gives NaN, like a NaN x.
 Tensor Tensor::clamp(const Tensor& low, const Tensor& high) const {
+  const tensor::NamedFunction named("clamp");
   require(low.defined() || high.defined(), "[clamp] give a lower bound, an upper bound, or both");
   Tensor x = *this;
   if (low.defined()) x = plugrad::where((x < low) | low.isnan(), low, x);
@@ -41,6 +43,7 @@ Tensor Tensor::leaky_relu(double slope) const {
 }
 
 Tensor Tensor::prelu(const Tensor& weight) const {
+  const tensor::NamedFunction named("prelu");
   const int64_t channels = ndim() > 1 ? size(1) : 1;
   require(
       weight.defined() && weight.ndim() <= 1 && (weight.numel() == 1 || weight.numel() == channels),

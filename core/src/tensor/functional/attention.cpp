@@ -5,6 +5,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/named_function.h"
 
 namespace plugrad {
 
@@ -65,6 +66,7 @@ Tensor masked_softmax(const Tensor& scores) {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const Tensor& mask, bool is_causal, double dropout,
                                     bool enable_gqa, std::optional<double> scale) {
+  const tensor::NamedFunction named("scaled_dot_product_attention");
   require_sizes(q, k, v);
   require(!(mask.defined() && is_causal), "[{}] give a mask or is_causal, not both",
           kAttentionName);

@@ -2,6 +2,7 @@
 #include "plugrad/functional.h"
 #include "tensor/functional/loss.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 
@@ -30,8 +31,9 @@ Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
   expected.erase(expected.begin() + c.axis);
   require_type(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them",
                c.function, name_of(labels.dtype()));
-  require(labels.shape() == expected, "[{}] labels {} do not fit logits {}: expected {}",
-          c.function, to_string(labels.shape()), to_string(logits.shape()), to_string(expected));
+  if (labels.shape() != expected)
+    fail(ErrorKind::User, "[{}] labels {} do not fit logits {}: expected {}", c.function,
+         tensor::shown_shape(labels), tensor::shown_shape(logits), to_string(expected));
   return tensor::in_range(c.function, "label", labels, 0, c.classes, o.ignore_index);
 }
 
@@ -96,6 +98,7 @@ Checked checked(std::string_view function, const Tensor& logits, bool classes_la
 
 Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels,
                                        const CrossEntropyOptions& o) {
+  const tensor::NamedFunction named("sparse_categorical_crossentropy");
   const Checked c = checked("sparse_categorical_crossentropy", logits, true);
   require_options(c, o);
   const Tensor inside = labels_of(c, logits, labels, o);
@@ -103,6 +106,7 @@ Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& label
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& o) {
+  const tensor::NamedFunction named("cross_entropy");
   const Checked c = checked("cross_entropy", logits, false);
   require_options(c, o);
   if (is_float(targets.dtype()))
@@ -112,6 +116,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 }
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& labels, const CrossEntropyOptions& o) {
+  const tensor::NamedFunction named("nll_loss");
   const Checked c = checked("nll_loss", log_p, false);
   require_options(c, o);
   require(o.label_smoothing == 0.0, "[nll_loss] has no label_smoothing; use cross_entropy");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 
@@ -17,8 +18,9 @@ Tensor reduced(const Tensor& loss, Reduction reduction, const Tensor& prediction
 }
 
 void require_same(std::string_view function, const Tensor& x, const Tensor& target) {
-  require(x.shape() == target.shape(), "[{}] shapes {} and {} differ", function,
-          to_string(x.shape()), to_string(target.shape()));
+  if (x.shape() != target.shape())
+    fail(ErrorKind::User, "[{}] shapes {} and {} differ", function, shown_shape(x),
+         shown_shape(target));
 }
 
 }  // namespace tensor
@@ -31,6 +33,7 @@ namespace {
 
 /// x - target in the wider of their compute dtypes.
 Tensor difference(std::string_view function, const Tensor& x, const Tensor& target) {
+  const tensor::NamedFunction named(function);
   require_same(function, x, target);
   return to_compute_dtype(x) - to_compute_dtype(target);
 }
@@ -50,6 +53,7 @@ Tensor weighted(const Tensor& loss, const Tensor& weight) {
 
 Tensor binary_crossentropy(const Tensor& x, const Tensor& target,
                            const BinaryCrossentropyOptions& o) {
+  const tensor::NamedFunction named("binary_crossentropy");
   require_same("binary_crossentropy", x, target);
   require(!o.pos_weight.defined(), "[binary_crossentropy] pos_weight is for logits alone");
   const Tensor p = to_compute_dtype(x), t = to_compute_dtype(target);
@@ -64,6 +68,7 @@ Tensor binary_crossentropy(const Tensor& x, const Tensor& target, Reduction redu
 // softplus(x) = softplus(-x) + x.
 Tensor binary_crossentropy_logits(const Tensor& logits, const Tensor& target,
                                   const BinaryCrossentropyOptions& o) {
+  const tensor::NamedFunction named("binary_crossentropy_logits");
   require_same("binary_crossentropy_logits", logits, target);
   const Tensor x = to_compute_dtype(logits), t = to_compute_dtype(target);
   Tensor loss;
@@ -108,6 +113,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta, Reduct
 }
 
 Tensor kl_div(const Tensor& log_q, const Tensor& target, Reduction reduction, bool log_target) {
+  const tensor::NamedFunction named("kl_div");
   require_same("kl_div", log_q, target);
   const Tensor q = to_compute_dtype(log_q), t = to_compute_dtype(target);
   if (log_target) return reduced(t.exp() * (t - q), reduction, log_q);
@@ -117,12 +123,14 @@ Tensor kl_div(const Tensor& log_q, const Tensor& target, Reduction reduction, bo
 
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin,
                            Reduction reduction) {
+  const tensor::NamedFunction named("margin_ranking_loss");
   const Tensor ahead = to_compute_dtype(target) * (to_compute_dtype(a) - to_compute_dtype(b));
   return reduced((margin - ahead).relu(), reduction, a);
 }
 
 Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin,
                             Reduction reduction) {
+  const tensor::NamedFunction named("hinge_embedding_loss");
   require_same("hinge_embedding_loss", x, target);
   const Tensor promoted = to_compute_dtype(x);
   return reduced(where(target == 1, promoted, (margin - promoted).relu()), reduction, x);
@@ -139,6 +147,7 @@ Tensor length(const Tensor& x, int64_t axis, double eps) {
 }  // namespace
 
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis, double eps) {
+  const tensor::NamedFunction named("cosine_similarity");
   const Tensor wide_a = to_compute_dtype(a), wide_b = to_compute_dtype(b),
                product = wide_a * wide_b;
   const int64_t at = tensor::checked_axis("cosine_similarity", axis, product.ndim());

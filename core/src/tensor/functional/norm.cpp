@@ -2,6 +2,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/named_function.h"
 
 namespace plugrad {
 
@@ -58,6 +59,7 @@ Tensor layernorm(const Tensor& x, const Axes& axes, double eps) {
 }
 
 Tensor rmsnorm(const Tensor& x, const Tensor& weight, double eps, const Axes& axes) {
+  const tensor::NamedFunction named("rmsnorm");
   const Tensor promoted = to_compute_dtype(x);
   const Tensor y = promoted * (promoted.square().mean(axes, true) + eps).rsqrt();
   return to_result_dtype(weight.defined() ? y * to_compute_dtype(weight) : y, x);
@@ -65,11 +67,13 @@ Tensor rmsnorm(const Tensor& x, const Tensor& weight, double eps, const Axes& ax
 
 Tensor groupnorm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias,
                  double eps) {
+  const tensor::NamedFunction named("groupnorm");
   require(x.ndim() >= 2, "[groupnorm] shape {} has no axis 1 of channels", to_string(x.shape()));
   return normalise_groups("groupnorm", x, groups, weight, bias, eps);
 }
 
 Tensor instancenorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const tensor::NamedFunction named("instancenorm");
   require(x.ndim() >= 3, "[instancenorm] shape {} has no axes after that of channels",
           to_string(x.shape()));
   return normalise_groups("instancenorm", x, x.size(1), weight, bias, eps);
@@ -77,6 +81,7 @@ Tensor instancenorm(const Tensor& x, const Tensor& weight, const Tensor& bias, d
 
 Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                  const Tensor& inverse_std, int64_t axis) {
+  const tensor::NamedFunction named("batchnorm");
   constexpr std::string_view kName = "batchnorm";
   require(mean.defined() && inverse_std.defined(), "[{}] mean and inverse_std must be given",
           kName);

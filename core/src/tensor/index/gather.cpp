@@ -89,6 +89,7 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& indices) {
 using tensor::checked_axis;
 
 Tensor Tensor::index_select(int64_t axis, const Tensor& indices) const {
+  const tensor::NamedFunction named("index_select");
   const int64_t at = checked_axis("index_select", axis, ndim());
   const Tensor inside = tensor::indices_of("index_select", indices, size(at));
   return tensor::select(*this, at, tensor::wrapped_indices(inside, *this, at));
@@ -136,6 +137,7 @@ Tensor Tensor::one_hot(int64_t classes) const {
 }
 
 Tensor embedding(const Tensor& table, const Tensor& indices) {
+  const tensor::NamedFunction named("embedding");
   require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
           to_string(table.shape()));
   tensor::require_indices("embedding", indices);

@@ -158,6 +158,7 @@ Tensor Tensor::slice(int64_t axis, const Slice& s) const {
 }
 
 Tensor Tensor::index(const std::vector<Index>& indices) const {
+  const tensor::NamedFunction named("index");
   const std::vector<tensor::IndexEntry> entries = tensor::resolve_indices(*this, indices);
   const Tensor x = tensor::read_ranges(*this, entries);
   const tensor::TensorIndex read(x, entries);

@@ -108,6 +108,7 @@ Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor&
 }  // namespace
 
 void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
+  const tensor::NamedFunction named("setitem");
   require(!requires_grad(),
           "[setitem] a leaf that requires a gradient cannot be changed in part: change a copy "
           "(x * 1), or assign() all of it");

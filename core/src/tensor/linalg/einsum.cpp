@@ -264,6 +264,7 @@ class Einsum {
 
 Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands,
               std::optional<DType> dtype) {
+  const tensor::NamedFunction named("einsum");
   Einsum sum(pattern, operands);
   DType common = operands[0].dtype();
   for (const Tensor& x : operands) common = promote(common, x.dtype());

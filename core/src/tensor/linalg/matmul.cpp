@@ -14,13 +14,14 @@ namespace {
     hint = "did you mean matmul(x, w.transpose())?";
   else if (a.ndim() >= 2 && a.size(-2) == b.size(b.ndim() >= 2 ? -2 : 0))
     hint = "did you mean matmul(x.transpose(), w)?";
-  fail(ErrorKind::User, "[matmul] inner sizes differ: {} x {}; {}", to_string(a.shape()),
-       to_string(b.shape()), hint);
+  fail(ErrorKind::User, "[{}] inner sizes differ: {} x {}; {}", tensor::called("matmul"),
+       tensor::shown_shape(a), tensor::shown_shape(b), hint);
 }
 
 }  // namespace
 
 Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("matmul");
   require(defined() && other.defined(), "[matmul] a tensor is undefined; assign it a value first");
   require(ndim() > 0 && other.ndim() > 0, "[matmul] {} x {}: numbers have no inner axis; use *",
           to_string(shape()), to_string(other.shape()));
@@ -43,6 +44,7 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
 }
 
 Tensor Tensor::linear(const Tensor& weight, const Tensor& bias) const {
+  const tensor::NamedFunction named("linear");
   const Tensor y = matmul(weight);
   return bias.defined() ? y + bias : y;
 }

@@ -8,12 +8,14 @@
 namespace plugrad {
 
 Tensor outer(const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named("outer");
   require(a.ndim() == 1 && b.ndim() == 1, "[outer] {} and {} are not two vectors",
           to_string(a.shape()), to_string(b.shape()));
   return a.unsqueeze(1) * b;
 }
 
 Tensor inner(const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named("inner");
   if (a.ndim() == 0 || b.ndim() == 0) return a * b;
   require(a.size(-1) == b.size(-1), "[inner] the last axes of {} and {} differ",
           to_string(a.shape()), to_string(b.shape()));
@@ -31,6 +33,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& axes_a,
                  const std::vector<int64_t>& axes_b) {
+  const tensor::NamedFunction named("tensordot");
   require(axes_a.size() == axes_b.size(), "[tensordot] {} axes of {} and {} of {}", axes_a.size(),
           to_string(a.shape()), axes_b.size(), to_string(b.shape()));
   // Matrices of (other axes, summed axes).

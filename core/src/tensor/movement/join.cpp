@@ -104,6 +104,7 @@ Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int6
 
 // Selects each part by its index range: a sum would turn -0 into +0.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
+  const tensor::NamedFunction named("cat");
   require(!tensors.empty(), "[cat] no tensors are given");
   const Shape first = tensors[0].shape();
   const auto at =
@@ -112,8 +113,9 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
   for (const Tensor& t : tensors) {
     Shape shape = t.shape();
     if (shape.size() == first.size()) shape[at] = first[at];
-    require(shape == first, "[cat] {} and {} may differ along axis {} alone", to_string(first),
-            to_string(t.shape()), at);
+    if (shape != first)
+      fail(ErrorKind::User, "[{}] {} and {} may differ along axis {} alone", tensor::called("cat"),
+           tensor::shown_shape(tensors[0]), tensor::shown_shape(t), at);
     total += t.size(static_cast<int64_t>(at));
   }
   Tensor result;
@@ -131,11 +133,13 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {
+  const tensor::NamedFunction named("stack");
   require(!tensors.empty(), "[stack] no tensors are given");
   std::vector<Tensor> rows;
   for (const Tensor& t : tensors) {
-    require(t.shape() == tensors[0].shape(), "[stack] shapes {} and {} differ",
-            to_string(tensors[0].shape()), to_string(t.shape()));
+    if (t.shape() != tensors[0].shape())
+      fail(ErrorKind::User, "[stack] shapes {} and {} differ", tensor::shown_shape(tensors[0]),
+           tensor::shown_shape(t));
     rows.push_back(t.unsqueeze(axis));
   }
   return cat(rows, axis);

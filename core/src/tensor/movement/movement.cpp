@@ -86,9 +86,9 @@ Tensor Tensor::expand(const Shape& wanted) const {
     const size_t added = wanted.size() - from.size();
     const int64_t old = i < added ? 1 : from[i - added];
     if (shape[i] == -1) shape[i] = old;
-    require(shape[i] >= 0 && (shape[i] == old || old == 1),
-            "[expand] {} does not expand to {}: only sizes of 1 repeat", to_string(from),
-            to_string(wanted));
+    if (shape[i] < 0 || (shape[i] != old && old != 1))
+      fail(ErrorKind::User, "[expand] {} does not expand to {}: only sizes of 1 repeat",
+           r.shown(node), to_string(wanted));
   }
   return r.done(r.broadcast_to(node, shape));
 }

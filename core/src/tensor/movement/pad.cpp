@@ -4,6 +4,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/exact_number.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -124,12 +125,14 @@ Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t afte
 }  // namespace
 
 Tensor Tensor::pad(const Pads& pads, const Tensor& value) const {
+  const tensor::NamedFunction named("pad");
   Pairs positive;
   const Tensor x = crop(*this, by_axis(*this, pads), positive);
   return pad_value(x, positive, value);
 }
 
 Tensor Tensor::pad(const Pads& given, PadMode mode, const Tensor& value) const {
+  const tensor::NamedFunction named("pad");
   if (mode == PadMode::Constant) return pad(given, value);
   Pairs pads, crops = by_axis(*this, given);
   const Tensor cropped = crop(*this, crops, pads);
