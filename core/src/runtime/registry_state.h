@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ struct Registry::State {
   std::vector<std::unique_ptr<PluginEntry>> entries;
   std::optional<Selection> visible;
   LayerList layers;
-  std::string chosen;          // by set_default_device
-  Device* fallback = nullptr;  // result of the default rule
+  std::string chosen;              // by set_default_device
+  std::set<std::string> reported;  // emulated devices that report_emulated named
+  Device* fallback = nullptr;      // result of the default rule
 
   // Entries: registry_state.cpp.
   void search();
@@ -46,7 +48,7 @@ struct Registry::State {
 
   // Choices: discovery/default_device.cpp.
   Device& find(const Selection& selection);
-  /// Highest priority first; skips software and priority 0.
+  /// Highest priority first; skips emulated devices and priority 0.
   Device& by_rule(const Selection& selection);
   /// The device name set by CUDA=1 and the like: at most one.
   std::string named_by_environment();
@@ -62,11 +64,13 @@ struct Registry::State {
   bool open_or_note(PluginEntry& entry, std::uint32_t number, std::exception_ptr& failure);
   bool is_excluded(const Selection& selection, const Device& device);
   Device* match(const std::string& name, const DeviceChoice& choice, const Selection& selection,
-                std::exception_ptr& failure);
+                bool emulated_too, std::exception_ptr& failure);
   Device* match_any(const DeviceChoice& choice, const Selection& selection,
                     std::exception_ptr& failure);
   void require_known(const Selection& selection, const DeviceChoice& choice);
-  std::string why_nothing(const DeviceChoice& choice);
+  /// Removes the records that it describes from `unsaid`.
+  std::string why_nothing(const DeviceChoice& choice, std::vector<LoadRecord>& unsaid);
+  void report_emulated(const Selection& selection, const DeviceChoice& choice, const Device& found);
 };
 
 }  // namespace plugrad::runtime

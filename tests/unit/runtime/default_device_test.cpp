@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "plugrad/error.h"
 #include "unit/runtime/fake_plugins.h"
 
@@ -62,6 +63,29 @@ TEST_F(Choosing, SelectionsByExample) {
   EXPECT_EQ(default_with("emulated"), "EMULATED:0") << "asked for, it needs no hardware";
 }
 
+TEST_F(Choosing, ANumberAloneTakesWhatMayBeTheDefault) {
+  EXPECT_EQ(default_with("0"), "HIGH:0");
+  EXPECT_EQ(default_with("!high,1"), "LOW:1");
+  EXPECT_EQ(default_with("name=Fake Zero"), "SOFTWARE:0") << "named, it may be software";
+  EXPECT_THAT(refusal("!high,!low,0"), HasSubstr("no device is available for"));
+}
+
+TEST_F(Choosing, AnEmulatedDeviceThatIsNotNamedItselfIsReportedOnce) {
+  std::string seen;
+  plugrad::set_log_sink([](std::string_view t, void* c) { *static_cast<std::string*>(c) += t; },
+                        &seen);
+  Registry registry(plugins.options());
+  registry.find_device("software:name=*Zero");
+  registry.find_device("low");
+  EXPECT_EQ(seen, "");
+  registry.set_default_device("software");
+  registry.set_default_device("software:0");
+  plugrad::set_log_sink(nullptr, nullptr);
+  EXPECT_EQ(seen,
+            "plugrad: warning: \"software\" in the default device is SOFTWARE:0 (Fake Zero), which "
+            "is emulated on the CPU; \"CPU\" is the CPU itself\n");
+}
+
 TEST_F(Choosing, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_THAT(refusal("hihg"),
               testing::StartsWith("unknown device \"hihg\" in DEV\n"
@@ -75,6 +99,9 @@ TEST_F(Choosing, AFailedSelectionShowsTheRecords) {
   EXPECT_THAT(refusal("absent"), HasSubstr("ABSENT"));
   EXPECT_THAT(refusal("absent"),
               HasSubstr("none of /nonexistent, /none/b, /none/c and 2 more paths exists"));
+  const std::string twice = refusal("absent,absent:1");
+  EXPECT_EQ(twice.find("none of /nonexistent"), twice.rfind("none of /nonexistent"));
+  EXPECT_EQ(twice.find("ABSENT:"), twice.rfind("ABSENT:")) << twice;
   EXPECT_THAT(refusal("high:7"), HasSubstr("HIGH has 2 devices"));
   EXPECT_THAT(refusal("cuda"), HasSubstr("no device is available for \"cuda\""));
 }

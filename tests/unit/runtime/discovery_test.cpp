@@ -37,3 +37,16 @@ TEST(Discovery, OnlyTheSelectedPluginIsOpened) {
   EXPECT_EQ(mapped_from(plugins.path() + "/libplugrad_plugin_one.so"), 0);
   EXPECT_EQ(mapped_from(plugins.path() + "/libplugrad_plugin_three.so"), 0);
 }
+
+TEST(Discovery, AFileAmongTheDirectoriesNamesTheSettingForFiles) {
+  FakePlugins plugins;
+  RegistryOptions options;
+  const std::string file = plugins.add("one");
+  options.places = {{file, "PLUGRAD_PLUGIN_PATH", false, true},
+                    {file + "/none", "PLUGRAD_PLUGIN_PATH", false, true}};
+  const std::vector<LoadRecord> records = Registry(options).records();
+  ASSERT_EQ(records.size(), 2u);
+  const std::string hint = "PLUGRAD_PLUGIN_PATH takes paths of directories, joined by ':'";
+  EXPECT_EQ(records[0].hint, hint + "; PLUGRAD_PLUGIN_FILES takes plugin files");
+  EXPECT_EQ(records[1].hint, hint);
+}

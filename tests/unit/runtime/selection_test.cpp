@@ -63,11 +63,29 @@ TEST(Selection, ErrorsPointAtTheirPlace) {
     EXPECT_NE(refusal(bad), "accepted") << bad;
 }
 
-TEST(Selection, WhatCannotBePrintedIsShownAsAQuestionMark) {
+TEST(Selection, WhatCannotBePrintedOrLooksLikeAnotherCharacterIsEscaped) {
   EXPECT_THAT(refusal(std::string_view("c\0\n\x1b[2J\xff", 8)),
-              testing::StartsWith("\"c???[2J?\" cannot be a device's name in DEV\n"
-                                  "       c???[2J?\n"
-                                  "       ^~~~~~~~ "));
+              testing::StartsWith("\"c<U+0000><U+000A><U+001B>[2J<0xFF>\" cannot be a device's name"
+                                  " in DEV\n"
+                                  "       c<U+0000><U+000A><U+001B>[2J<0xFF>\n"
+                                  "       ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~ "));
+  EXPECT_THAT(refusal("cpu,С\u200bPU"),
+              testing::StartsWith("\"<U+0421><U+200B>PU\" cannot be a device's name in DEV\n"
+                                  "       cpu,<U+0421><U+200B>PU\n"
+                                  "           ^~~~~~~~~~~~~~~~~~ "));
+}
+
+TEST(Selection, ALongValueIsShownOnceAndInPart) {
+  const std::string many(100'000, '-');
+  EXPECT_THAT(refusal("cpu," + many + ",cuda"),
+              testing::StartsWith("a text of 100000 bytes cannot be a device's name in DEV\n"
+                                  "       cpu," +
+                                  many.substr(0, 64) + "...\n"));
+  std::string list = "cpu";
+  for (int i = 0; i < 10'000; ++i) list += ",cuda";
+  const std::string said = refusal(list + ",c*da" + list);
+  EXPECT_LT(said.size(), 500u);
+  EXPECT_THAT(said, testing::HasSubstr("a,cuda,c*dacpu,cuda"));
 }
 
 TEST(Selection, Globs) {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/escaping/sanitise_text.h"
 #include "base/text.h"
 #include "runtime/discovery/selection.h"
 
@@ -85,7 +86,7 @@ class LayerParser {
       std::vector<std::string> known;
       for (const LayerKind& k : kinds()) known.emplace_back(k.name);
       const std::string what =
-          name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", name);
+          name.empty() ? "a layer has no name" : fmt::format("unknown layer \"{}\"", excerpt(name));
       refuse(begin, name_end, what, known, "the layers are");
     }
     out_.push_back(
@@ -112,8 +113,9 @@ class LayerParser {
     std::vector<std::string> known = kind.keys;
     known.emplace_back("device");
     if (std::ranges::find(known, key) == known.end())
-      refuse(begin, key_end, fmt::format("unknown key \"{}\" of the layer {}", key, kind.name),
-             known, "its keys are");
+      refuse(begin, key_end,
+             fmt::format("unknown key \"{}\" of the layer {}", excerpt(key), kind.name), known,
+             "its keys are");
     const std::string_view value = key_end < end ? part(key_end + 1, end) : std::string_view();
     if (key == "device" && !value.empty()) {
       out_.back().device = canonical_device_name(value);
@@ -123,7 +125,8 @@ class LayerParser {
         key == "device" ? "it takes a device name" : kind.value_error(key, value);
     if (!wrong.empty())
       refuse_selection(text_, begin, end - begin,
-                       fmt::format("\"{}\" is not valid in {}", part(begin, end), source_), wrong);
+                       fmt::format("\"{}\" is not valid in {}", excerpt(part(begin, end)), source_),
+                       wrong);
     out_.back().values.emplace(key, value);
   }
 

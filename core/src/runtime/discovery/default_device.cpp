@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/escaping/sanitise_text.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/discovery/manifest.h"
@@ -26,6 +27,14 @@ bool excludes_plugin(const Selection& selection, const std::string& name) {
       });
 }
 
+bool names_a_device(const DeviceChoice& choice) {
+  return !choice.name_glob.empty() || !choice.uuid_glob.empty();
+}
+
+bool may_be_default(const Manifest& manifest) {
+  return manifest.priority != 0 && !manifest.software && probes_pass(manifest.default_probes);
+}
+
 std::string without_stars(std::string text) {
   std::erase(text, '*');
   return text;
@@ -38,8 +47,9 @@ std::string nearest_fact(const PluginEntry& entry, const char* key, const std::s
   for (const auto& device : entry.devices)
     if (device) there.push_back(device->info().*fact);
   std::string nearest = nearest_name(without_stars(glob), there);
-  std::string out = fmt::format(
-      "no device of {} has {} \"{}\"; there are: ", entry.record.manifest.device_name, key, glob);
+  std::string out =
+      fmt::format("no device of {} has {} \"{}\"; there are: ", entry.record.manifest.device_name,
+                  key, excerpt(glob));
   const std::size_t listed = std::min(there.size(), kMostListed);
   out += fmt::format(
       "{}{}; ", fmt::join(there.begin(), there.begin() + static_cast<long>(listed), ", "),
@@ -75,7 +85,8 @@ bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
 
 // The first device of a plugin that `choice` allows; null if there is none.
 Device* Registry::State::match(const std::string& name, const DeviceChoice& choice,
-                               const Selection& selection, std::exception_ptr& failure) {
+                               const Selection& selection, bool emulated_too,
+                               std::exception_ptr& failure) {
   if (excludes_plugin(selection, name)) return nullptr;
   PluginEntry* entry = open(name);
   if (!entry) return nullptr;
@@ -83,17 +94,34 @@ Device* Registry::State::match(const std::string& name, const DeviceChoice& choi
     if (choice.index && *choice.index != i) continue;
     if (!open_or_note(*entry, i, failure)) continue;
     Device& found = entry->device(i);
-    if (facts_match(found, choice) && !is_excluded(selection, found)) return &found;
+    if ((emulated_too || !found.info().is_software) && facts_match(found, choice) &&
+        !is_excluded(selection, found))
+      return &found;
   }
   return nullptr;
 }
 
+// Without the name of a plugin or device, only what may be the default.
 Device* Registry::State::match_any(const DeviceChoice& choice, const Selection& selection,
                                    std::exception_ptr& failure) {
-  if (!choice.plugin.empty()) return match(choice.plugin, choice, selection, failure);
-  for (const std::string& name : names_by_priority())
-    if (Device* found = match(name, choice, selection, failure)) return found;
+  if (!choice.plugin.empty()) return match(choice.plugin, choice, selection, true, failure);
+  const bool any = names_a_device(choice);
+  for (const std::string& name : names_by_priority()) {
+    if (!any && !may_be_default(available(name)->record.manifest)) continue;
+    if (Device* found = match(name, choice, selection, any, failure)) return found;
+  }
   return nullptr;
+}
+
+// Reports once that a device which the choice does not name itself is emulated.
+void Registry::State::report_emulated(const Selection& selection, const DeviceChoice& choice,
+                                      const Device& found) {
+  if (!found.info().is_software || names_a_device(choice) ||
+      available(found.plugin_name())->record.manifest.software ||
+      !reported.insert(found.name()).second)
+    return;
+  log_warning("\"{}\" in {} is {} ({}), which is emulated on the CPU; \"CPU\" is the CPU itself",
+              excerpt(selection.text), selection.source, found.name(), found.info().name);
 }
 
 void Registry::State::require_known(const Selection& selection, const DeviceChoice& choice) {
@@ -104,7 +132,7 @@ void Registry::State::require_known(const Selection& selection, const DeviceChoi
   std::string advice = nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest);
   std::string_view typed = std::string_view(selection.text).substr(choice.offset, choice.length);
   refuse_selection(selection.text, choice.offset, choice.length,
-                   fmt::format("unknown device \"{}\" in {}", typed, selection.source),
+                   fmt::format("unknown device \"{}\" in {}", excerpt(typed), selection.source),
                    advice + describe_records(records()));
 }
 
@@ -132,7 +160,10 @@ Device& Registry::State::find(const Selection& selection) {
   if (selection.prefer.empty()) return by_rule(selection);
   std::exception_ptr failure;
   for (const DeviceChoice& choice : selection.prefer)
-    if (Device* found = match_any(choice, selection, failure)) return *found;
+    if (Device* found = match_any(choice, selection, failure)) {
+      report_emulated(selection, choice, *found);
+      return *found;
+    }
   if (failure && selection.prefer.size() == 1) std::rethrow_exception(failure);
   const DeviceChoice& first = selection.prefer.front();
   const bool there = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
@@ -140,23 +171,28 @@ Device& Registry::State::find(const Selection& selection) {
            entry->record.manifest.device_name == first.plugin;
   });
   std::string why;
-  for (const DeviceChoice& choice : selection.prefer) why += why_nothing(choice);
-  refuse_selection(
-      selection.text, there ? first.which_offset : first.offset,
-      there ? first.which_length : first.length,
-      fmt::format("no device is available for \"{}\" in {}", selection.text, selection.source),
-      why + describe_records(records()));
+  std::vector<LoadRecord> unsaid = records();
+  for (const DeviceChoice& choice : selection.prefer) why += why_nothing(choice, unsaid);
+  if (!unsaid.empty() || why.empty()) why += describe_records(unsaid);
+  refuse_selection(selection.text, there ? first.which_offset : first.offset,
+                   there ? first.which_length : first.length,
+                   fmt::format("no device is available for \"{}\" in {}", excerpt(selection.text),
+                               selection.source),
+                   why);
 }
 
 // Lists what the opened plugins have in place of the choice, and why the named plugin has nothing.
-std::string Registry::State::why_nothing(const DeviceChoice& choice) {
+std::string Registry::State::why_nothing(const DeviceChoice& choice,
+                                         std::vector<LoadRecord>& unsaid) {
   std::string out;
+  std::erase_if(unsaid, [&](const LoadRecord& r) {
+    if (r.state != LoadState::Absent || r.manifest.device_name != choice.plugin) return false;
+    out += fmt::format("{}: {}{}{}; ", choice.plugin, r.reason, r.hint.empty() ? "" : ": ", r.hint);
+    return true;
+  });
   for (const auto& entry : entries) {
     const std::string& name = entry->record.manifest.device_name;
     bool meant = choice.plugin.empty() || choice.plugin == name;
-    if (choice.plugin == name && entry->record.state == LoadState::Absent)
-      out += fmt::format("{}: {}{}{}; ", name, entry->record.reason,
-                         entry->record.hint.empty() ? "" : ": ", entry->record.hint);
     if (entry->record.state != LoadState::Loaded || !meant) continue;
     if (choice.index)
       out += fmt::format("{} has {}; ", name, device_numbers(entry->devices.size()));
@@ -172,18 +208,7 @@ Device& Registry::State::by_rule(const Selection& selection) {
   search();
   if (visible) require_known(*visible);
   std::exception_ptr failure;
-  for (const std::string& name : names_by_priority()) {
-    const Manifest& manifest = available(name)->record.manifest;
-    if (manifest.priority == 0 || manifest.software || !probes_pass(manifest.default_probes) ||
-        excludes_plugin(selection, name))
-      continue;
-    PluginEntry* entry = open(name);
-    for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
-      if (!open_or_note(*entry, i, failure)) continue;
-      Device& found = entry->device(i);
-      if (!found.info().is_software && !is_excluded(selection, found)) return found;
-    }
-  }
+  if (Device* found = match_any({}, selection, failure)) return *found;
   if (failure) std::rethrow_exception(failure);
   fail(ErrorKind::User, "no device can be the default: DEV=NAME chooses one. {}",
        describe_records(records()));

@@ -192,7 +192,10 @@ LoadRecord unread_place(const SearchPlace& place, const std::string& why) {
   record.path = place.path;
   record.origin = place.origin;
   refuse_file(record, LoadStage::Found, why);
-  record.hint = fmt::format("{} takes paths of directories, joined by ':'", place.origin);
+  std::error_code error;
+  record.hint = fmt::format(
+      "{} takes paths of directories, joined by ':'{}", place.origin,
+      fs::is_regular_file(place.path, error) ? "; PLUGRAD_PLUGIN_FILES takes plugin files" : "");
   return record;
 }
 

@@ -25,11 +25,17 @@ struct Place {
   std::size_t size() const { return end - begin; }
 };
 
-// Keeps the number of bytes, so that a caret below stays in place.
 std::string on_one_line(std::string_view text) {
   std::string out = sanitise_text(text);
   std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
   return out;
+}
+
+// A long value is shown by the line below the message alone.
+std::string quoted(std::string_view value) {
+  constexpr std::size_t kMost = 64;  // bytes
+  return value.size() <= kMost ? fmt::format("\"{}\"", escape_text(value))
+                               : fmt::format("a text of {} bytes", value.size());
 }
 
 // One parse: the text and the position.
@@ -96,7 +102,7 @@ class SelectionParser {
     std::string_view name = text(p);
     if (name.empty()) refuse(p, "no device name before ':'");
     if (!std::all_of(name.begin(), name.end(), allowed))
-      refuse(p, fmt::format("\"{}\" cannot be a device's name", name));
+      refuse(p, fmt::format("{} cannot be a device's name", quoted(name)));
     out.length = out.which_length = p.size();
     out.plugin = canonical_device_name(name);
   }
@@ -113,7 +119,7 @@ class SelectionParser {
       std::uint32_t index = 0;
       auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), index);
       if (value.empty() || code != std::errc() || end != value.data() + value.size())
-        refuse(p, fmt::format("\"{}\" is neither a number, name=... nor uuid=...", value));
+        refuse(p, fmt::format("{} is neither a number, name=... nor uuid=...", quoted(value)));
       out.index = index;
     }
   }
@@ -130,11 +136,19 @@ Selection parse_selection(std::string_view text, std::string_view source) {
 void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                       std::string_view message, std::string_view advice) {
   constexpr std::string_view kIndent = "       ";  // as wide as the "error: " that tools print
-  std::string caret(offset, ' ');
-  caret += '^';
-  if (length > 1) caret.append(length - 1, '~');
-  fail(ErrorKind::User, "{}\n{}{}\n{}{} {}", on_one_line(message), kIndent, on_one_line(text),
-       kIndent, caret, advice);
+  constexpr std::size_t kAround = 64;              // bytes of the mistake and of each side of it
+  const std::size_t begin = offset - std::min(offset, kAround), inside = std::min(length, kAround);
+  const std::string before =
+      (begin > 0 ? "..." : "") + escape_text(text.substr(begin, offset - begin));
+  std::string there = escape_text(text.substr(offset, inside)), after;
+  if (inside < length)
+    there += "...";
+  else
+    after = excerpt(text.substr(offset + length), kAround);
+  const std::string caret = std::string(before.size(), ' ') + '^' +
+                            std::string(std::max<std::size_t>(there.size(), 1) - 1, '~');
+  fail(ErrorKind::User, "{}\n{}{}{}{}\n{}{} {}", on_one_line(message), kIndent, before, there,
+       after, kIndent, caret, advice);
 }
 
 std::string device_numbers(std::size_t count) {
