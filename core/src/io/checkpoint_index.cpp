@@ -52,7 +52,9 @@ class IndexReader {
   json parse() {
     const auto bytes = read_file(path_);
     require(bytes.has_value(), "[load] cannot read {}: {}{}", path_, file_error_text(errno),
-            errno == ENOENT ? "; there is no complete sharded checkpoint in this folder" : "");
+            errno == ENOENT    ? "; there is no complete sharded checkpoint in this folder"
+            : errno == ENOTDIR ? "; nn::load reads a checkpoint that is a single file"
+                               : "");
     const char* const text = reinterpret_cast<const char*>(bytes->data());
     UniqueKeys keys;
     const auto check = [&](int depth, json::parse_event_t event, json& parsed) {

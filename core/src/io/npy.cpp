@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "io/foreign_format.h"
 
 namespace plugrad::io {
 namespace {
@@ -156,7 +157,11 @@ std::optional<uint64_t> size_bytes_of(const NpyArray& array) {
 NpyArray parse_npy(std::span<const std::byte> file, std::string_view name) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   const HeaderParser any({}, name);
-  if (!text.starts_with(kMagic)) any.refuse("it does not begin with \\x93NUMPY");
+  if (!text.starts_with(kMagic)) {
+    const std::string foreign = foreign_format(file, Wanted::Npy);
+    require(foreign.empty(), "{}: {}", name, foreign);
+    any.refuse("it does not begin with \\x93NUMPY");
+  }
   if (text.size() < 10) any.refuse("truncated: {} bytes are too few for a header", text.size());
   const auto version = static_cast<unsigned char>(text[6]);
   if (version < 1 || version > 3) any.refuse("format version {} is not 1, 2 or 3", version);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "io/foreign_format.h"
 #include "io/unique_keys.h"
 
 namespace plugrad::io {
@@ -54,6 +55,8 @@ class Reader {
  private:
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    const std::string foreign = foreign_format(mapping_->bytes(), Wanted::Safetensors);
+    require(foreign.empty(), "[load] {}: {}", path_, foreign);
     fail(ErrorKind::User, "[load] {}: {}; the file is damaged or is no safetensors file", path_,
          fmt::format(format, std::forward<Args>(args)...));
   }

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "io/foreign_format.h"
 #include "io/npy.h"
 #include "io/zip.h"
 #include "tensor/sizes.h"
@@ -70,6 +71,12 @@ void write(const char* function, const std::string& path,
 
 constexpr std::string_view kEnding = ".npy";
 
+/// Errors: User, where the file is of a known format other than .npz.
+void refuse_foreign(const std::string& name, std::span<const std::byte> bytes) {
+  const std::string foreign = io::foreign_format(bytes, io::Wanted::Npz);
+  require(foreign.empty(), "{}: {}", name, foreign);
+}
+
 }  // namespace
 
 Tensor load_npy(const std::string& path, std::string_view device) {
@@ -88,8 +95,11 @@ nn::StateDict load_npz(const std::string& path, std::string_view device) {
   const std::string name = "[load_npz] " + path;
   nn::StateDict arrays;
   std::set<std::string> names;
-  const io::ZipReader archive(file->bytes(), name);
+  const auto packed = file->bytes();
+  if (packed.size() < 2 || std::memcmp(packed.data(), "PK", 2) != 0) refuse_foreign(name, packed);
+  const io::ZipReader archive(packed, name);
   for (const io::ZipEntry& entry : archive.entries()) {
+    if (!entry.name.ends_with(kEnding)) refuse_foreign(name, packed);
     require(entry.name.ends_with(kEnding), "{}: it holds \"{}\", which is no .npy array", name,
             entry.name);
     const std::string key = entry.name.substr(0, entry.name.size() - kEnding.size());

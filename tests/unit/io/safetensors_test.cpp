@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../nn/scratch_folder.h"
+#include "io/foreign_format.h"
 
 using namespace plugrad;
 using namespace plugrad::io;
@@ -102,12 +103,43 @@ TEST(Safetensors, AMissingFileIsNamed) {
 }
 
 TEST_F(MalformedSafetensors, Truncated) {
-  EXPECT_THAT(error_of("abc"), HasSubstr("3 bytes are too few"));
+  EXPECT_THAT(error_of("\1\2\3"), HasSubstr("3 bytes are too few"));
   std::string whole = with_header("{\"a\":" + entry("F32", "[2]", 0, 8) + "}", 8);
   EXPECT_NO_THROW(read_safetensors(folder.write("good.safetensors", whole)));
   EXPECT_THAT(error_of(whole.substr(0, 20)), HasSubstr("truncated: a header of"));
   EXPECT_THAT(error_of(whole.substr(0, whole.size() - 1)),
               HasSubstr("outside the 7 bytes of data"));
+}
+
+TEST_F(MalformedSafetensors, AFileOfAnotherFormatIsNamedWithTheWayToThisOne) {
+  using namespace std::string_literals;
+  const std::string zip = "PK\3\4\x14\0\0\0\0\0\0\0\0\0"s, end(600, '\0');
+  const std::pair<std::string, const char*> files[] = {
+      {zip + "archive/data.pkl" + end,
+       "a PyTorch file, no safetensors file; read it with torch.load"},
+      {"\x80\2\x8a\nl\xfc"s + end,
+       "a pickle of Python, such as an old PyTorch file, no safetensors"},
+      {zip + "w.npy" + end, "a .npz archive, no safetensors file; load_npz reads it"},
+      {zip + "readme.md" + end, "a zip archive, no safetensors file; unpack it"},
+      {"\x93NUMPY\1\0"s + end, "a .npy file, no safetensors file; load_npy reads it"},
+      {"GGUF\3\0\0\0"s + end, "a GGUF file, no safetensors file; "},
+      {"\x89HDF\r\n\x1a\n" + end, "an HDF5 file, no safetensors file; "},
+      {"\x1f\x8b\x08" + end, "compressed by gzip, no safetensors file; unpack it"},
+      {"version https://git-lfs.github.com/spec/v1\noid",
+       "a Git LFS pointer, no safetensors file; "},
+      {" <!DOCTYPE html><html>404</html>", "an HTML or XML page, perhaps in place of a download"},
+      {"{\"metadata\": {}, \"weight_map\": {\"w\": \"model-00001-of-2.safetensors\"}}",
+       "an index of safetensors files, no safetensors file; load each"},
+      {"{\"error\": \"not found\"}", "a text, no safetensors file"}};
+  for (const auto& [bytes, what] : files)
+    EXPECT_THAT(error_of(bytes), HasSubstr("bad.safetensors: the file is " + std::string(what)));
+  // Bytes of a header's size that another format begins with, too.
+  const std::string header = "{\"a\":" + std::string(0x280 - 6, ' ') + "}";
+  EXPECT_THAT(error_of_header(header + " "), HasSubstr("not valid JSON"));
+  const std::string whole = with_header("{\"a\":1}", 0);
+  EXPECT_EQ(foreign_format(std::as_bytes(std::span(whole)), Wanted::Npy),
+            "the file is a safetensors file, no .npy file; plugrad.nn.safe_load and nn::load read "
+            "it");
 }
 
 TEST_F(MalformedSafetensors, HugeHeader) {

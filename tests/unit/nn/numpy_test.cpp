@@ -162,7 +162,8 @@ TEST(Npz, AModuleComesBack) {
 
 TEST(Npz, DamagedArchivesAreRefused) {
   EXPECT_THAT(npz_refusal(""), HasSubstr("0 bytes are too few"));
-  EXPECT_THAT(npz_refusal(std::string(100, 'x')), HasSubstr("no zip archive"));
+  EXPECT_THAT(npz_refusal(std::string(100, 'x')), HasSubstr("the file is a text, no .npz archive"));
+  EXPECT_THAT(npz_refusal(std::string(100, '\1')), HasSubstr("no zip archive"));
   std::string flipped = bytes_of(kStored);
   flipped[flipped.find("NUMPY") + 150] ^= 1;
   EXPECT_THAT(npz_refusal(flipped), HasSubstr("\"a.npy\": CRC error"));
