@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/escaping/sanitise_text.h"
-#include "onnx/file/file_errors.h"
+#include "io/foreign_format.h"
 #include "onnx/file/wire.h"
 
 namespace plugrad::onnx {
@@ -429,7 +429,8 @@ ModelMessage read_model(std::span<const std::byte> file) {
   try {
     model = parsed_model(file);
   } catch (const Error&) {
-    const std::string foreign = foreign_format(file);
+    const std::string foreign =
+        file.empty() ? "the file is empty" : io::foreign_format(file, io::Wanted::Onnx);
     require(foreign.empty(), "[onnx] {}", foreign);
     throw;
   }
