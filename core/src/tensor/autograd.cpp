@@ -212,7 +212,9 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
       results.push_back(targets[i].zeros_like());
       continue;
     }
-    if (found[i] == kNoId) require_no_kernel_between(r, node, std::span(&ids[i], 1));
+    if (found[i] == kNoId)
+      require_no_kernel_between(r, node,
+                                engine::Session::leaf_nodes(*tensor::state_of(targets[i])));
     // An error and not zeros: realising a tensor between the target and the loss may have dropped
     // the history.
     require(found[i] != kNoId,
