@@ -40,6 +40,11 @@ class Extents {
   const std::vector<Extent>& operator[](Id node);
   /// Whether an axis of the node is Counted.
   bool is_counted(Id node);
+  /// The graph was replaced.
+  void clear() {
+    by_id_.clear();
+    lists_.clear();
+  }
 
  private:
   using List = std::vector<Extent>;

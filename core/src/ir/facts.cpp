@@ -183,6 +183,7 @@ void Reachable::begin(uint32_t size) {
   if (epoch_of_.size() < size) epoch_of_.resize(size, 0);
   ++epoch_;
   found_.clear();
+  stack_.clear();  // left by a call that ran out of memory
 }
 
 bool Reachable::mark(Id id) {

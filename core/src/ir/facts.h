@@ -16,6 +16,7 @@ class Shapes {
   explicit Shapes(Graph& graph) : graph_(graph) {}
   PLUGRAD_INTERNAL ListId id(Id node);
   std::span<const int64_t> operator[](Id node) { return graph_.list(id(node)); }
+  void clear() { by_id_.clear(); }  ///< the graph was replaced
 
  private:
   ListId compute(Id node);
@@ -28,6 +29,7 @@ class Devices {
  public:
   explicit Devices(const Graph& graph) : graph_(graph) {}
   PLUGRAD_INTERNAL uint32_t operator[](Id node);
+  void clear() { by_id_.clear(); }  ///< the graph was replaced
 
  private:
   const Graph& graph_;

@@ -75,9 +75,10 @@ struct Graph::Lists {
       table.assign(table.size() * 2, 0);
       for (uint32_t i = 0; i < spans.size(); ++i) *slot(get(i)) = i + 1;
     }
-    *slot(list) = static_cast<uint32_t>(spans.size()) + 1;
     spans.emplace_back(values.add(list), static_cast<uint32_t>(list.size()));
-    return static_cast<uint32_t>(spans.size()) - 1;
+    const auto id = static_cast<uint32_t>(spans.size()) - 1;
+    *slot(list) = id + 1;  // last: the above may run out of memory
+    return id;
   }
 };
 
@@ -110,10 +111,16 @@ void Graph::grow_table() {
   for (Id id = 0; id < size_; ++id) *free_slot(hashes_[id], this->sources(id)) = id + 1;
 }
 
+// The block of node `size_`, which may be a new one, gets that room.
 void Graph::resize_last_block(uint32_t room) {
   auto block = std::make_unique_for_overwrite<Node[]>(room);
-  std::copy_n(blocks_.back().get(), size_ & kBlockMask, block.get());
-  blocks_.back() = std::move(block);
+  const uint32_t last = size_ >> kBlockBits;
+  if (last == blocks_.size()) {
+    blocks_.push_back(std::move(block));
+  } else {
+    std::copy_n(blocks_[last].get(), size_ & kBlockMask, block.get());
+    blocks_[last] = std::move(block);
+  }
   room_ = (size_ & ~kBlockMask) + room;
 }
 
@@ -136,6 +143,7 @@ bool Graph::in_order(Id left, Id right) const {
   return left <= right;
 }
 
+// Allocates before it changes anything but the room: a caller may go on after a std::bad_alloc.
 Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   Id ordered[2];
   if (sources.size() == 2 && is_commutative(op) && !in_order(sources[0], sources[1])) {
@@ -150,20 +158,17 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
     grow_table();
     slot = free_slot(hash, sources);
   }
-  *slot = size_ + 1;
-  hashes_.push_back(hash);
-  if (size_ == room_) {
-    if ((size_ & kBlockMask) == 0) blocks_.emplace_back();
-    resize_last_block(kBlockMask + 1);
-  }
-  Node& n = blocks_[size_ >> kBlockBits][size_ & kBlockMask];
-  n = {op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};
+  if (size_ == room_) resize_last_block(kBlockMask + 1);
+  Node n = {op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};
   for (Id s : sources) n.src_ops |= op_bit(operator[](s).op);
   if (sources.size() <= 3) {
     std::ranges::copy(sources, n.src);
   } else {
     n.src[0] = long_src_.add(sources);
   }
+  hashes_.push_back(hash);
+  blocks_[size_ >> kBlockBits][size_ & kBlockMask] = n;
+  *slot = size_ + 1;
   return size_++;
 }
 

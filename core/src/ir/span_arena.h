@@ -15,8 +15,9 @@ class SpanArena {
   /// Copies the values; at() of the result returns them.
   uint32_t add(std::span<const T> values) {
     if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > room_) {
-      room_ = std::max<size_t>(kBlockSize, values.size());
-      blocks_.push_back(std::make_unique_for_overwrite<T[]>(room_));
+      const size_t room = std::max<size_t>(kBlockSize, values.size());
+      blocks_.push_back(std::make_unique_for_overwrite<T[]>(room));
+      room_ = room;
       used_ = 0;
     }
     std::ranges::copy(values, blocks_.back().get() + used_);
