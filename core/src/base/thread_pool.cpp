@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <cstdlib>
+#include <exception>
 
 #include "base/clock.h"
 #include "base/trace/trace.h"
@@ -23,6 +25,9 @@ constexpr std::uint64_t kChunksPerThread = 4;  // spans per slot: balances unequ
 // The worker number of this thread inside a job; kOutside elsewhere.
 constexpr std::uint32_t kOutside = UINT32_MAX;
 thread_local std::uint32_t worker_of_thread = kOutside;
+thread_local bool is_worker_thread = false;
+
+unsigned fork_number = 0;  // changed in a child, before it has a second thread
 
 void relax() {
 #if defined(__x86_64__)
@@ -67,7 +72,7 @@ void ThreadPool::spawn_until(std::uint32_t participants) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
     try {
       worker.thread = std::thread([this, id, &worker] { worker_loop(id, worker.signal); });
-    } catch (const std::system_error&) {  // thread limit reached: the existing threads do the work
+    } catch (const std::exception&) {  // no more threads, or no memory: the others do the work
       workers_.pop_back();
       return;
     }
@@ -75,7 +80,11 @@ void ThreadPool::spawn_until(std::uint32_t participants) {
 }
 
 void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signal) {
-  ::pthread_setname_np(::pthread_self(), fmt::format("pool {}", id).c_str());
+  char name[16];
+  *fmt::format_to_n(name, sizeof name - 1, "pool {}", id).out = 0;
+  ::pthread_setname_np(::pthread_self(), name);
+  is_worker_thread = true;
+  const unsigned forks = fork_number;
   std::uint32_t seen = 0;
   while (true) {
     spin_then_sleep([&] { return signal.load(std::memory_order_acquire) != seen; },
@@ -87,6 +96,7 @@ void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signa
     worker_of_thread = id;
     const std::uint64_t start_ns = tracing() ? monotonic_ns() : 0;
     work(id);
+    if (forks != fork_number) _exit(EXIT_FAILURE);  // a child forked here has no other thread
     const std::uint64_t end_ns = start_ns != 0 ? monotonic_ns() : 0;
     worker_of_thread = kOutside;
     lend_scoped_settings(nullptr);
@@ -166,11 +176,12 @@ void ThreadPool::dispatch(std::uint64_t count, std::uint64_t chunk, std::uint32_
   participants = std::min(participants, static_cast<std::uint32_t>(workers_.size()) + 1);
   job_ = {function, context, chunk, participants, scoped_settings()};
   cut(count);
+  const unsigned forks = fork_number;
   start(participants);
   worker_of_thread = 0;
   work(0);
   worker_of_thread = kOutside;
-  finish();
+  if (forks == fork_number) finish();  // a child that the job forked has no workers to wait for
 }
 
 void ThreadPool::parallel_for(std::uint64_t count, std::uint64_t min_span, std::uint32_t threads,
@@ -213,6 +224,7 @@ std::atomic<ThreadPool*> the_pool{nullptr};
 // Threads do not survive a fork: the child abandons the parent's pool and creates its own on
 // demand.
 void forget_pool_in_child() {
+  ++fork_number;
   the_pool.store(nullptr, std::memory_order_relaxed);
   worker_of_thread = kOutside;
 }
@@ -228,6 +240,10 @@ ThreadPool& thread_pool() {
   if (the_pool.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *expected;
+}
+
+bool is_pool_thread() {
+  return is_worker_thread;
 }
 
 void forget_thread_pool() {

@@ -85,6 +85,9 @@ class ThreadPool {
 /// The process's pool: created on first use, never destroyed; a forked child gets its own.
 ThreadPool& thread_pool();
 
+/// Whether this thread is a worker of a pool.
+bool is_pool_thread();
+
 /// Makes later jobs use a new pool, as a thread of this one may hang. Running jobs continue.
 void forget_thread_pool();
 

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,6 +140,38 @@ TEST(ThreadPool, WorkersSeeTheCallersSettingScope) {
       if (settings().beam != 123) ++wrong;
     });
   EXPECT_EQ(wrong, 0);
+}
+
+// Waits for the child, at most ten seconds, and returns its exit code.
+int code_of(pid_t child) {
+  int status = 0;
+  for (int i = 0; i < 10'000; ++i, usleep(1000))
+    if (waitpid(child, &status, WNOHANG) == child)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return -SIGKILL;
+}
+
+// A child that is forked inside of a job has one of its threads only.
+TEST(ThreadPool, AChildForkedInAJobDoesNotWaitForItsWorkers) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer cannot fork with other threads";
+#endif
+  for (const bool on_worker : {false, true}) {
+    std::atomic<pid_t> child{-1};
+    std::atomic<int> inside{0};
+    const pid_t parent = getpid();
+    thread_pool().run_tasks(2, 2, [&](std::uint64_t) {
+      ++inside;
+      for (int i = 0; i < 5000 && inside < 2; ++i) usleep(1000);
+      if (is_pool_thread() == on_worker) child = fork();
+      for (int i = 0; i < 5000 && child == -1; ++i) usleep(1000);
+    });
+    if (getpid() != parent) _exit(7);  // only the caller's thread comes here
+    ASSERT_GT(child, 0);
+    EXPECT_EQ(code_of(child), on_worker ? EXIT_FAILURE : 7);
+  }
 }
 
 TEST(ThreadPool, AForkedChildHasAPoolOfItsOwn) {
