@@ -87,13 +87,16 @@ std::vector<Device*> Registry::open_all() {
   std::lock_guard lock(state_->mutex);
   state_->search();
   for (const std::string& name : state_->names_by_priority()) {
-    PluginEntry* entry = state_->open(name);
-    for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
-      try {
-        entry->device(i);
-      } catch (const Error&) {  // kept in the plugin's load record
+    PluginEntry* entry = nullptr;
+    do {
+      entry = state_->open(name);
+      for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
+        try {
+          entry->device(i);
+        } catch (const Error&) {  // kept in the plugin's load record
+        }
       }
-    }
+    } while (entry && state_->gives_way(*entry));
   }
   return devices();
 }

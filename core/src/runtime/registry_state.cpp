@@ -119,13 +119,18 @@ PluginEntry* Registry::State::open(const std::string& name) {
   return nullptr;
 }
 
+LoadRecord* Registry::State::shadowed(const std::string& name) {
+  for (auto& entry : entries)
+    if (LoadRecord& r = entry->record;
+        r.state == LoadState::Shadowed && r.manifest.device_name == name)
+      return &r;
+  return nullptr;
+}
+
 void Registry::State::lift_shadow(const std::string& name) {
-  for (auto& entry : entries) {
-    LoadRecord& r = entry->record;
-    if (r.state != LoadState::Shadowed || r.manifest.device_name != name) continue;
-    r.state = LoadState::Available;
-    r.reason.clear();
-    return;
+  if (LoadRecord* const next = shadowed(name)) {
+    next->state = LoadState::Available;
+    next->reason.clear();
   }
 }
 

@@ -50,6 +50,9 @@ struct Registry::State {
   Device& find(const Selection& selection);
   /// Highest priority first; skips emulated devices and priority 0.
   Device& by_rule(const Selection& selection);
+  /// Refuses a plugin if none of its devices opens and another of its device name waits behind it;
+  /// returns whether that one is to be tried.
+  bool gives_way(PluginEntry& entry);
   /// The device name set by CUDA=1 and the like: at most one.
   std::string named_by_environment();
   void require_known(const Selection& selection);
@@ -60,6 +63,7 @@ struct Registry::State {
   std::unique_ptr<Device> open_beside(const std::string& selection);
 
  private:
+  LoadRecord* shadowed(const std::string& name);
   void lift_shadow(const std::string& name);
   bool open_or_note(PluginEntry& entry, std::uint32_t number, std::exception_ptr& failure);
   bool is_excluded(const Selection& selection, const Device& device);

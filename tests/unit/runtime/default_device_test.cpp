@@ -204,6 +204,26 @@ TEST_F(Choosing, ADeviceThatCannotBeOpenedGivesWayInAList) {
   EXPECT_THAT(refusal("unopenable,absent"), HasSubstr("/dev/fake0 is locked"));
 }
 
+TEST_F(Choosing, APluginOfWhichNoDeviceOpensGivesWayToTheNextOfItsName) {
+  const auto with_another_high = [&](const std::string& selection) {
+    FakePlugins first;
+    first.add_with_manifest("high_unopenable",
+                            R"({"name": "high", "device_name": "HIGH", "priority": 300,)"
+                            R"( "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})");
+    RegistryOptions options = plugins.options(selection);
+    options.places.insert(options.places.begin(), {first.path(), "before the others"});
+    Registry registry(options);
+    const std::string name = registry.default_device().name();
+    const LoadRecord refused = registry.records()[0];
+    EXPECT_EQ(refused.state, LoadState::Refused);
+    EXPECT_THAT(refused.reason, HasSubstr("/dev/fake0 is locked"));
+    EXPECT_THAT(registry.open_all(), testing::SizeIs(testing::Ge(4u)));
+    return name;
+  };
+  EXPECT_EQ(with_another_high(""), "HIGH:0");
+  EXPECT_EQ(with_another_high("high:1"), "HIGH:1");
+}
+
 TEST_F(Choosing, ADeviceThatWasGivenOptionsDoesNotGiveWay) {
   plugins.add("unopenable", R"(, "priority": 999)");
   RegistryOptions options = plugins.options();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -37,6 +38,7 @@ struct pgr_program {
 namespace {
 
 constexpr std::uint64_t kMemoryBytes = 64 << 20;
+constexpr std::string_view kUnopenable = "unopenable";
 std::atomic<std::uint64_t> used_bytes = 0;
 pgr_plugin plugin;
 std::atomic<int> open_devices = 0;
@@ -177,6 +179,13 @@ pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_
   if (kernel->name == "throws") throw std::runtime_error("thrown by launch");
   if (kernel->name == "fails") return answer(error, PGR_STATUS_LAUNCH_FAILED, "watchdog after 2 s");
   if (kernel->name == "odd_code") return 12345;
+  if (kernel->name == "exits") exit(0);
+  if (kernel->name == "rounds_up") std::fesetround(FE_UPWARD);
+  if (kernel->name == "forks") {
+    const pid_t child = fork();
+    std::memcpy(desc->buffers[0]->data, &child, sizeof child);
+    return PGR_STATUS_OK;
+  }
   // buffers[0][i] = sum of the other buffers' bytes and of all scalars, for i below the number of
   // groups
   for (std::uint64_t i = 0; i < desc->group_count[0]; ++i) {
@@ -208,7 +217,7 @@ pgr_status device_count(pgr_plugin* self, std::uint32_t* out, pgr_error* error) 
 pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option* options,
                        std::uint32_t option_count, std::uint32_t, pgr_device** out,
                        pgr_error* error) {
-  if (self->variant == "unopenable")
+  if (self->variant.ends_with(kUnopenable))
     return answer(error, PGR_STATUS_PERMISSION_DENIED, "/dev/fake0 is locked");
   std::string vendor;
   for (std::uint32_t i = 0; i < option_count; ++i) {
@@ -279,6 +288,12 @@ void shut_down(pgr_plugin*) {
   fake_ended_clean = used_bytes == 0 && open_devices == 0;
 }
 
+// "high_unopenable" is a plugin of HIGH, "unopenable" of UNOPENABLE.
+std::string device_name_of(const std::string& variant) {
+  const std::size_t end = variant.rfind("_" + std::string(kUnopenable));
+  return variant == "lies" ? "LIAR" : variant.substr(0, end);
+}
+
 std::string variant_of(std::string_view path) {
   std::string_view file = path.substr(path.rfind('/') + 1);
   constexpr std::string_view kPrefix = "libplugrad_plugin_";
@@ -294,7 +309,7 @@ std::string variant_of(std::string_view path) {
 extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_api** out,
                                             pgr_error* error) {
   plugin.variant = variant_of(view(hello->plugin_path));
-  plugin.device_name = plugin.variant == "lies" ? "LIAR" : plugin.variant;
+  plugin.device_name = device_name_of(plugin.variant);
   for (char& c : plugin.device_name)
     c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   if (plugin.variant == "throws") throw std::runtime_error("thrown by entry");

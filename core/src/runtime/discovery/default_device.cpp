@@ -98,7 +98,24 @@ Device* Registry::State::match(const std::string& name, const DeviceChoice& choi
         !is_excluded(selection, found))
       return &found;
   }
-  return nullptr;
+  return gives_way(*entry) ? match(name, choice, selection, emulated_too, failure) : nullptr;
+}
+
+// A plugin that the user gave options stays: open_or_note().
+bool Registry::State::gives_way(PluginEntry& entry) {
+  LoadRecord& r = entry.record;
+  const LoadRecord* const next = shadowed(r.manifest.device_name);
+  if (!next || !entry.options.empty()) return false;
+  for (std::uint32_t i = 0; i < entry.devices.size(); ++i) try {
+      entry.device(i);
+      return false;
+    } catch (const Error&) {  // kept in the record
+    }
+  log_line(LogLevel::Warning, fmt::format("{}: none of its devices opens, so that {} is used: {}",
+                                          r.path, next->path, r.reason));
+  r.state = LoadState::Refused;
+  lift_shadow(r.manifest.device_name);
+  return true;
 }
 
 // Without the name of a plugin or device, only what may be the default.
@@ -107,7 +124,8 @@ Device* Registry::State::match_any(const DeviceChoice& choice, const Selection& 
   if (!choice.plugin.empty()) return match(choice.plugin, choice, selection, true, failure);
   const bool any = names_a_device(choice);
   for (const std::string& name : names_by_priority()) {
-    if (!any && !may_be_default(available(name)->record.manifest)) continue;
+    const PluginEntry* const entry = available(name);
+    if (!entry || (!any && !may_be_default(entry->record.manifest))) continue;
     if (Device* found = match(name, choice, selection, any, failure)) return found;
   }
   return nullptr;
