@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/escaping/sanitise_text.h"
+#include "base/file.h"
 #include "base/launch/launcher.h"
 
 namespace plugrad {
@@ -30,6 +31,7 @@ void write_out(std::string_view text) {
     s.function(text, s.context);
     return;
   }
+  const NoFileSizeSignal quiet;  // the log may be a file
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
