@@ -87,8 +87,9 @@ void Buffer::enter_queue() const {
   arrival_.store(0, std::memory_order_release);
 }
 
-void Buffer::note_written() {
+void Buffer::note_written() noexcept try {
   written_ = device_->state().timeline.here();
+} catch (...) {  // without a place a reader waits for all work
 }
 
 // With an idle in-order queue, a second queue has no advantage.
@@ -174,9 +175,15 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
   d.calls.check("sub_buffer", [&](pgr_error* e) {
     return d.allocator_api.sub_buffer(d.handle, whole, offset_bytes, size_bytes, &handle, e);
   });
-  auto* part = new Part{parent, {parent->device(), handle, size_bytes, kPartOfAnother, 0}};
-  const std::shared_ptr<Part> owner(part);
-  return {owner, &part->buffer};
+  try {
+    auto* part = new Part{parent, {parent->device(), handle, size_bytes, kPartOfAnother, 0}};
+    handle = nullptr;  // the part frees it
+    const std::shared_ptr<Part> owner(part);
+    return {owner, &part->buffer};
+  } catch (...) {
+    if (handle) d.calls.quietly("free", [&] { d.allocator_api.free(d.handle, handle); });
+    throw;
+  }
 }
 
 Device::Device(DeviceStatePtr state) : state_(std::move(state)) {}

@@ -79,7 +79,7 @@ class Buffer : public LiveNode<Buffer> {
 
   /// Marks that all writes of the buffer were queued; none may follow while it is read. Later
   /// readers wait only for these writes.
-  void note_written();
+  void note_written() noexcept;
   /// The buffer will be written again; no reader may exist.
   void forget_written() { written_ = nullptr; }
 
