@@ -39,8 +39,39 @@ const char* status_name(pgr_status status) {
   }
 }
 
+namespace {
+
+// Zero while no call uses them. Calls within calls are rare: the deepest share a buffer.
+struct MessageBuffers {
+  static constexpr unsigned kCount = 3;
+  char text[kCount][CallError::kCapacity];
+  unsigned used;
+};
+thread_local MessageBuffers message_buffers{};
+
+}  // namespace
+
+CallError::CallError()
+    : CallError(message_buffers.text[std::min(message_buffers.used, MessageBuffers::kCount - 1)]) {
+  ++message_buffers.used;
+  is_of_thread_ = true;
+}
+
+CallError::CallError(char (&buffer)[kCapacity]) : message_(buffer) {
+  PGR_INIT(error_, ERROR);
+  error_.message = message_;
+  error_.message_capacity = kCapacity;
+}
+
+CallError::~CallError() {
+  if (is_of_thread_) --message_buffers.used;
+  if (error_.message_size != 0 || *message_ != 0) std::memset(message_, 0, kCapacity);
+}
+
+// Without the zeros after the text that a too large size includes.
 std::string CallError::message() const {
-  std::uint64_t size = std::min<std::uint64_t>(error_.message_size, sizeof message_);
+  std::uint64_t size = std::min<std::uint64_t>(error_.message_size, kCapacity);
+  while (size > 0 && message_[size - 1] == 0) --size;
   return sanitise_text(std::string_view(message_, size));
 }
 
@@ -77,6 +108,12 @@ pgr_status set_error(pgr_error* error, pgr_status code, std::string_view message
 std::string copied(const pgr_string& s) {
   if (!s.data || s.size > kLongestString) return "";
   return std::string(view(s));
+}
+
+std::string beginning_of(std::string_view text) {
+  constexpr std::size_t kMost = 64 << 10;  // more than compilers say of one kernel
+  if (text.size() <= kMost) return std::string(text);
+  return fmt::format("{}\n(the first {} of {} bytes)", text.substr(0, kMost), kMost, text.size());
 }
 
 void Blob::check(const std::string& device, const char* call) const {

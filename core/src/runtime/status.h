@@ -8,20 +8,23 @@
 #include <string_view>
 
 #include "plugrad/plugin_api/status.h"
+#include "runtime/float_state.h"
 
 namespace plugrad::runtime {
 
 /// E.g. "OUT_OF_MEMORY"; unknown codes read as INTERNAL.
 const char* status_name(pgr_status status);
 
-/// A message buffer for one call. Construction is cheap: the buffer is not cleared.
+/// A message for one call. What the callee did not write reads as zero, whatever size it states.
 class CallError {
  public:
-  CallError() {
-    PGR_INIT(error_, ERROR);
-    error_.message = message_;
-    error_.message_capacity = sizeof message_;
-  }
+  static constexpr std::size_t kCapacity = 1024;
+
+  /// With a buffer of this thread, which must destroy the object.
+  CallError();
+  /// With the caller's buffer, which must be zero.
+  explicit CallError(char (&buffer)[kCapacity]);
+  ~CallError();
   CallError(const CallError&) = delete;
   CallError& operator=(const CallError&) = delete;
   pgr_error* get() { return &error_; }
@@ -30,7 +33,8 @@ class CallError {
 
  private:
   pgr_error error_;
-  char message_[1024];
+  char* const message_;
+  bool is_of_thread_ = false;
 };
 
 /// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device. The message has
@@ -44,6 +48,7 @@ std::string describe_escaped();
 /// Calls f(error) -> status. An escaped C++ exception of a broken plugin counts as INTERNAL.
 template <class F>
 pgr_status guarded(CallError& error, std::string& escaped, const F& f) {
+  const FloatStateScope float_state;
   try {
     return f(error.get());
   } catch (...) {
@@ -74,6 +79,9 @@ inline pgr_string c_string(std::string_view s) {
 /// Copies the text; empty if it is NULL or too long.
 std::string copied(const pgr_string& s);
 
+/// The beginning of a long text of a plugin, e.g. a log, with a line that says so.
+std::string beginning_of(std::string_view text);
+
 /// Upper limit of a source, binary or log, in bytes.
 constexpr std::uint64_t kMostBlobBytes = std::uint64_t{1} << 30;
 
@@ -82,6 +90,7 @@ class Blob {
  public:
   Blob() { PGR_INIT(blob_, BLOB); }
   ~Blob() {
+    const FloatStateScope float_state;
     if (blob_.release) blob_.release(&blob_);
   }
   Blob(const Blob&) = delete;

@@ -1,5 +1,7 @@
 // Misbehaving libraries: each produces the expected record, and the host and its other plugins
 // continue to work.
+#include <cfenv>
+
 #include "abi/zoo/zoo.h"
 
 using namespace plugrad::runtime;
@@ -143,6 +145,22 @@ TEST_P(ZooLibrary, LeavesItsRecordAndTheHostGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ZooLibrary, testing::ValuesIn(kRows),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// Such libraries change denormals or rounding of the thread that loads them.
+TEST(ZooFloats, TheHostsRoundingAndDenormalsStay) {
+  volatile float tiny = 1e-40f, third = 3.0f;
+  const auto sums = [&] { return std::pair(tiny / 2.0f, 1.0f / third); };
+  const auto before = sums();
+  ASSERT_NE(before.first, 0.0f);
+  for (const char* library : {"zoo", "fast"}) {
+    Zoo zoo;
+    zoo.plugins.add("changes_float", "", library);
+    zoo.find("changes_float");
+    EXPECT_EQ(zoo.error, "no error");
+    EXPECT_EQ(sums(), before) << library;
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST) << library;
+  }
+}
 
 TEST(ZooDevices, TenThousandCanBeUsedAndFiltered) {
   Zoo zoo;

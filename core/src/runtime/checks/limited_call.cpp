@@ -53,7 +53,8 @@ class Gate {
 struct Job {
   DeviceCall call;
   std::unique_ptr<const Settings> scope;
-  CallError error;
+  char message[CallError::kCapacity] = {};  // the job may outlive the caller's thread
+  CallError error{message};
   std::exception_ptr escaped;
   pgr_status status = PGR_STATUS_INTERNAL;
   Gate done;

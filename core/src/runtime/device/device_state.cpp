@@ -129,7 +129,10 @@ DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_in
   s->plugin = &plugin;
   s->plugin_name = plugin.device_name();
   s->index = number;
-  query_interfaces(*s);
+  {
+    const WatchedCall watched(s->calls, "query_interface");
+    query_interfaces(*s);
+  }
   const pgr_plugin_api& api = plugin.api();
   std::vector<pgr_option> pairs = option_records(options);
   s->calls.check("device_open", [&](pgr_error* e) {

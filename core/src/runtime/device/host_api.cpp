@@ -42,12 +42,23 @@ pgr_status no_throw(pgr_error* error, const F& f) noexcept {
   }
 }
 
+constexpr std::uint64_t kLongestLog = 64 << 10;  // bytes of one message
+constexpr std::uint64_t kLongestKey = 1 << 20;   // bytes of a cache key or of a name
+
 void host_log(pgr_host* host, std::uint32_t level, const pgr_string* message) {
-  if (!message) return;
+  if (!host || !message || !message->data) return;
   no_throw(nullptr, [&] {
     std::string who = fs::path(host->library_path).stem().string();
     LogLevel levels[] = {LogLevel::Error, LogLevel::Warning, LogLevel::Info, LogLevel::Debug};
-    log_line(levels[std::min(level, PGR_LOG_DEBUG)], fmt::format("{}: {}", who, copied(*message)));
+    const bool is_long = message->size > kLongestLog;  // then the size may be wrong, too
+    const std::string_view text =
+        is_long ? std::string_view(message->data, strnlen(message->data, kLongestLog))
+                : view(*message);
+    log_line(levels[std::min(level, PGR_LOG_DEBUG)],
+             fmt::format(
+                 "{}: {}{}", who, text,
+                 is_long ? fmt::format(" … (the first {} of {} bytes)", text.size(), message->size)
+                         : ""));
     return PGR_STATUS_OK;
   });
 }
@@ -66,9 +77,29 @@ std::uint32_t host_thread_count(pgr_host*) {
   return static_cast<std::uint32_t>(thread_count());
 }
 
+// Spans run on threads that outlive the call, whose floating-point state they must leave alone.
 void host_parallel_for(pgr_host*, std::uint64_t count, std::uint64_t min_span, pgr_span_fn fn,
                        void* context) {
-  parallel_for(count, min_span, fn, context);
+  struct Call {
+    pgr_span_fn fn;
+    void* context;
+  } call{fn, context};
+  const SpanFunction span = [](void* of, std::uint64_t begin, std::uint64_t end,
+                               std::uint32_t worker) {
+    const FloatModeScope float_mode;
+    const Call& c = *static_cast<Call*>(of);
+    c.fn(c.context, begin, end, worker);
+  };
+  parallel_for(count, min_span, span, &call);
+}
+
+bool is_text(const pgr_string* text) {
+  return text && (text->data || text->size == 0) && text->size <= kLongestKey;
+}
+
+pgr_status refuse_text(pgr_error* error, std::string_view what) {
+  return set_error(error, PGR_STATUS_INVALID_ARGUMENT,
+                   fmt::format("{} is NULL or longer than {} bytes", what, kLongestKey));
 }
 
 // Plugins share the disk cache, but each has its own keys.
@@ -80,6 +111,8 @@ std::string plugin_key(pgr_host* host, const pgr_string* key) {
 }
 
 pgr_status host_cache_get(pgr_host* host, const pgr_string* key, pgr_blob* out, pgr_error* error) {
+  if (!host || !is_text(key)) return refuse_text(error, "the key");
+  if (!out) return set_error(error, PGR_STATUS_INVALID_ARGUMENT, "there is no blob for the entry");
   return no_throw(error, [&]() -> pgr_status {
     auto found = disk_cache().get(as_bytes(plugin_key(host, key)));
     if (!found) return set_error(error, PGR_STATUS_NOT_FOUND, "not in the cache");
@@ -99,6 +132,11 @@ pgr_status host_cache_get(pgr_host* host, const pgr_string* key, pgr_blob* out, 
 
 pgr_status host_cache_put(pgr_host* host, const pgr_string* key, const void* data,
                           std::uint64_t size, pgr_error* error) {
+  if (!host || !is_text(key)) return refuse_text(error, "the key");
+  if ((!data && size > 0) || size > kMostBlobBytes)
+    return set_error(error, PGR_STATUS_INVALID_ARGUMENT,
+                     fmt::format("an entry of {} bytes{}: at most {} are kept", size,
+                                 data ? "" : " at NULL", kMostBlobBytes));
   return no_throw(error, [&] {
     disk_cache().put(as_bytes(plugin_key(host, key)), {static_cast<const std::byte*>(data), size});
     return PGR_STATUS_OK;  // the cache has already warned if it cannot be written
@@ -131,6 +169,7 @@ pgr_status open_table(const std::string& path, const pgr_string* interface_name,
   std::lock_guard lock(components->mutex);
   const void*& table = components->tables[{path, copied(*interface_name), minor}];
   if (!table) {
+    const FloatStateScope float_state;  // of loading and of the entry
     std::string reason = unsafe_permissions(path);
     void* symbol =
         reason.empty() ? open_library_symbol(path, PGR_COMPONENT_ENTRY_NAME, reason) : nullptr;
@@ -146,6 +185,10 @@ pgr_status open_table(const std::string& path, const pgr_string* interface_name,
 pgr_status host_open_component(pgr_host* host, const pgr_string* library,
                                const pgr_string* interface_name, std::uint32_t interface_minor,
                                const void** out_table, pgr_error* error) {
+  if (!host || !is_text(library)) return refuse_text(error, "the component's name");
+  if (!is_text(interface_name)) return refuse_text(error, "the interface's name");
+  if (!out_table)
+    return set_error(error, PGR_STATUS_INVALID_ARGUMENT, "there is no place for the table");
   return no_throw(error, [&]() -> pgr_status {
     std::string name = copied(*library);
     if (name.empty() || name.find('/') != name.npos)

@@ -77,7 +77,14 @@ class Maker {
     d_.kernels.compile_ns.fetch_add(kernel_.compile_ns);
     if (tracing())
       trace::span(trace::Category::Compile, kernel_.name, start, kernel_.from_disk ? 1 : 0);
-    return std::make_shared<Kernel>(std::make_unique<Kernel::State>(std::move(kernel_)));
+    auto made = std::make_shared<Kernel>(std::make_unique<Kernel::State>(std::move(kernel_)));
+    kernel_.program = nullptr;  // the kernel unloads it
+    return made;
+  }
+
+  ~Maker() {
+    if (kernel_.program)
+      d_.calls.quietly("unload", [&] { d_.runner.unload(d_.handle, kernel_.program); });
   }
 
  private:
@@ -154,7 +161,7 @@ class Maker {
     });
     std::string said = escaped.empty() ? error.message() : escaped;
     log.check(d_.name, "compile");
-    if (status == PGR_STATUS_COMPILE_FAILED) throw_compile_error(said, std::string(log.text()));
+    if (status == PGR_STATUS_COMPILE_FAILED) throw_compile_error(said, beginning_of(log.text()));
     if (status != PGR_STATUS_OK) d_.calls.fail("compile", kernel_.name, status, said);
     binary.check(d_.name, "compile");
     kernel_.binary = bytes_of(binary);

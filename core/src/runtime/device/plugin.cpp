@@ -187,6 +187,8 @@ Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {
   auto found = opened->find(path);
   if (found == opened->end()) {
     if (!survives_trial(record, trial_limit_ms)) return nullptr;
+    const DeviceCalls calls(record.manifest.device_name);
+    const WatchedCall watched(calls, "load");
     void* entry = entry_of(record);
     if (!entry) return nullptr;
     auto plugin = std::make_unique<Plugin>();
@@ -199,6 +201,8 @@ Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {
 
 std::uint32_t Plugin::device_count(std::string& reason) const {
   std::uint32_t count = 0;
+  const DeviceCalls calls(device_name_);
+  const WatchedCall watched(calls, "device_count");
   CallError error;
   std::string escaped;
   pgr_status status = guarded(
@@ -210,6 +214,8 @@ std::uint32_t Plugin::device_count(std::string& reason) const {
 
 void Plugin::shut_down() {
   if (std::exchange(is_shut_down_, true)) return;
+  const DeviceCalls calls(device_name_);
+  const WatchedCall watched(calls, "shutdown");
   try {
     api_.shutdown(api_.plugin);
   } catch (...) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device/host_api.h"
+#include "runtime/float_state.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -35,6 +36,7 @@ void keep_open(std::unique_ptr<boost::dll::shared_library> library) {
 void* open_library_symbol(const std::string& path, const char* symbol, std::string& reason) {
   namespace dll = boost::dll;
   auto library = std::make_unique<dll::shared_library>();
+  const FloatStateScope float_state;  // constructors may change it, as those of gcc -Ofast do
   try {
     library->load(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
   } catch (const std::exception& e) {

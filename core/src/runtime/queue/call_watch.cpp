@@ -4,10 +4,13 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/thread_pool.h"
 #include "runtime/device/device_calls.h"
 
 namespace plugrad::runtime {
@@ -67,6 +71,29 @@ class CallWatch {
                      ++own.forks_;
                      own.mutex_.unlock();
                    });
+    on_exit([](int code, void*) { instance().report_exit(code); }, nullptr);
+  }
+
+  // Names the call in which this thread calls exit(). A program that a plugin ends has failed.
+  void report_exit(int code) noexcept try {
+    std::unique_lock lock(mutex_);
+    const WatchedCall* call = first_;
+    while (call && !pthread_equal(call->thread_, pthread_self()) && !is_pool_thread())
+      call = call->after_;
+    if (!call) return;
+    const std::string text = call->title();
+    lock.unlock();
+    log_line(LogLevel::Error,
+             fmt::format("{}: exit({}) was called inside of this call, and ends the process", text,
+                         code));
+    if (code == EXIT_SUCCESS) fail_at_once();
+  } catch (...) {  // no memory for the message
+    if (code == EXIT_SUCCESS) fail_at_once();
+  }
+
+  [[noreturn]] static void fail_at_once() {
+    std::fflush(nullptr);
+    _exit(EXIT_FAILURE);
   }
 
   // Blocks all signals, which the program's own threads handle. Without a thread, calls are not
@@ -136,13 +163,17 @@ WatchedCall::~WatchedCall() {
   CallWatch::instance().end(*this);
 }
 
-// Requires the list's lock, so that the call has not ended.
-std::string WatchedCall::description() const {
+// E.g. "[launch r_4_8] CPU:0". Requires the list's lock, so that the call has not ended.
+std::string WatchedCall::title() const {
   const std::string* const kernel = kernel_.load(std::memory_order_acquire);
   const std::string_view subject = kernel ? std::string_view(*kernel) : subject_;
+  return fmt::format("[{}{}{}] {}", call_, subject.empty() ? "" : " ", subject,
+                     device_.device_name());
+}
+
+std::string WatchedCall::description() const {
   const std::string in_flight = device_.in_flight().names();
-  return fmt::format("[{}{}{}] {}: the call has not returned{}", call_, subject.empty() ? "" : " ",
-                     subject, device_.device_name(),
+  return fmt::format("{}: the call has not returned{}", title(),
                      in_flight.empty() ? "" : ", with " + in_flight + " under way,");
 }
 

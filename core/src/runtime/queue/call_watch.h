@@ -1,6 +1,9 @@
 // Reports running device calls on stderr: a call after ten seconds, and after two seconds the
-// number of kernels launched for the first time, which the driver may be compiling.
+// number of kernels launched for the first time, which the driver may be compiling. Ends a process
+// that a plugin ends by exit() with a failure.
 #pragma once
+
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -8,11 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/float_state.h"
+
 namespace plugrad::runtime {
 
 class DeviceCalls;
 
-/// A call of a plugin during its lifetime. Costs two uncontended locks and no clock read.
+/// A call of a plugin during its lifetime, which leaves this thread's rounding and denormals as they
+/// were. Costs two uncontended locks and no clock read.
 class WatchedCall {
  public:
   /// The texts must outlive the object.
@@ -26,9 +32,12 @@ class WatchedCall {
 
  private:
   friend class CallWatch;
+  std::string title() const;
   std::string description() const;
   void add_progress(std::vector<std::string>& lines) const;
 
+  const FloatModeScope float_mode_;
+  const pthread_t thread_ = pthread_self();
   const DeviceCalls& device_;
   const char* const call_;
   const std::string_view subject_;
