@@ -96,7 +96,8 @@ class Recorder {
 /// `axis` counted from the front. Errors: User, with the function, outside [-rank, rank).
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank);
 /// checked_axis of each axis, sorted. Errors: User for an axis that occurs twice.
-std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank);
+PLUGRAD_INTERNAL std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes,
+                                                   int64_t rank);
 
 /// The result dtype of real functions (exp, sqrt, …) of `dtype`.
 inline DType real_dtype(DType dtype) {
@@ -113,8 +114,8 @@ DType narrow_sum_dtype(DType dtype);
 
 /// The number of elements of these axes together, of shape () and in `dtype`; a constant unless an
 /// axis has a variable size.
-Tensor count_along(std::string_view function, const Tensor& x, std::span<const int64_t> axes,
-                   DType dtype);
+PLUGRAD_INTERNAL Tensor count_along(std::string_view function, const Tensor& x,
+                                    std::span<const int64_t> axes, DType dtype);
 /// max(count + by, 0); a constant if the count is one.
 Tensor plus_at_least_0(const Tensor& count, int64_t by);
 /// Recorder::shown() of x.

@@ -283,7 +283,7 @@ ShardSpec ShardSpec::with_partial_sum(std::string axes) const {
 std::string ShardSpec::to_string() const {
   std::vector<std::string> dims = dims_;
   for (std::string& dim : dims)
-    if (dim.empty()) dim = "-";
+    if (dim.empty()) dim += '-';
   std::string text = fmt::format("[{}]", fmt::join(dims, ", "));
   if (!partial_sum_.empty()) text += fmt::format(" partial add({})", partial_sum_);
   return text;
