@@ -62,7 +62,7 @@ struct Known {
   nb::object function = imported("types", "FunctionType");
   nb::object method = imported("types", "MethodType");
   nb::object enumeration = imported("enum", "Enum");
-  nb::object state_dict = imported("plugrad.nn", "state_dict");
+  nb::object tensors_of = imported("plugrad.nn", "_tensors");
 };
 const Known& known() {
   static const auto* const all = new Known;
@@ -300,7 +300,7 @@ class ArgumentPutter final : public Putter {
 
   /// The tensors of a module; its identity stands for everything else that it holds.
   void put_module(nb::handle object) {
-    const nb::object state = known().state_dict(object);
+    const nb::object state = known().tensors_of(object);
     const auto number = numbers_.of_weak(object);
     const bool is_layer = nb::hasattr(object.type(), "_state");
     if (nb::len(state) == 0 && !is_layer && !is_searched(object))
