@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/plan/size_checks.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -149,11 +150,20 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
     if (graph_[base].op == Op::Cast) casts.push_back(graph_[base].dtype);
   const Value* value = state_->values.find(base);
   const uint64_t count = size_bytes / size_of(dtype);
-  if (value == nullptr || value->buffer || value->host.size() != count * size_of(value->dtype))
-    return std::nullopt;
-  if (casts.empty()) return std::vector<std::byte>(value->host.begin(), value->host.end());
+  if (value == nullptr) return std::nullopt;
+  std::span<const std::byte> host = value->host;
+  int32_t size = 0;  // of an axis, which the host still knows
+  if (value->buffer) {
+    const auto known =
+        value->size && value->dtype == DType::I32 ? value->size->known() : std::nullopt;
+    if (!known) return std::nullopt;
+    size = static_cast<int32_t>(known->number);
+    host = std::as_bytes(std::span(&size, 1));
+  }
+  if (host.size() != count * size_of(value->dtype)) return std::nullopt;
+  if (casts.empty()) return std::vector<std::byte>(host.begin(), host.end());
   std::ranges::reverse(casts);
-  return cast_elements(value->host, value->dtype, casts);
+  return cast_elements(host, value->dtype, casts);
 }
 
 std::vector<int64_t> Session::counted_shape(TensorState& state) {

@@ -229,8 +229,8 @@ class Session {
 
   /// Copies the value out, realising it first. Errors: User when `out` has another size.
   PLUGRAD_INTERNAL void read(TensorState& state, std::span<std::byte> out);
-  /// The value if the host has it, converted to the dtype's storage form: a constant, or host
-  /// values that no kernel has read yet. Runs nothing.
+  /// The value if the host has it, converted to the dtype's storage form: a constant, host values
+  /// that no kernel has read yet, or the size of an axis. Runs nothing.
   std::optional<std::vector<std::byte>> peek(const TensorState& state);
   /// The single element of a state with one element.
   double item(TensorState& state);
