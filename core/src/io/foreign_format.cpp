@@ -93,7 +93,8 @@ const Format* format_of(std::string_view begin, Wanted wanted) {
     return wanted == Wanted::Safetensors ? nullptr : &kSafetensors;
   const bool is_zip = begin.starts_with("PK\x03\x04");
   if (is_zip && begin.find("/data.pkl") != begin.npos) return &kPyTorch;
-  if (is_zip && begin.find(".npy") != begin.npos) return wanted == Wanted::Npz ? nullptr : &kNpz;
+  if (is_zip && wanted == Wanted::Npz) return nullptr;  // its reader names the file inside
+  if (is_zip && begin.find(".npy") != begin.npos) return &kNpz;
   for (const Magic& magic : kMagics)
     if (begin.size() > magic.at && begin.substr(magic.at).starts_with(magic.bytes))
       return &magic.format;
