@@ -53,7 +53,17 @@ class Composed:
     def stack(self, *args: Any, dim: builtins.int = 0) -> Any:
         return call(pg.stack, list(argfix(self, *args)), dim)
 
+    def reshape(self, shape: Any, *args: Any) -> Any:
+        """A size of None is that of the axis."""
+        sizes = argfix(shape, *args)
+        return wrap(self.t.reshape([self.t.shape[i] if size is None else size
+                                    for i, size in enumerate(sizes)]))
+
+    view = reshape
+
     def meshgrid(self, *args: Any, indexing: str = "ij") -> Any:
+        if indexing not in ("ij", "xy"):
+            raise RuntimeError(f"indexing is {indexing!r}: neither 'ij' nor 'xy'")
         axes = [unwrap(each).reshape(-1) for each in (self, *args)]
         return (self,) if len(axes) == 1 else tuple(wrap(pg.meshgrid(axes, indexing=indexing)))
 
@@ -71,6 +81,9 @@ class Composed:
         a, b = (unwrap(x), self.t) if reverse else (self.t, unwrap(x))
         left = a if isinstance(a, pg.Tensor) else pg.Tensor(a)
         return wrap(left.div(b, rounding_mode or "none"))
+
+    def idiv(self, x: Any, reverse: builtins.bool = False) -> Any:
+        return self.div(x, reverse, "trunc")
 
     def fmod(self, x: Any) -> Any:
         return wrap(self.t.fmod(unwrap(x)))
@@ -129,6 +142,10 @@ class Composed:
         return tuple(wrap(self.t.split(sizes, dim)))
 
     def pad(self, padding: Any, mode: str = "constant", value: builtins.float = 0.0) -> Any:
+        if mode == "replicate" and not isinstance(padding[0], (tuple, list)):
+            # Repeats edges before it cuts.
+            x = self.t.pad(tuple(max(each, 0) for each in padding), mode)
+            return wrap(x.pad(tuple(min(each, 0) for each in padding)))
         return wrap(self.t.pad(tuple(padding), mode, value))
 
     def pad_to(self, shape: Any, *args: Any, value: builtins.float = 0) -> Any:
@@ -155,9 +172,15 @@ class Composed:
     def gather(self, dim: builtins.int, index: Any) -> Any:
         return wrap(self.t.gather(dim, unwrap(index)))
 
+    def require_dtype(self, src: Any) -> None:
+        source = unwrap(src)
+        if isinstance(source, pg.Tensor) and source.dtype != self.t.dtype:
+            raise RuntimeError(f"{source.dtype} values into a tensor of {self.t.dtype}")
+
     def scatter(self, dim: builtins.int, index: Any, src: Any, reduce: str | None = None) -> Any:
         if reduce not in (None, "add", "multiply"):
             raise TypeError(f"reduce is {reduce!r}: neither None, 'add' nor 'multiply'")
+        self.require_dtype(src)
         how = "replace" if reduce is None else REDUCTIONS[reduce]
         return wrap(self.t.scatter(dim, unwrap(index), unwrap(src), how))
 
@@ -165,6 +188,7 @@ class Composed:
                        include_self: builtins.bool = True) -> Any:
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
             raise RuntimeError(f"reduce is {reduce!r}")
+        self.require_dtype(src)
         how = REDUCTIONS.get(reduce, reduce)
         return wrap(self.t.scatter_reduce(dim, unwrap(index), unwrap(src), how, include_self))
 

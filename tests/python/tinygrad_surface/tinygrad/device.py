@@ -5,6 +5,8 @@ import plugrad as pg
 
 
 class _Device:
+    renderer = None
+
     @property
     def DEFAULT(self) -> str:
         return pg.default_device()

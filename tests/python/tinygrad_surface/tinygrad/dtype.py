@@ -51,6 +51,18 @@ class dtypes:
     def is_bool(dtype: DType) -> builtins.bool:
         return dtype == pg.bool_
 
+    @staticmethod
+    def min(dtype: DType) -> builtins.int | builtins.float:
+        if dtype.is_floating_point:
+            return -builtins.float("inf")
+        return False if dtype == pg.bool_ else builtins.int(np.iinfo(dtype.name).min)
+
+    @staticmethod
+    def max(dtype: DType) -> builtins.int | builtins.float:
+        if dtype.is_floating_point:
+            return builtins.float("inf")
+        return True if dtype == pg.bool_ else builtins.int(np.iinfo(dtype.name).max)
+
 
 def to_dtype(dtype: DType | str | None) -> DType | None:
     """Strings are tinygrad's names. Errors: AttributeError for others."""

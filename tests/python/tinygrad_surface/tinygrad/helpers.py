@@ -5,6 +5,7 @@ import contextlib
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,8 @@ def getenv(key: str, default: Any = 0) -> Any:
 
 
 class ContextVar:
+    renderer: str  # of DEV
+
     def __init__(self, key: str, value: Any):
         self.key, self.value = key, getenv(key, value)
 
@@ -40,10 +43,12 @@ class ContextVar:
 
 VARIABLES = {key: ContextVar(key, 0) for key in (
     "DEBUG", "IMAGE", "BEAM", "IGNORE_BEAM_CACHE", "NOOPT", "JIT", "FLOAT16", "WINO",
-    "TRANSCENDENTAL", "TRACEMETA", "SPEC", "TRAINING", "CHECK_OOB", "ALLOW_TF32")}
+    "TRANSCENDENTAL", "TRACEMETA", "SPEC", "TRAINING", "CHECK_OOB", "ALLOW_TF32", "CPU_LLVM",
+    "AMD_LLVM")}
 VARIABLES["DEV"] = ContextVar("DEV", "")
+VARIABLES["DEV"].renderer = ""
 globals().update(VARIABLES)
-CI = bool(os.environ.get("CI"))
+CI, EMULATE = bool(os.environ.get("CI")), ""
 
 
 class Context(contextlib.ContextDecorator):
@@ -72,12 +77,21 @@ class GlobalCounters:
         pass
 
 
+def temp(name: str) -> str:
+    return os.path.join(tempfile.gettempdir(), name)
+
+
 def prod(values: Iterable[Any]) -> Any:
     return math.prod(values)
 
 
 def argfix(*values: Any) -> tuple[Any, ...]:
-    return tuple(values[0]) if values and isinstance(values[0], (tuple, list)) else values
+    """Values given one by one, or as one list. Errors: ValueError for a list and others."""
+    if not values or not isinstance(values[0], (tuple, list)):
+        return values
+    if len(values) != 1:
+        raise ValueError(f"one list or values are expected, not {values}")
+    return tuple(values[0])
 
 
 def make_tuple(value: Any, count: int) -> tuple[Any, ...]:

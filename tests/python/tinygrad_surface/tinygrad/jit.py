@@ -24,9 +24,9 @@ class TinyJit:
         return wrap(self.recorded(unwrap(args), given))
 
 
-class Bound:
-    def __init__(self, variable: pg.Variable, value: int):
-        self.variable, self.value = variable, value
+class Bound(int):
+    """The value, which is computed with as a number, and its variable."""
+    variable: pg.Variable
 
 
 class Variable:
@@ -34,4 +34,6 @@ class Variable:
         self.variable = pg.Variable(name, low, high)
 
     def bind(self, value: int) -> Bound:
-        return Bound(self.variable, value)
+        bound = Bound(value)
+        bound.variable = self.variable
+        return bound

@@ -13,6 +13,7 @@ import plugrad as pg
 from .composed import Composed
 from .dtype import _to_np_dtype, dtypes, summed, to_dtype
 from .helpers import argfix
+from .uop.ops import skip
 from .windows import Windows
 from .wrapping import (WRAPPER, Wrapped, alike, binary, call, created, leaf, same, sizes, unwrap,
                        wrap)
@@ -25,7 +26,7 @@ SAME = """
     one_hot quick_gelu rearrange reciprocal relu relu6 repeat_interleave round rsqrt shrink sigmoid
     sign silu sin sinh softmax softplus softsign sqrt square std std_mean swish tan tanh tolist tril
     triu trunc unfold unflatten unsqueeze var var_mean where""".split()
-SIZES = ("reshape", "view", "permute", "expand", "repeat")
+SIZES = ("permute", "expand", "repeat")
 CREATED = ("zeros", "ones", "empty", "rand", "randn", "kaiming_uniform", "kaiming_normal",
            "glorot_uniform", "scaled_uniform")
 ALIKE = ("full_like", "zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
@@ -36,6 +37,14 @@ OPERATORS = {
     "rshift": operator.rshift, "matmul": operator.matmul}
 NAMED = {"add": "add", "sub": "sub", "mul": "mul", "mod": "mod", "pow": "pow", "and": "bitwise_and",
          "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "lshift", "rshift": "rshift"}
+
+
+def require_numbers(index: Any) -> None:
+    """Errors: TypeError for a tensor as an end of a slice."""
+    for each in index if isinstance(index, tuple) else (index,):
+        if isinstance(each, slice) and \
+                any(isinstance(end, Wrapped) for end in (each.start, each.stop, each.step)):
+            raise TypeError("a tensor is no end of a slice: use item()")
 
 
 class Tensor(Wrapped, Windows, Composed):
@@ -57,6 +66,7 @@ class Tensor(Wrapped, Windows, Composed):
     ndim = property(lambda self: self.t.ndim)
     T = property(lambda self: wrap(self.t.T))
     is_param = property(lambda self: self.t.requires_grad)
+    uop = property(lambda self: skip("the nodes of tinygrad's graph"))
 
     @property
     def grad(self) -> Tensor | None:
@@ -79,15 +89,17 @@ class Tensor(Wrapped, Windows, Composed):
         return id(self)
 
     def __getitem__(self, index: Any) -> Tensor:
+        require_numbers(index)
         stop = getattr(index, "stop", None)
         if hasattr(stop, "variable") and index.start is None:  # x[:n] of a bound Variable n
-            return call(stop.variable.limit, self, 0, stop.value)
+            return call(stop.variable.limit, self, 0, int(stop))
         if isinstance(stop, int) and index.start is None and index.step is None and \
                 self.ndim and stop >= self.t.bound_shape()[0]:  # also of a variable size
             return self
         return call(pg.Tensor.__getitem__, self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        require_numbers(index)
         call(pg.Tensor.__setitem__, self, index, value)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

@@ -36,6 +36,8 @@ class Conv2d(Layer):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
                  padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True):
+        if isinstance(padding, str) and (padding != "same" or stride != 1):
+            raise ValueError(f"padding {padding!r} with stride {stride}: 'same' has stride 1")
         super().__init__(self.made(in_channels, out_channels, kernel_size, stride,
                                    pads(padding, self.axes), dilation, groups, bias=bias))
 
@@ -62,10 +64,12 @@ class BatchNorm(Layer):
     def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True,
                  track_running_stats: bool = True, momentum: float = 0.1):
         super().__init__(pg.nn.BatchNorm(sz, eps, momentum, affine))
+        object.__setattr__(self, "tracks", track_running_stats)
 
     def __call__(self, *args: Any) -> Any:
+        """Without running statistics those of the batch are used, as in training."""
         from ..helpers import VARIABLES
-        with pg.nn.training(bool(VARIABLES["TRAINING"])):
+        with pg.nn.training(bool(VARIABLES["TRAINING"]) or not self.tracks):
             return super().__call__(*args)
 
 

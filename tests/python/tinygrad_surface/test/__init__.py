@@ -1,0 +1,1 @@
+"""What tinygrad's tests import of their own folder."""

@@ -1,0 +1,1 @@
+"""What tests import of tinygrad's engine."""

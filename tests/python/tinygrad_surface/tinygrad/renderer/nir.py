@@ -1,0 +1,5 @@
+"""A renderer that tests name."""
+
+
+class NIRRenderer:
+    pass
