@@ -8,6 +8,7 @@ from typing import Any
 from .. import _plugrad
 from .._plugrad import Tensor, int32
 from ._dtypes import DEFAULT_FLOAT, DEFAULT_INTEGER, DType, Number, default_of
+from ._operands import diagonal_of
 
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: str | None = None,
@@ -120,24 +121,25 @@ def linspace(start: float, stop: float, /, num: int, *, dtype: DType | None = No
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None,
         device: str | None = None) -> Tensor:
     """Ones on the k-th diagonal of a matrix; positive ones are above the main diagonal."""
+    n_cols = n_rows if n_cols is None else n_cols
     rows = Tensor.arange(n_rows, DEFAULT_INTEGER, device).unsqueeze(1)
-    columns = Tensor.arange(n_rows if n_cols is None else n_cols, DEFAULT_INTEGER, device)
-    return (rows + k == columns).cast(dtype or DEFAULT_FLOAT)
+    columns = Tensor.arange(n_cols, DEFAULT_INTEGER, device)
+    return (rows + diagonal_of((n_rows, n_cols), k) == columns).cast(dtype or DEFAULT_FLOAT)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid: tensor i has the values of array i along its axis."""
-    return tuple(_plugrad.meshgrid(list(arrays), indexing)) if arrays else ()
+    return list(_plugrad.meshgrid(list(arrays), indexing)) if arrays else []
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The lower triangles of matrices: 0 above the k-th diagonal."""
-    return x.tril(k)
+    return x.tril(diagonal_of(x.shape, k))
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The upper triangles of matrices: 0 below the k-th diagonal."""
-    return x.triu(k)
+    return x.triu(diagonal_of(x.shape, k))
 
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",

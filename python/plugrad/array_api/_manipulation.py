@@ -41,10 +41,10 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """The tensors in their common shape."""
     shape = broadcast_shape(*(each.shape for each in arrays))
-    return tuple(each.expand(shape) for each in arrays)
+    return [each.expand(shape) for each in arrays]
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:

@@ -30,6 +30,12 @@ def promoted_pair(function: str, x1: Tensor | Number,
     return a.cast(dtype), b.cast(dtype)
 
 
+def diagonal_of(shape: tuple[int, ...], k: int) -> int:
+    """The number k of a diagonal, which may have any size; beside the matrix, one near it."""
+    most = max(shape[-2:], default=0)
+    return max(-most, min(k, most))
+
+
 def floats(x: Tensor) -> Tensor:
     """Integers as the floats of functions of real analysis."""
     return x if x.dtype.is_floating_point else x.cast(result_type(x, 1.0))

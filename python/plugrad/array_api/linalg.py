@@ -14,8 +14,8 @@ from . import _factors, _linear_algebra
 from ._dtypes import DEFAULT_INDEX, DType, result_type
 from ._linear_algebra import (matmul as matmul, matrix_transpose as matrix_transpose,
                               tensordot as tensordot, vecdot as vecdot)
-from ._manipulation import broadcast_arrays
-from ._operands import floats
+from ._manipulation import broadcast_arrays, broadcast_shape
+from ._operands import diagonal_of, floats
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
            "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
@@ -82,8 +82,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
         b = b.unsqueeze(-1)
     if b.shape[-2] != a.shape[-1]:
         raise UserError(f"[solve] shapes {x1.shape} and {x2.shape} do not fit")
-    batch = broadcast_arrays(a[..., 0, 0], b[..., 0, 0])[0].shape if 0 not in b.shape[-2:] else \
-        a.shape[:-2]
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
     factors = _factors.Factors(a)
     order = factors.order.unsqueeze(-1).expand((*batch, *b.shape[-2:]))
     made = _factors.substitute(factors.lu, b.expand((*batch, *b.shape[-2:])).gather(-2, order))
@@ -122,7 +121,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A diagonal of matrices; positive offsets are above the main one."""
-    return x.diagonal(offset, -2, -1)
+    return x.diagonal(diagonal_of(x.shape, offset), -2, -1)
 
 
 def eigh(x: Tensor, /) -> EighResult:

@@ -54,6 +54,23 @@ def test_dtypes_of_numbers_are_the_defaults():
     assert xp.empty((2, 3)).shape == (2, 3) and xp.empty_like(xp.ones(2)).dtype == xp.float32
 
 
+@pytest.mark.parametrize("k", (4, 2**31, 2**62, 2**63 - 1, 2**63, 10**30))
+def test_diagonals_beyond_the_matrix(k):
+    x = xp.asarray(X)
+    for beyond in (k, -k):
+        assert not xp.any(xp.eye(3, 2, k=beyond))
+        assert xp.linalg.diagonal(x, offset=beyond).shape == (0,)
+        assert xp.linalg.trace(x, offset=beyond).item() == 0
+    assert xp.all(xp.tril(x, k=k) == x) and xp.all(xp.triu(x, k=-k) == x)
+    assert not xp.any(xp.tril(x, k=-k)) and not xp.any(xp.triu(x, k=k))
+
+
+def test_lists_where_the_standard_says_list():
+    x = xp.arange(3)
+    assert type(xp.meshgrid(x, x)) is list and type(xp.broadcast_arrays(x, x)) is list
+    assert xp.meshgrid() == []
+
+
 def test_asarray_copies_when_asked():
     array = np.ones(3, np.float32)
     shared, copied = xp.asarray(array), xp.asarray(array, copy=True)

@@ -72,6 +72,17 @@ def test_solve_takes_vectors_and_broadcasts():
     near(linalg.solve(tensor(a[0]), tensor(a)), np.linalg.solve(a[0], a))
 
 
+@pytest.mark.parametrize("shapes", (
+    ((0, 0), (0,)), ((0, 0), (0, 2)), ((0, 0), (2, 0, 3)), ((2, 0, 0), (0,)), ((3, 3), (2, 3, 0)),
+    ((2, 1, 0, 0), (3, 0, 0)), ((0, 3, 3), (3, 2)), ((0, 3, 3), (3,))), ids=str)
+def test_solve_without_elements(shapes):
+    """Their stacks broadcast, too."""
+    a, b = (xp.ones(shape, dtype=xp.float64) for shape in shapes)
+    expected = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]) + shapes[1][-2:] \
+        if b.ndim > 1 else shapes[0][:-1]
+    assert linalg.solve(a, b).numpy().shape == expected
+
+
 def test_pivots_avoid_small_divisors():
     a = np.array([[1e-20, 1.0], [1.0, 1.0]])
     near(linalg.solve(tensor(a), tensor(np.array([1.0, 2.0]))), np.array([1.0, 1.0]))
