@@ -49,6 +49,8 @@ double float_alu(Op op, DType dtype, std::span<const double> x) {
       return std::sqrt(x[0]);
     case Op::Trunc:
       return std::trunc(x[0]);
+    case Op::Mod:
+      return std::fmod(x[0], x[1]);
     case Op::Exp2:
       return std::exp2(x[0]);
     case Op::Log2:

@@ -63,7 +63,7 @@ class RandomGraph {
     if (choice == 2)
       return g_.cast(a, random_.pick(4) ? numbers_[random_.pick(3)] : random_.dtype());
     if (choice == 3 && dtype != DType::Bool) return g_.unary(Op::Neg, a);
-    const Op floats[] = {Op::Add, Op::Sub, Op::Mul, Op::Max, Op::FDiv, Op::Add, Op::Mul};
+    const Op floats[] = {Op::Add, Op::Sub, Op::Mul, Op::Max, Op::FDiv, Op::Mod, Op::Add, Op::Mul};
     const Op ints[] = {Op::Add,  Op::Sub, Op::Mul,      Op::Max,      Op::And, Op::Or, Op::Xor,
                        Op::IDiv, Op::Mod, Op::FloorDiv, Op::FloorMod, Op::Shl, Op::Shr};
     const Op bools[] = {Op::And, Op::Or, Op::Xor, Op::Max, Op::Mul};

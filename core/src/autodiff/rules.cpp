@@ -94,6 +94,18 @@ void maximum(Vjp& s) {
   s.flow(1, g.where(g.binary(Op::CmpLt, s.x(1), s.x(0)), zero, share));
 }
 
+/// x - q y, whose quotient q is constant where it has a derivative. (x - out) / y is q but for its
+/// rounding.
+void remainder(Vjp& s) {
+  Graph& g = s.graph;
+  const Id ratio = g.binary(Op::FDiv, g.binary(Op::Sub, s.x(0), s.y()), s.x(1));
+  const Id is_below = g.binary(Op::CmpLt, ratio, s.number(0.0));
+  const Id half = g.where(is_below, s.number(-0.5), s.number(0.5));
+  const Id q = g.unary(Op::Trunc, g.binary(Op::Add, ratio, half));
+  s.flow(0, s.g());
+  s.flow(1, g.unary(Op::Neg, s.mul(s.g(), g.unary(Op::Detach, q))));
+}
+
 bool is_const_zero(const Graph& g, Id x) {
   while (is_movement(g[x].op) || g[x].op == Op::Cast) x = g[x].src[0];
   return g[x].op == Op::Const && g[x].arg == 0;
@@ -356,6 +368,7 @@ constexpr Rule kDerivatives[] = {
     derivative("d-fdiv",       as(out, fdiv(x, y)),     flows(fdiv(g, y), -(fdiv(g, y) * out))),
     derivative("d-recip",      as(out, recip(x)),       flows(-(g * (out * out)))),
     derivative("d-max",        max(x, y),               by<maximum>),
+    derivative("d-mod",        imod(x, y),              by<remainder>),
     derivative("d-sqrt",       as(out, sqrt(x)),        flows(fdiv(g * 0.5, out))),
     derivative("d-exp2",       as(out, exp2(x)),        flows(g * (out * kLn2))),
     derivative("d-log2",       log2(x),                 flows(fdiv(g, x * kLn2))),

@@ -99,6 +99,8 @@ std::optional<double> fold_basic(Op op, F a, F b) {
       return -a;
     case Op::Trunc:
       return std::trunc(a);
+    case Op::Mod:
+      return std::fmod(a, b);  // exact
     case Op::Max:
       return std::isnan(a) || std::isnan(b) ? std::nan("") : (a < b ? b : a);
     default:

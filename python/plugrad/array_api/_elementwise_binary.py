@@ -205,5 +205,4 @@ def pow(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
 def remainder(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
     """The remainders of floor_divide, with the sign of x2; of an integer by 0: x1."""
     a, b = promoted_pair("remainder", x1, x2)
-    made = a.mod(b)
-    return where(made == 0, made.copysign(b), made) if a.dtype.is_floating_point else made
+    return a.mod(b)

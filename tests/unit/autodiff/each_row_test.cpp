@@ -66,7 +66,7 @@ struct EachRow : GraphFixture {
 TEST_F(EachRow, OfElementwiseOps) {
   for (int round = 0; round < 8; ++round) {
     const Id a = leaf({3}), b = leaf({3}), c = leaf({3});
-    for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::Max})
+    for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::Max, Op::Mod})
       check(squared(g.binary(op, a, b)), {a, b});
     for (Op op : {Op::Neg, Op::Recip, Op::Sqrt, Op::Exp2, Op::Log2, Op::Sin, Op::Contiguous})
       check(squared(g.unary(op, a)), {a});
@@ -81,9 +81,9 @@ TEST_F(EachRow, OfElementwiseOps) {
     const ListId on_mesh = g.list({2, 0, static_cast<int64_t>(Op::Add), 1});
     check(squared(g.add(Op::Shard, DType::F64, {a}, on_mesh)), {a});
   }
-  for (const char* name :
-       {"d-add", "d-sub", "d-mul", "d-fdiv", "d-max", "d-neg", "d-recip", "d-sqrt", "d-exp2",
-        "d-log2", "d-sin", "d-contiguous", "d-fma", "d-where", "d-relu", "d-copy", "d-shard"})
+  for (const char* name : {"d-add", "d-sub", "d-mul", "d-fdiv", "d-max", "d-neg", "d-recip",
+                           "d-sqrt", "d-mod", "d-exp2", "d-log2", "d-sin", "d-contiguous", "d-fma",
+                           "d-where", "d-relu", "d-copy", "d-shard"})
     EXPECT_TRUE(applied.contains(name)) << name;
 }
 

@@ -116,6 +116,25 @@ TEST(Elementwise, RemaindersAreExact) {
   const Tensor one = Tensor::from({1.0, -1.0, 6.0}), tenth = Tensor::from({0.1, 0.1, 0.0});
   expect_values(one.floor_div(tenth), {9, -10, INFINITY}, 0, 0);
   expect_values(one.div(tenth, Rounding::Trunc), {10, -10, INFINITY}, 0, 0);
+  expect_values(Tensor::from({1e30f, -1e20f, 1e30f}) % Tensor::from({7.f, 3.f, -7.f}), {1, 1, -6},
+                0, 0);
+  const Tensor large = Tensor::full({}, 1e300, DType::F64);  // folded
+  EXPECT_EQ((large % 7.0).item<double>(), std::fmod(1e300, 7.0));
+  EXPECT_FALSE(std::signbit((Tensor::from({-0.0f}) % 3.0).item<float>()));
+  EXPECT_TRUE(std::signbit((Tensor::from({0.0f}) % -3.0).item<float>()));
+}
+
+// By x everywhere 1; by y the quotient, rounded as the function says, with the sign turned.
+TEST(Elementwise, GradientsOfRemainders) {
+  Tensor x = Tensor::from({7.f, -7.f, 6.f, 1e10f}), y = Tensor::from({2.5f, 2.5f, -2.f, 3.f});
+  x.requires_grad_(), y.requires_grad_();
+  x.fmod(y).sum().backward();
+  expect_values(x.grad(), {1, 1, 1, 1});
+  expect_values(y.grad(), {-2, 2, 3, -3333333248.f});
+  x.zero_grad(), y.zero_grad();
+  (x % y).sum().backward();
+  expect_values(x.grad(), {1, 1, 1, 1});
+  expect_values(y.grad(), {-2, 3, 3, -3333333248.f});
 }
 
 // PyTorch's names are aliases.

@@ -14,6 +14,7 @@
 #include "codegen/emit/emission.h"
 #include "codegen/emit/ir_writer.h"
 #include "codegen/emit/reductions.h"
+#include "codegen/emit/remainder.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 
@@ -428,6 +429,8 @@ class Lineariser {
       ensure(value_[s] != kNoInst, "[codegen] a value is used before it is made");
       sources.push_back(value_[s]);
     }
+    if (is_remainder(n))
+      return define(id, write_remainder(writer_, *kernel_.caps, n.dtype, sources[0], sources[1]));
     const uint64_t arg = n.op == Op::Lane                         ? n.arg & 0xffff
                          : n.op == Op::Load || n.op == Op::Vector ? 0
                                                                   : n.arg;

@@ -7,6 +7,7 @@
 #include "codegen/lowering/lowering.h"
 
 #include "base/check.h"
+#include "codegen/emit/remainder.h"
 #include "codegen/kernel.h"
 #include "codegen/passes/passes.h"
 
@@ -68,7 +69,7 @@ void check_claimed(const Graph& g, Id id, const Lowering& device) {
     const DType from = g[n.src[0]].dtype;
     if (!device.casts(from) || !device.casts(dtype))
       refuse(n.op, device.casts(from) ? dtype : from);
-  } else if (is_alu(n.op) && n.op != Op::Bitcast) {
+  } else if (is_alu(n.op) && n.op != Op::Bitcast && !is_remainder(n)) {
     const DType operand = operand_dtype(g, n);
     if (!is_64_bit_integer(operand) && !device.has(n.op, operand)) refuse(n.op, operand);
   }

@@ -14,7 +14,7 @@ using namespace rules;
 
 constexpr uint64_t kFloatOps =
     set_of({Op::Add, Op::Sub, Op::Mul, Op::Neg, Op::Max, Op::Recip, Op::FDiv, Op::Sqrt, Op::Trunc,
-            Op::Where, Op::Exp2, Op::Log2, Op::Sin});
+            Op::Mod, Op::Where, Op::Exp2, Op::Log2, Op::Sin});
 constexpr uint64_t kIntegerOps =
     set_of({Op::Add, Op::Sub, Op::Mul, Op::Neg, Op::Max, Op::IDiv, Op::Mod, Op::Fma, Op::And,
             Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Where});

@@ -141,6 +141,7 @@ std::string Translation::division(Id id) {
   const std::vector<Id>& of = operands_.at(id);
   const DType own = dtype(id), computed = wide(own);
   const std::string x = in(of[0], computed), y = in(of[1], computed);
+  if (is_float(own)) return cast(to_.node("Mod", {x, y}, {{"fmod", 1}}), computed, own);
   const std::string zero = number(computed, 0), one = number(computed, 1);
   const bool is_quotient = op == Op::IDiv || op == Op::FloorDiv;
   const bool has_sign = !is_unsigned(own);

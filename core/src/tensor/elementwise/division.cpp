@@ -1,5 +1,4 @@
-// Rounded quotients and remainders. Float remainders are exact for quotients below 2^48 (f64:
-// 2^106) if the device has a fused multiply-add.
+// Rounded quotients and remainders.
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
@@ -25,30 +24,21 @@ Tensor integer_op(std::string_view function, Op op, const Tensor& a, const Tenso
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
 }
 
-/// a - q * b, rounded once.
-Tensor remainder_after(const Tensor& a, const Tensor& q, const Tensor& b) {
+/// Operands of one dtype, f32 or f64.
+Tensor real_fmod(const Tensor& a, const Tensor& b) {
   Recorder r("fmod");
-  std::vector<Id> nodes = {r.use(-q), r.use(b), r.use(a)};
+  std::vector<Id> nodes = {r.use(a), r.use(b)};
   r.match(nodes, Takes::Floats);
-  return r.done(r.graph().add(Op::Fma, r.dtype(nodes[0]), {nodes[0], nodes[1], nodes[2]}));
+  return r.done(r.graph().binary(Op::Mod, nodes[0], nodes[1]));
 }
 
-/// Operands of one dtype, f32 or f64. a - q b is representable for the rounded quotient q. A second
-/// division removes the part that q could not hold. If q was rounded up, the remainder is negative
-/// and b is added back. Computes on |x| and restores the sign of x, also for a remainder of 0.
-Tensor real_fmod(const Tensor& x, const Tensor& b) {
-  const Tensor is_negative = tensor::sign_bit(x), a = where(is_negative, -x, x);
-  const Tensor q = (a / b).trunc().detach(), first = remainder_after(a, q, b);
-  const Tensor remainder = remainder_after(first, (first / b).trunc().detach(), b);
-  const Tensor back =
-      where(remainder < 0.0, where(b < 0.0, remainder - b, remainder + b), remainder);
-  const Tensor size = where(b.isinf() & a.isfinite(), a, back);
-  return where(is_negative, -size, size);
-}
-
+/// The sign of b, also for a remainder of 0: computes with the signs of both turned so that b is
+/// positive, where -0 + 0 is +0.
 Tensor real_mod(const Tensor& a, const Tensor& b) {
-  const Tensor remainder = real_fmod(a, b);
-  return where((remainder != 0.0) & ((remainder < 0.0) != (b < 0.0)), remainder + b, remainder);
+  const Tensor is_negative = b < 0.0, remainder = real_fmod(a, b);
+  const Tensor turned = where(is_negative, -remainder, remainder) + 0.0;
+  const Tensor size = where(turned < 0.0, turned + where(is_negative, -b, b), turned);
+  return where(is_negative, -size, size);
 }
 
 /// The integer nearest to (a - mod) / b: the rounding of a / b could give one too many.
