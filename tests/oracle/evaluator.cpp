@@ -66,7 +66,7 @@ Array reduce(const Array& x, std::span<const int64_t> op_and_axes, DType dtype) 
   for (int64_t axis : op_and_axes.subspan(1)) result.shape[static_cast<size_t>(axis)] = 1;
   // In double, or in the dtype itself where that is an integer; rounded at the end.
   const DType wide = is_float(dtype) ? DType::F64 : dtype;
-  result.bits.assign(count_of(result.shape), identity_of(op, dtype));
+  result.bits.assign(count_of(result.shape), identity_of(op, dtype, x.size() == 0));
   const auto places = places_when_reduced(x.shape, result.shape);
   for (size_t i = 0; i < x.size(); ++i) {
     uint64_t& total = result.bits[places[i]];

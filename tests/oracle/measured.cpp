@@ -140,7 +140,7 @@ Measured MeasuredEvaluator::reduce(Id id, const Node& node) const {
   const bool real = is_float(node.dtype);
   const DType wide = real ? DType::F64 : node.dtype;
   result.value.bits.assign(static_cast<size_t>(element_count(result.value.shape)),
-                           identity_of(op, node.dtype));
+                           identity_of(op, node.dtype, x.value.size() == 0));
   std::vector<std::vector<Term>> terms(result.value.bits.size());
   const auto places = places_when_reduced(x.value.shape, result.value.shape);
   for (size_t i = 0; i < x.value.size(); ++i) {

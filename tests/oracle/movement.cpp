@@ -106,7 +106,8 @@ std::vector<size_t> places_when_reduced(List shape, List reduced) {
   return places;
 }
 
-uint64_t identity_of(Op op, DType dtype) {
+uint64_t identity_of(Op op, DType dtype, bool is_empty) {
+  if (op == Op::Add && is_float(dtype) && !is_empty) return bits_of(-0.0, DType::F64);
   if (op == Op::Add) return bits_of(int64_t{0}, dtype);
   if (op == Op::Mul) return bits_of(int64_t{1}, dtype);
   ensure(op == Op::Max, "{} is no reduction", op_info(op).name);

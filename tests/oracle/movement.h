@@ -17,7 +17,8 @@ Array flip(const Array& x, List flipped);
 /// For each element of `shape`, its index in `reduced`, whose reduced axes have size 1.
 std::vector<size_t> places_when_reduced(List shape, List reduced);
 
-/// The result of an empty reduction, as bits of the dtype: +0, 1, or the lowest value.
-uint64_t identity_of(Op op, DType dtype);
+/// The value that a reduction begins with, as bits of the dtype: 0, 1, or the lowest value. The sum
+/// of floats is +0 if empty, else begins with -0, which changes no term.
+uint64_t identity_of(Op op, DType dtype, bool is_empty);
 
 }  // namespace plugrad::oracle

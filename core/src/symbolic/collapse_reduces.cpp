@@ -1,6 +1,6 @@
 // Turns sums over one range into closed forms without a loop.
-//   before  reduce[add](where(r == idx, load(w, r*64 + j), 0), r)     idx: a loaded number, r < 1000
-//   after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0) + 0
+//   before  reduce[add](where(r == idx, load(w, r*64 + j), -0), r)    idx: a loaded number, r < 1000
+//   after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0)
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -39,7 +39,11 @@ bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
          exponent < 64 && exponent > -64;
 }
 
-// A float sum starts from +0, so that a selected -0 becomes +0. These values are never -0.
+bool is_minus_zero(const Graph& g, Id id) {
+  return is_float(g[id].dtype) && is_const(g, id) && g[id].arg == std::bit_cast<uint64_t>(-0.0);
+}
+
+// A float sum with a term of +0 makes +0 of a selected -0. These values are never -0.
 bool is_never_minus_zero(const Graph& g, Id id) {
   const Node& n = g[id];
   if (!is_float(n.dtype)) return true;
@@ -130,16 +134,19 @@ class Sum {
     if (negated) std::swap(yes, no);
     RangeCondition found;
     if (!condition_on(g_, condition, negated, range_, algebra_, found)) return std::nullopt;
-    if (is_zero(g_, no)) return found.equal ? picked(found, yes) : counted(found, yes);
+    if (is_zero(g_, no)) return found.equal ? picked(found, yes, no) : counted(found, yes);
     // Two loop-invariant integers: no * size + (yes - no) * count.
     if (!is_integer(g_[yes].dtype) || moves(yes) || moves(no)) return std::nullopt;
     const Id difference = add(Op::Sub, yes, no);
-    const auto counts = found.equal ? picked(found, difference) : counted(found, difference);
+    const auto counts = found.equal
+                            ? picked(found, difference, g_.constant(g_[yes].dtype, int64_t{0}))
+                            : counted(found, difference);
     return counts ? std::optional(add(Op::Add, *counts, *times(no))) : std::nullopt;
   }
 
-  // The value summed at range == found.equal, and nowhere else.
-  std::optional<Id> picked(const RangeCondition& found, Id value) {
+  // The value summed at range == found.equal; elsewhere `other`, a zero. A sum of nothing but -0
+  // may be either zero.
+  std::optional<Id> picked(const RangeCondition& found, Id value, Id other) {
     const Id at = *found.equal;
     const Interval values = algebra_.bounds[at];
     Id valid = truth();
@@ -155,7 +162,8 @@ class Sum {
     const DType dtype = g_[element].dtype;
     const Id zero = g_.constant(dtype, int64_t{0});
     const Id result = is_const(g_, condition) ? element : g_.where(condition, element, zero);
-    return is_never_minus_zero(g_, element) ? result : g_.binary(Op::Add, result, zero);
+    if (is_minus_zero(g_, other) || is_never_minus_zero(g_, element)) return result;
+    return g_.binary(Op::Add, result, zero);
   }
 
   // `value` times the number of indices with lower <= range < upper.

@@ -25,6 +25,27 @@ TEST(IndexByData, SeveralAxesBroadcastAndStayWhereTheyAre) {
   EXPECT_EQ((counting({2, 3, 4, 5})[{0, Slice(), places({0, 1})}].shape()), (Shape{3, 2, 5}));
 }
 
+// What moves elements by data moves -0, too; an index out of range reads +0.
+TEST(IndexByData, KeepsTheSignOfZero) {
+  const auto signs = [](const Tensor& x) {
+    std::vector<bool> out;
+    for (double value : x.cast(DType::F64).to_vector<double>()) out.push_back(std::signbit(value));
+    return out;
+  };
+  const Tensor at = places({2, 0}) + 0;
+  for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
+    const Tensor x = Tensor::from({-0.0, 1.0, 0.0, -0.0}).cast(dtype).realize();
+    EXPECT_EQ(signs(x[{at}]), (std::vector{false, true})) << name_of(dtype);
+    EXPECT_EQ(signs(x.gather(0, at)), (std::vector{false, true}));
+    EXPECT_EQ(signs(x.reshape({2, 2})[{at.minimum(1), at.minimum(1)}]), (std::vector{true, true}));
+    EXPECT_EQ(signs(x.sort().first), (std::vector{true, false, true, false}));
+    EXPECT_EQ(signs(x.masked_select(x == 0)), (std::vector{true, false, true}));
+    EXPECT_EQ(signs(embedding(x.reshape({2, 2}), at.minimum(1))),
+              (std::vector{false, true, true, false}));
+    EXPECT_EQ(signs(x.index_select(0, places({7, 3}) + 0)), (std::vector{false, true}));
+  }
+}
+
 TEST(IndexByData, ListsAreCheckedAndTensorsReadZero) {
   const Tensor a = counting({3, 4}, 1);
   expect_values(a[{{2, -3}, {0, 1}}], {9, 2});

@@ -166,7 +166,7 @@ std::optional<GatherNode> match_gather(Context& c, Id node) {
   if (g[sum].op != Op::Where || !has_elements(full)) return std::nullopt;
   const Id zero = below_expand(g, g[sum].src[2]);
   const auto hit = match_comparison(c, g[sum].src[0]);
-  if (!hit || !is_const(g, zero) || g[zero].arg != 0) return std::nullopt;
+  if (!hit || !is_const(g, zero) || const_float(g, zero) != 0) return std::nullopt;
   const auto axis = static_cast<std::size_t>(axes[0]);
   const auto at = std::ranges::find(hit->outer_axes, axis) - hit->outer_axes.begin();
   if (at == std::ssize(hit->outer_axes) || hit->outer.size() != full.size()) return std::nullopt;

@@ -1,6 +1,7 @@
 // Turns reads at indices that are data into a comparison and a sum, which the rewriter turns into
 // one load.
-//   x[rows]  =  sum over r of where(rows == r, x[r], 0)  =  load(x, rows), 0 <= rows < size
+//   x[rows]  =  sum over r of where(rows == r, x[r], -0)  =  load(x, rows), 0 <= rows < size
+// Terms of -0 change no sum, so that an element -0 keeps its sign; integers have 0.
 #include <algorithm>
 #include <numeric>
 
@@ -40,7 +41,8 @@ namespace {
 /// Sum over `axis` of x where hit. At most one element is hit, so that the sum is exact.
 Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
   const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
-  return where(hit, values, 0).sum(axis, false, narrow_sum_dtype(x.dtype())).cast(x.dtype());
+  const Tensor none = is_float(x.dtype()) ? Tensor(-0.0) : Tensor(0);
+  return where(hit, values, none).sum(axis, false, narrow_sum_dtype(x.dtype())).cast(x.dtype());
 }
 
 }  // namespace
