@@ -3,6 +3,7 @@ import copy
 import gc
 import pickle
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -53,6 +54,42 @@ def test_what_holds_no_numbers_is_refused() -> None:
             pg.Tensor(wrong)
     with pytest.raises((TypeError, BufferError)):
         pg.from_dlpack("text")
+
+
+class Before1:
+    """Hands out capsules of before DLPack 1.0."""
+
+    def __init__(self, tensor: pg.Tensor, copy: bool | None) -> None:
+        self.tensor, self.copy = tensor, copy
+
+    def __dlpack__(self, **keywords: object) -> object:
+        return self.tensor.__dlpack__(copy=self.copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: pg.Tensor([1.0, 2.0]), lambda: (pg.Tensor([1.0, 2.0]) + 1).realize(),
+    lambda: pg.Tensor([1.0, 2.0]) + 1, lambda: pg.Tensor.zeros(2), lambda: pg.Tensor(1.5),
+    lambda: pg.Tensor.zeros((0, 2)), lambda: pg.Tensor([[1, 2], [3, 4]])[:, 0]])
+def test_values_without_a_copy(make: Callable[[], pg.Tensor]) -> None:
+    """Constants, too, which have no memory of their own before."""
+    with pg.device("CPU"):
+        tensor = make()
+    view = tensor.numpy(copy=False)
+    assert view.tolist() == tensor.tolist()
+    assert view.size == 0 or not view.flags.writeable
+    for array in (np.from_dlpack(tensor, copy=False), np.from_dlpack(Before1(tensor, False))):
+        assert array.tolist() == view.tolist() and array.shape == view.shape
+    for copied in (None, True):
+        assert not np.shares_memory(np.from_dlpack(Before1(tensor, copied)), view)
+
+
+def test_old_readers_share_memory_when_asked() -> None:
+    with pg.device("CPU"):
+        tensor = pg.Tensor([1.0, 2.0]).realize()
+    assert np.shares_memory(np.from_dlpack(Before1(tensor, False)), tensor.numpy(copy=False))
 
 
 def test_half_precision_dtypes_of_ml_dtypes() -> None:

@@ -281,8 +281,8 @@ nb::object array_of_tensor(const Tensor& tensor, std::optional<bool> copy) {
   auto values = values_of(tensor, copying);
   if (!values)
     throw nb::value_error(
-        "these values become an array only by a copy, because they are computed on demand, in "
-        "memory of a device: leave out copy=False");
+        "these values become an array only by a copy, because they are in memory of a device or on "
+        "a mesh: leave out copy=False");
   std::vector<size_t> shape;
   for (const int64_t size : tensor.bound_shape()) shape.push_back(static_cast<size_t>(size));
   // Small floats are ml_dtypes': NumPy knows only their bits.

@@ -167,14 +167,14 @@ nb::object export_tensor(const Tensor& self, nb::handle stream, nb::handle max_v
   if (!max_version.is_none() && !nb::try_cast(max_version, version))
     throw nb::type_error("max_version is a pair of integers");
   const bool is_versioned = version.first >= kMajor;
-  // A capsule of before 1.0 cannot say that its memory is read-only.
+  // A capsule of before 1.0 cannot say that its memory is read-only: it shares memory only if asked.
   const Copying copying = copy ? (*copy ? Copying::Always : Copying::Never)
                                : (is_versioned ? Copying::IfNeeded : Copying::Always);
   auto values = values_of(self, copying);
-  if (!values || (copy && !*copy && !is_versioned))
+  if (!values)
     throw nb::buffer_error(
-        "these values are handed out only as a copy, because they are computed on demand, in "
-        "memory of a device, or the reader knows no read-only memory: leave out copy=False");
+        "these values are handed out only as a copy, because they are in memory of a device or on "
+        "a mesh: leave out copy=False");
   const DType dtype = strong(self.dtype());
   const uint64_t flags = values->is_copy ? kIsCopied : kReadOnly;
   auto exported = std::make_unique<Exported>(self, std::move(*values));
@@ -231,8 +231,8 @@ void bind_dlpack(nb::class_<Tensor>& tensor) {
               "None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any"),
       "A DLPack capsule of the values in host memory, which are computed. They are read-only, and "
       "shared with the tensor where the host can read its device's memory; a reader of before "
-      "DLPack 1.0 gets a copy. Errors: BufferError for another device, and for copy=False where "
-      "only a copy can be given.");
+      "DLPack 1.0 gets a copy, or with copy=False the memory itself, which it must not write to. "
+      "Errors: BufferError for another device, and for copy=False where only a copy can be given.");
   tensor.def(
       "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(kCpu, 0); },
       nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),

@@ -116,10 +116,12 @@ std::optional<HostValues> values_of(const Tensor& tensor, Copying copying) {
   const bool is_small = size < kLarge && size_of(strong(tensor.dtype())) > 1;
   if (copying == Copying::Always && is_small) return copied(tensor);
   auto view = host_view(tensor);
-  if (!view) {
-    if (copying == Copying::Never) return {};
-    return copied(tensor);
+  if (!view && copying == Copying::Never) {
+    if (tensor.numel() == 0) return HostValues{};
+    view = host_view(tensor.contiguous());  // a constant, which has no memory yet
+    if (!view) return {};
   }
+  if (!view) return copied(tensor);
   if (copying != Copying::Always)
     return HostValues{view->bytes.data(), view->bytes.size(), std::move(view->owner), false};
   const size_t size_bytes = view->bytes.size();
