@@ -1,6 +1,7 @@
 """onnx_test.py WHEELS PROGRAMS [--all]: the node test cases of the package onnx, all on REFERENCE, a third on CPU (--all: all) and
 150 on OPENCL, its model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
-in C++), the commands run and inspect, files that plugrad writes, and files with attributes that no file should have."""
+in C++), the commands run and inspect, files that plugrad writes, files with attributes that no file should have, files that ONNX Runtime
+optimised, and models of scikit-learn."""
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ FOLDER = fresh.SOURCE / "tests/python/onnx"
 PACKAGES = ["onnx==1.23.2", "numpy", "ml-dtypes", "pillow==13.0.0"]
 EXAMPLES = fresh.SOURCE / "docs/examples/python/models"
 OTHERS = ["tokenizers==0.23.3"]  # what an example needs besides the files that fetch-models gets
+LEARNING = ["scikit-learn==1.9.1", "skl2onnx==1.20.0"]
 TYPES = {"README.md": "markdown", "tools/demo": "shell", "docs/examples/autograd.cpp": "cpp", "CMakePresets.json": "json",
          "tests/python/onnx_test.py": "python"}
 
@@ -170,6 +172,11 @@ def main(folder: str, programs: str, *options: str) -> None:
         run()
     run_commands(environment)
     print(environment.run("python", "-W", "ignore", str(FOLDER / "hostile_attributes.py"))[-4000:])
+    print(environment.run("python", str(FOLDER / "optimised_files.py"))[-4000:])
+    for cases, names in ("runtime_cases", "vector|one class|probabilities"), ("microsoft_cases", "fused|tokens"):
+        print(environment.run("python", str(FOLDER / f"{cases}.py"), "--filter", names)[-4000:])
+    environment.pip("install", *LEARNING)
+    print(environment.run("python", str(FOLDER / "sklearn_models.py"))[-4000:])
 
 
 main(*sys.argv[1:])

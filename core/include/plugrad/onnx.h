@@ -43,19 +43,26 @@ struct Strings {
   std::vector<std::string> elements;
 };
 
+/// Numbers by integer or by name, such as the probability of each label.
+struct Map {
+  std::variant<std::map<std::int64_t, float>, std::map<std::string, float>> entries;
+};
+
 struct Data;
 struct Sequence {
   std::vector<Data> elements;
 };
 
-/// An input or output of a model: nothing (an empty optional), a tensor, strings or a sequence.
+/// An input or output of a model: nothing (an empty optional), a tensor, strings, a map or a
+/// sequence. Maps are outputs only.
 struct Data {
   Data() = default;
   Data(Tensor tensor) : value(std::move(tensor)) {}        // NOLINT: a tensor is data
   Data(Strings strings) : value(std::move(strings)) {}     // NOLINT: strings are data
+  Data(Map map) : value(std::move(map)) {}                 // NOLINT: a map is data
   Data(Sequence sequence) : value(std::move(sequence)) {}  // NOLINT: a sequence is data
 
-  std::variant<std::monostate, Tensor, Strings, Sequence> value;
+  std::variant<std::monostate, Tensor, Strings, Map, Sequence> value;
   /// The ONNX type of a tensor's elements where its dtype is wider: "int4", "uint4", "int2" and
   /// "uint2" in i8 and u8; "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
   /// "float4e2m1" and "float8e8m0" in f32. Empty otherwise; inputs may leave it empty.

@@ -118,6 +118,8 @@ nb::object value_object(const onnx::Data& data) {
     for (const onnx::Data& element : sequence->elements) elements.append(value_object(element));
     return elements;
   }
+  if (const auto* map = std::get_if<onnx::Map>(&data.value))
+    return std::visit([](const auto& entries) { return nb::cast(entries); }, map->entries);
   const auto* strings = std::get_if<onnx::Strings>(&data.value);
   if (!strings) return nb::none();
   for (const std::string& text : strings->elements)
@@ -292,8 +294,10 @@ void bind_onnx(nb::module_& module) {
               "**kwargs: TensorLike | str | list[Any] | None) -> tuple[Any, ...]"),
       "Runs the model on tensors or arrays, by position, by name or in one dict, and returns its "
       "outputs in "
-      "order.\nSequences are lists, an empty optional is None, strings are NumPy arrays of str or "
-      "object, and elements\nof types such as int4 are arrays of ml_dtypes; results come back the "
+      "order.\nSequences are lists, maps are dicts, an empty optional is None, strings are NumPy "
+      "arrays "
+      "of str or object, and elements\nof types such as int4 are arrays of ml_dtypes; results come "
+      "back the "
       "same way.\nErrors: ValueError if number, kinds, dtypes or shapes differ from `inputs`.");
   bind_load(made);
   bind_save(made);

@@ -208,6 +208,32 @@ def tree_cases() -> list[Case]:
     return cases
 
 
+def vector_cases() -> list[Case]:
+    """Support vector machines of random numbers."""
+    ml, both, x = "ai.onnx.ml", (0, 1), normal(9, 3)
+    kernels = {"LINEAR": [], "RBF": [0.4, 0, 0], "POLY": [0.3, 0.5, 3], "SIGMOID": [0.2, -0.1, 0]}
+    cases = []
+    for (kernel, parameters), classes, transform in itertools.product(kernels.items(), (2, 3, 5), ("NONE", "LOGISTIC", "SOFTMAX")):
+        counts = [2, 1, 3, 1, 2][:classes]
+        pairs = classes * (classes - 1) // 2
+        rest = {"kernel_type": kernel, "kernel_params": [float(v) for v in parameters or (0, 0, 0)], "vectors_per_class": counts,
+                "support_vectors": normal(sum(counts) * 3).tolist(), "coefficients": normal((classes - 1) * sum(counts)).tolist(),
+                "rho": normal(pairs).tolist(), "classlabels_ints": [4, 2, 7, 0, -3][:classes], "post_transform": transform}
+        cases.append(case(f"vectors {kernel} {classes} {transform}", "SVMClassifier", [x], rest, both, domain=ml))
+        if transform != "LOGISTIC":
+            rest |= {"prob_a": (-np.abs(normal(pairs))).tolist(), "prob_b": (normal(pairs) / 5).tolist()}
+            cases.append(case(f"probabilities {kernel} {classes} {transform}", "SVMClassifier", [x], rest, both, domain=ml))
+    for kernel, parameters in kernels.items():
+        rest = {"kernel_type": kernel, "kernel_params": [float(v) for v in parameters or (0, 0, 0)], "n_supports": 4, "rho": [0.3],
+                "support_vectors": normal(12).tolist(), "coefficients": normal(4).tolist()}
+        cases += [case(f"vector regression {kernel}", "SVMRegressor", [x], rest, domain=ml),
+                  case(f"one class {kernel}", "SVMRegressor", [x], rest | {"one_class": 1}, domain=ml)]
+    linear = {"coefficients": normal(9).tolist(), "rho": [0.2], "kernel_params": [0.0, 0.0, 0.0]}
+    return cases + [
+        case("no vectors", "SVMClassifier", [x], linear | {"classlabels_ints": [3, 1, 2], "post_transform": "SOFTMAX"}, both, domain=ml),
+        case("no vectors regression", "SVMRegressor", [x], linear | {"coefficients": normal(3).tolist(), "n_supports": 0}, domain=ml)]
+
+
 def attention_cases() -> list[Case]:
     q, k, v = normal(2, 4, 5, 8), normal(2, 2, 6, 8), normal(2, 2, 6, 10)
     past_k, past_v = normal(2, 2, 3, 8), normal(2, 2, 3, 10)
@@ -292,5 +318,5 @@ def loop_cases() -> list[Case]:
 
 
 if __name__ == "__main__":
-    sys.exit(compare(sampling_cases() + region_cases() + signal_cases() + learning_cases() + tree_cases()
+    sys.exit(compare(sampling_cases() + region_cases() + signal_cases() + learning_cases() + tree_cases() + vector_cases()
                      + attention_cases() + recurrent_cases() + loop_cases(), __doc__))

@@ -11,6 +11,9 @@
 
 namespace plugrad::onnx {
 
+/// Types of elements.
+inline constexpr int64_t kFloat = 1, kInt64 = 7, kString = 8;
+
 class Message {
  public:
   Message& integer(int field, int64_t value) {

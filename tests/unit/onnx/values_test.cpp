@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kFloat = 1, kInt64 = 7, kString = 8, kBool = 9, kFloat8e4m3fn = 17, kInt4 = 22;
+constexpr int64_t kBool = 9, kFloat8e4m3fn = 17, kInt4 = 22;
 
 class OnnxValues : public testing::Test {
  protected:

@@ -27,15 +27,15 @@ constexpr std::int64_t kNewestType = static_cast<std::int64_t>(DataType::Int2);
 
 // clang-format off
 constexpr AttributeValues kValues[] = {
-    {"blocksize chunk_size group hidden_size kernel_shape max_gram_length min_gram_length n_targets "
-     "num_groups num_outputs num_scan_inputs offset_group opset output_height output_width p "
+    {"blocksize channels chunk_size group hidden_size kernel_shape max_gram_length min_gram_length mincharnum "
+     "n_targets num_groups num_outputs num_scan_inputs offset_group opset output_height output_width p "
      "pooled_shape qkv_hidden_sizes sample_size size strides dilations targets", "", 1, kMostCount},
     {"p", "LpNormalization", 1, 2},
     {"kv_num_heads num_heads q_num_heads", "", 0, kMostCount},
     {"kv_num_heads num_heads q_num_heads", "GroupQueryAttention LinearAttention MultiHeadAttention",
      1, kMostCount},
-    {"K N block_size k max_skip_count ngram_counts ngram_indexes output_padding output_shape "
-     "rotary_embedding_dim sampling_ratio split", "", 0, kMostCount},
+    {"K N block_size k max_skip_count n_supports ngram_counts ngram_indexes output_padding output_shape "
+     "rotary_embedding_dim sampling_ratio split vectors_per_class", "", 0, kMostCount},
     {"k", "EyeLike", -kMostCount, kMostCount},
     {"class_ids class_nodeids class_treeids leaf_targetids nodes_falsenodeids nodes_featureids "
      "nodes_nodeids nodes_treeids nodes_truenodeids target_ids target_nodeids target_treeids "
@@ -53,13 +53,16 @@ constexpr AttributeValues kValues[] = {
     {"align_corners allowzero antialias broadcast causal ceil_mode center_point_box channels_last "
      "count_include_pad detect_negative detect_positive directions do_rotary exclude_outside "
      "exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal "
-     "is_packed_batching is_test keepdims largest layout linear_before_reset new_axis "
+     "is_packed_batching is_test keepdims largest layout linear_before_reset mark new_axis "
      "nodes_falseleafs nodes_missing_value_tracks_true nodes_trueleafs noop_with_empty_axes "
-     "onesided output_sequence past_present_share_buffer periodic reverse rotary_interleaved "
+     "one_class onesided output_sequence past_present_share_buffer periodic reverse rotary_interleaved "
      "saturate scan_input_directions scan_output_directions select_last_index "
      "sliding_window_cache sorted spatial storage_order training_mode transA transB transBatchA "
-     "transBatchB unidirectional upper", "", 0, 1},
+     "transBatchB unidirectional upper zeros", "", 0, 1},
     {"activation", "", 0, 0, "none silu swish"},
+    {"activation", "Conv FusedConv", 0, 0, "Relu Tanh Sigmoid LeakyRelu Clip HardSigmoid"},
+    {"activation", "FusedGemm", 0, 0,
+     "Elu HardSigmoid LeakyRelu Relu ScaledTanh Selu Sigmoid Softplus Softsign Tanh ThresholdedRelu"},
     {"aggregate_function", "", 0, 0, "AVERAGE SUM MIN MAX"},
     {"approximate", "", 0, 0, "none tanh"},
     {"auto_pad", "", 0, 0, "NOTSET SAME_UPPER SAME_LOWER VALID"},

@@ -313,6 +313,12 @@ constexpr OperatorSchema kSchemas[] = {
     {"com.microsoft", "DynamicQuantizeMatMul", "", 5, 1},
     {"com.microsoft", "EmbedLayerNormalization", "epsilon:f mask_index_type:i", 9, 3},
     {"com.microsoft", "FastGelu", "", 2, 1},
+    {"com.microsoft", "FusedConv",
+        "activation:s activation_params:F auto_pad:s dilations:I group:i kernel_shape:I "
+        "pads:I strides:I", 4, 1},
+    {"com.microsoft", "FusedGemm",
+        "activation:s activation_alpha:f activation_beta:f activation_gamma:f alpha:f beta:f "
+        "transA:i transB:i", 3, 1},
     {"com.microsoft", "FusedMatMul",
         "alpha:f transA:i transB:i transBatchA:i transBatchB:i", 2, 1},
     {"com.microsoft", "GatherND", "", 2, 1},
@@ -330,6 +336,8 @@ constexpr OperatorSchema kSchemas[] = {
         "K:i! N:i! accuracy_level:i bits:i block_size:i! weight_prepacked:i", 6, 1},
     {"com.microsoft", "MultiHeadAttention",
         "mask_filter_value:f num_heads:i! scale:f unidirectional:i", 10, 4},
+    {"com.microsoft", "NhwcMaxPool",
+        "auto_pad:s ceil_mode:i dilations:I kernel_shape:I! pads:I strides:I", 1, 1},
     {"com.microsoft", "Pad", "mode:s", 3, 1},
     {"com.microsoft", "QGemm", "alpha:f transA:i transB:i", 9, 1},
     {"com.microsoft", "QLinearAdd", "", 8, 1},
@@ -353,8 +361,23 @@ constexpr OperatorSchema kSchemas[] = {
     {"com.microsoft", "SkipSimplifiedLayerNormalization", "epsilon:f", 4, 4},
     {"com.microsoft", "SwiGLU",
         "activation_alpha:f activation_beta:f limit:f round_activation:i", 2, 1},
+    {"com.microsoft", "Tokenizer",
+        "mark:i! mincharnum:i! pad_value:s! separators:S tokenexp:s", 1, 1},
     {"com.microsoft", "Trilu", "upper:i", 2, 1},
     {"com.microsoft", "Unique", "", 1, 3},
+    {"com.microsoft.nchwc", "AveragePool",
+        "auto_pad:s ceil_mode:i count_include_pad:i dilations:I kernel_shape:I! pads:I "
+        "strides:I", 1, 1},
+    {"com.microsoft.nchwc", "Conv",
+        "activation:s activation_params:F auto_pad:s dilations:I group:i kernel_shape:I "
+        "pads:I strides:I", 4, 1},
+    {"com.microsoft.nchwc", "GlobalAveragePool", "", 1, 1},
+    {"com.microsoft.nchwc", "GlobalMaxPool", "", 1, 1},
+    {"com.microsoft.nchwc", "MaxPool",
+        "auto_pad:s ceil_mode:i dilations:I kernel_shape:I! pads:I storage_order:i strides:I", 1, 1},
+    {"com.microsoft.nchwc", "ReorderInput", "channels_last:i", 1, 1},
+    {"com.microsoft.nchwc", "ReorderOutput", "channels:i channels_last:i", 1, 1},
+    {"com.microsoft.nchwc", "Upsample", "coordinate_transformation_mode:s mode:s scales:I", 1, 1},
 };
 // clang-format on
 

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "ir/round.h"
+#include "onnx/import/blocked_channels.h"
 #include "onnx/import/emulated.h"
 
 namespace plugrad::onnx {
@@ -81,14 +82,24 @@ tensor::HostValues values_in_memory(std::span<const std::byte> bytes, Shape shap
 }
 
 void ModelFiles::read_constants(const GraphMessage& graph) {
+  channels_per_block_ = onnx::channels_per_block(graph);
+  add_constants(graph);
+}
+
+void ModelFiles::add_constants(const GraphMessage& graph) {
   const auto add = [&](const auto& tensor) { constants_.emplace(&tensor, read(tensor)); };
   std::ranges::for_each(graph.constants, add);
   std::ranges::for_each(graph.sparse_constants, add);
+  for (const auto& [tensor, node] : blocked_weights(graph)) {
+    const std::vector<float> given = constants_.at(tensor).tensor().to_vector<float>();
+    constants_[tensor] =
+        Tensor::from(in_order(given, *tensor, *node, channels_per_block_), tensor->dims);
+  }
   for (const NodeMessage& node : graph.nodes)
     for (const AttributeMessage& attribute : node.attributes) {
       std::ranges::for_each(attribute.tensors, add);
       std::ranges::for_each(attribute.sparse_tensors, add);
-      for (const auto& inner : attribute.graphs) read_constants(*inner);
+      for (const auto& inner : attribute.graphs) add_constants(*inner);
     }
 }
 

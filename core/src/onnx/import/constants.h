@@ -25,6 +25,8 @@ class ModelFiles {
   /// recorded call must find its weights made: it takes those that it makes for values that differ
   /// from call to call.
   void read_constants(const GraphMessage& graph);
+  /// Of com.microsoft.nchwc (import/blocked_channels.h), whose weights constant() gives in order.
+  std::int64_t channels_per_block() const { return channels_per_block_; }
 
   /// Errors: User if the tensor's elements are missing, too few or of a type without a dtype, or
   /// lie outside the model's folder.
@@ -32,6 +34,7 @@ class ModelFiles {
   Value constant(const SparseTensorMessage& tensor);
 
  private:
+  void add_constants(const GraphMessage& graph);
   Value read(const TensorMessage& tensor);
   Value read(const SparseTensorMessage& tensor);
   std::span<const std::byte> external(const TensorMessage& tensor,
@@ -41,6 +44,7 @@ class ModelFiles {
   std::shared_ptr<const void> owner_;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
   std::unordered_map<const void*, Value> constants_;  // by message
+  std::int64_t channels_per_block_ = 1;
 };
 
 /// The elements of a tensor in memory.

@@ -81,7 +81,7 @@ std::string mismatch(const Data& data, const TypeMessage& type) {
       if (std::holds_alternative<std::monostate>(data.value) || !type.inner) return "";
       return mismatch(data, *type.inner);
     case Kind::Map:
-      return "is a map, which plugrad does not have";
+      return "is a map, which no operator that plugrad has takes";
     case Kind::SparseTensor:
     case Kind::None:
       break;
@@ -118,6 +118,7 @@ Value value_of(const Data& data, const TypeMessage& type, std::string_view devic
 
 Data data_of(const Value& value) {
   if (value.strings()) return *value.strings();
+  if (value.map()) return *value.map();
   if (const auto* elements = value.elements()) {
     Sequence sequence;
     for (const Value& element : *elements) sequence.elements.push_back(data_of(element));

@@ -49,6 +49,7 @@ std::string mismatch_of_value(const Value& value, const TypeMessage& type) {
           !what.empty())
         return "has an element that " + what;
   }
+  if (type.kind == Kind::Map) return value.map() ? "" : "is no map";
   if (type.kind != Kind::Tensor || type.element == DataType::Undefined) return "";
   if (type.element == DataType::String) return value.strings() ? "" : "is no tensor of strings";
   if (!value.is_tensor()) return "is no tensor of numbers";

@@ -1,4 +1,9 @@
 // Activation functions.
+#include "onnx/ops/activation.h"
+
+#include <algorithm>
+#include <cctype>
+
 #include "onnx/ops/tables.h"
 #include "tensor/variable_sizes.h"
 
@@ -17,10 +22,8 @@ Values celu(Call& call) {
   return {call[0].celu(call.number("alpha", 1.0))};
 }
 Values selu(Call& call) {
-  const Tensor x = call[0];
-  const double alpha = call.number("alpha", 1.67326319217681884765625);
-  const double gamma = call.number("gamma", 1.05070102214813232421875);
-  return {(x < 0).where(gamma * alpha * x.minimum(0).expm1(), gamma * x)};
+  return {activation_of(call, "Selu", parameter_of(call, "alpha"),
+                        parameter_of(call, "gamma"))(call[0])};
 }
 Values gelu_(Call& call) {
   return {call[0].gelu(call.text("approximate", "none") == "tanh")};
@@ -101,7 +104,63 @@ constexpr OperatorRow kActivationRows[] = {
     {"ThresholdedRelu", thresholded_relu, kVariableSizes},
 };
 
+struct Defaults {
+  double alpha, beta;
+};
+Defaults defaults_of(std::string_view name) {
+  if (name == "HardSigmoid") return {0.2, 0.5};
+  if (name == "LeakyRelu") return {0.01, 0};
+  if (name == "ThresholdedRelu" || name == "Elu") return {1, 0};
+  if (name == "Selu") return {1.67326319217681884765625, 1.05070102214813232421875};
+  return {1, name == "Affine" ? 0.0 : 1.0};
+}
+
 }  // namespace
+
+std::optional<double> parameter_of(Call& call, std::string_view attribute) {
+  return call.attribute(attribute) ? std::optional(call.number(attribute, 0)) : std::nullopt;
+}
+
+Activation activation_of(Call& call, std::string_view name, std::optional<double> given_alpha,
+                         std::optional<double> given_beta) {
+  const auto is = [&](std::string_view wanted) {
+    return std::ranges::equal(name, wanted,
+                              [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+  };
+  const Defaults defaults = defaults_of(name);
+  const double alpha = given_alpha.value_or(defaults.alpha),
+               beta = given_beta.value_or(defaults.beta);
+  if (is("Sigmoid")) return [](const Tensor& x) { return x.sigmoid(); };
+  if (is("Tanh")) return [](const Tensor& x) { return x.tanh(); };
+  if (is("Relu")) return [](const Tensor& x) { return x.relu(); };
+  if (is("Affine")) return [=](const Tensor& x) { return x * alpha + beta; };
+  if (is("LeakyRelu")) return [=](const Tensor& x) { return x.leaky_relu(alpha); };
+  if (is("ThresholdedRelu"))
+    return [=](const Tensor& x) { return (x > alpha).where(x, x.zeros_like()); };
+  if (is("ScaledTanh")) return [=](const Tensor& x) { return (x * beta).tanh() * alpha; };
+  if (is("HardSigmoid")) return [=](const Tensor& x) { return (x * alpha + beta).clamp(0, 1); };
+  if (is("Elu")) return [=](const Tensor& x) { return x.elu(alpha); };
+  if (is("Selu"))
+    return [=](const Tensor& x) {
+      return (x < 0).where(beta * alpha * x.minimum(0).expm1(), beta * x);
+    };
+  if (is("Softsign")) return [](const Tensor& x) { return x.softsign(); };
+  if (is("Softplus")) return [](const Tensor& x) { return x.softplus(); };
+  call.unsupported(fmt::format("activation {}", name));
+}
+
+Tensor activated(Call& call, const Tensor& x) {
+  const std::string_view name = call.text("activation", "");
+  const std::vector<double> given = call.numbers("activation_params");
+  const size_t needed = name == "Clip" || name == "HardSigmoid" ? 2 : name == "LeakyRelu" ? 1 : 0;
+  if (given.size() != needed)
+    call.wrong(
+        fmt::format("activation_params has {} numbers, {} needs {}", given.size(), name, needed));
+  if (name.empty()) return x;
+  if (name == "Clip") return x.clamp(given[0], given[1]);
+  const auto at = [&](size_t i) { return i < needed ? std::optional(given[i]) : std::nullopt; };
+  return activation_of(call, name, at(0), at(1))(x);
+}
 
 std::span<const OperatorRow> activation_operators() {
   return kActivationRows;

@@ -4,6 +4,7 @@
 
 #include "base/binding.h"
 #include "base/check.h"
+#include "onnx/ops/activation.h"
 #include "onnx/ops/random.h"
 #include "onnx/ops/tables.h"
 #include "onnx/ops/windows.h"
@@ -28,14 +29,25 @@ Tensor times_factor(const Tensor& x, double factor) {
   return (x.cast(DType::F64) * factor).cast(x.dtype());
 }
 
-Values gemm(Call& call) {
+Tensor general_product(Call& call) {
   Tensor a = call[0], b = call[1];
   if (call.integer("transA", 0) != 0) a = a.transpose();
   if (call.integer("transB", 0) != 0) b = b.transpose();
   const Tensor product = times_factor(a.matmul(b), call.number("alpha", 1));
-  if (!call.has(2)) return {product};
+  if (!call.has(2)) return product;
   call.require_broadcasts_to(product, 2, "C");
-  return {product + times_factor(call[2], call.number("beta", 1))};
+  return product + times_factor(call[2], call.number("beta", 1));
+}
+Values gemm(Call& call) {
+  return {general_product(call)};
+}
+
+Values fused_gemm(Call& call) {
+  const std::string_view name = call.text("activation", "");
+  const Activation activation =
+      activation_of(call, name, parameter_of(call, "activation_alpha"),
+                    parameter_of(call, name == "Selu" ? "activation_gamma" : "activation_beta"));
+  return {activation(general_product(call))};
 }
 
 Values einsum_(Call& call) {
@@ -76,14 +88,25 @@ Values det(Call& call) {
   return {result};
 }
 
-Values conv_(Call& call) {
+Tensor convolution(Call& call) {
   const Tensor x = call[0], weight = call[1];
   const Window w = window_of(call, x, kernel_of_weight(call, weight));
-  return {conv(x, weight, call.optional(2),
-               {.stride = w.strides,
-                .padding = w.pads,
-                .dilation = w.dilations,
-                .groups = call.integer("group", 1)})};
+  return conv(x, weight, call.optional(2),
+              {.stride = w.strides,
+               .padding = w.pads,
+               .dilation = w.dilations,
+               .groups = call.integer("group", 1)});
+}
+Values conv_(Call& call) {
+  return {convolution(call)};
+}
+Values fused_conv(Call& call) {
+  Tensor result = convolution(call);
+  if (call.has(3)) {
+    call.require_shape(3, "the sum", result.shape());
+    result = result + call[3];
+  }
+  return {activated(call, result)};
 }
 
 Values conv_transpose_(Call& call) {
@@ -274,10 +297,13 @@ Values dropout(Call& call) {
 constexpr OperatorRow kNetworkRows[] = {
     {"BatchNormalization", batch_normalization, kVariableSizes},
     {"Conv", conv_, kVariableSizes},
+    {"Conv", fused_conv, kVariableSizes, kBlockedChannels},
     {"ConvTranspose", conv_transpose_, kVariableSizes},
     {"Det", det},
     {"Dropout", dropout, kVariableSizes, "", true},
     {"Einsum", einsum_, kVariableSizes},
+    {"FusedConv", fused_conv, kVariableSizes, kMicrosoft},
+    {"FusedGemm", fused_gemm, kVariableSizes, kMicrosoft},
     {"Gemm", gemm, kVariableSizes},
     {"GroupNormalization", group_normalization, kVariableSizes},
     {"InstanceNormalization", instance_normalization, kVariableSizes},

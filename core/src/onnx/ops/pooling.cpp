@@ -98,6 +98,13 @@ Values max_pool(Call& call) {
   return results;
 }
 
+Values max_pool_of_last_channels(Call& call) {
+  const Tensor x = channels_first(call[0]);
+  const Window w = window_of(call, x, call.integers("kernel_shape"));
+  const Tensor windows = windows_of(x, w, window_counts(call, x, w), tensor::lowest(x.dtype()));
+  return {channels_last(windows.max(last_axes(w.kernel.size())))};
+}
+
 Values average_pool(Call& call) {
   return {average_pooled(call, call[0])};
 }
@@ -124,11 +131,16 @@ Values global_lp_pool(Call& call) {
 
 constexpr OperatorRow kPoolingRows[] = {
     {"AveragePool", average_pool, kVariableSizes},
+    {"AveragePool", average_pool, kVariableSizes, kBlockedChannels},
     {"GlobalAveragePool", global_average_pool, kVariableSizes},
+    {"GlobalAveragePool", global_average_pool, kVariableSizes, kBlockedChannels},
     {"GlobalLpPool", global_lp_pool, kVariableSizes},
     {"GlobalMaxPool", global_max_pool, kVariableSizes},
+    {"GlobalMaxPool", global_max_pool, kVariableSizes, kBlockedChannels},
     {"LpPool", lp_pool, kVariableSizes},
     {"MaxPool", max_pool, kVariableSizes},
+    {"MaxPool", max_pool, kVariableSizes, kBlockedChannels},
+    {"NhwcMaxPool", max_pool_of_last_channels, false, kMicrosoft},
 };
 
 }  // namespace

@@ -207,12 +207,18 @@ Values conv_integer(Call& call) {
   return {integer_conv(call, call[0], call.optional(2), call[1], call.optional(3))};
 }
 
+// Of com.microsoft the channels may be the last axis.
+bool are_channels_last(Call& call) {
+  return call.integer("channels_last", 0) != 0;
+}
 Values q_linear_conv(Call& call) {
-  Tensor sums = integer_conv(call, call[0], call[2], call[3], call[5]);
+  const Tensor x = are_channels_last(call) ? channels_first(call[0]) : call[0];
+  Tensor sums = integer_conv(call, x, call[2], call[3], call[5]);
   if (call.has(8)) sums = sums + of_output_channels(call[8], sums, 1);
   const Tensor scale =
       call[1].reshape({}) * of_output_channels(call[4], sums, 1) / call[6].reshape({});
-  return {requantised(sums, scale, call[7].reshape({}), call[7].dtype())};
+  const Tensor result = requantised(sums, scale, call[7].reshape({}), call[7].dtype());
+  return {are_channels_last(call) ? channels_last(result) : result};
 }
 
 // com.microsoft: Gemm of quantised matrices, whose bias has the scale of the product. The result is
@@ -278,15 +284,18 @@ Values q_linear_softmax(Call& call) {
   return quantised_again(call, rows.softmax(-1).reshape(x.shape()), 3);
 }
 Values q_linear_average_pool(Call& call) {
-  if (call.integer("channels_last", 0) != 0) call.unsupported("channels_last");
-  return quantised_again(call, average_pooled(call, dequantised(call, 0)), 3);
+  const Tensor x = dequantised(call, 0);
+  return quantised_again(call,
+                         are_channels_last(call)
+                             ? channels_last(average_pooled(call, channels_first(x)))
+                             : average_pooled(call, x),
+                         3);
 }
 Values q_linear_global_average_pool(Call& call) {
   const Tensor x = dequantised(call, 0);
-  const bool channels_last = call.integer("channels_last", 0) != 0;
+  const int64_t behind = are_channels_last(call) ? 1 : 0;
   std::vector<int64_t> axes;
-  for (int64_t i = channels_last ? 1 : 2; i < x.ndim() - (channels_last ? 1 : 0); ++i)
-    axes.push_back(i);
+  for (int64_t i = 2 - behind; i < x.ndim() - behind; ++i) axes.push_back(i);
   return quantised_again(call, x.mean(axes, true), 3);
 }
 Values q_linear_concat(Call& call) {
@@ -312,6 +321,7 @@ constexpr OperatorRow kQuantisedRows[] = {
     {"QLinearAveragePool", q_linear_average_pool, false, kMicrosoft},
     {"QLinearConcat", q_linear_concat, kVariableSizes, kMicrosoft},
     {"QLinearConv", q_linear_conv, kVariableSizes},
+    {"QLinearConv", q_linear_conv, kVariableSizes, kMicrosoft},
     {"QLinearGlobalAveragePool", q_linear_global_average_pool, kVariableSizes, kMicrosoft},
     {"QLinearLeakyRelu", q_linear_leaky_relu, kVariableSizes, kMicrosoft},
     {"QLinearMatMul", q_linear_mat_mul, kVariableSizes},

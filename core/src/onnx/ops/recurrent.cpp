@@ -1,9 +1,8 @@
 // RNN, GRU and LSTM: one step after another.
-#include <algorithm>
-#include <cctype>
 #include <functional>
 
 #include "base/check.h"
+#include "onnx/ops/activation.h"
 #include "onnx/ops/quantised.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
@@ -14,39 +13,6 @@ namespace plugrad::onnx {
 namespace {
 
 using Values = std::vector<Value>;
-using Activation = std::function<Tensor(const Tensor&)>;
-
-// The function with its parameters, which are taken from the lists in order.
-Activation activation_of(Call& call, std::string_view name, double alpha, double beta) {
-  const auto is = [&](std::string_view wanted) {
-    return std::ranges::equal(name, wanted,
-                              [](char a, char b) { return std::tolower(a) == std::tolower(b); });
-  };
-  if (is("Sigmoid")) return [](const Tensor& x) { return x.sigmoid(); };
-  if (is("Tanh")) return [](const Tensor& x) { return x.tanh(); };
-  if (is("Relu")) return [](const Tensor& x) { return x.relu(); };
-  if (is("Affine")) return [=](const Tensor& x) { return x * alpha + beta; };
-  if (is("LeakyRelu")) return [=](const Tensor& x) { return x.leaky_relu(alpha); };
-  if (is("ThresholdedRelu"))
-    return [=](const Tensor& x) { return (x > alpha).where(x, x.zeros_like()); };
-  if (is("ScaledTanh")) return [=](const Tensor& x) { return (x * beta).tanh() * alpha; };
-  if (is("HardSigmoid")) return [=](const Tensor& x) { return (x * alpha + beta).clamp(0, 1); };
-  if (is("Elu")) return [=](const Tensor& x) { return x.elu(alpha); };
-  if (is("Softsign")) return [](const Tensor& x) { return x.softsign(); };
-  if (is("Softplus")) return [](const Tensor& x) { return x.softplus(); };
-  call.unsupported(fmt::format("activation {}", name));
-}
-
-struct Defaults {
-  double alpha, beta;
-};
-Defaults defaults_of(std::string_view name) {
-  if (name == "HardSigmoid") return {0.2, 0.5};
-  if (name == "LeakyRelu") return {0.01, 0};
-  if (name == "ThresholdedRelu" || name == "Elu") return {1, 0};
-  return {1, name == "Affine" ? 0.0 : 1.0};
-}
-
 // The functions of each direction: `names` are those of one without the attribute.
 std::vector<std::vector<Activation>> activations_of(Call& call, size_t directions,
                                                     const std::vector<std::string_view>& names) {
@@ -58,10 +24,10 @@ std::vector<std::vector<Activation>> activations_of(Call& call, size_t direction
   const auto alphas = call.numbers("activation_alpha"), betas = call.numbers("activation_beta");
   std::vector<std::vector<Activation>> all(directions);
   for (size_t i = 0; i < given.size(); ++i) {
-    const Defaults otherwise = defaults_of(given[i]);
-    all[i / names.size()].push_back(activation_of(call, given[i],
-                                                  i < alphas.size() ? alphas[i] : otherwise.alpha,
-                                                  i < betas.size() ? betas[i] : otherwise.beta));
+    const auto at = [&](const std::vector<double>& list) {
+      return i < list.size() ? std::optional(list[i]) : std::nullopt;
+    };
+    all[i / names.size()].push_back(activation_of(call, given[i], at(alphas), at(betas)));
   }
   return all;
 }
@@ -196,8 +162,9 @@ Outputs looped(const Direction& d, const Tensor& from_input, const Tensor& insid
   return {result.outputs[0], {result.state[0], d.c.defined() ? result.state[1] : Tensor()}};
 }
 
-// x: (time, batch, inputs).
+// x: (time, batch, inputs). Without a step the states stay.
 Outputs run(const Direction& d, const Tensor& x, const Tensor& lengths, const StepFunction& step) {
+  if (x.size(0) == 0) return {d.h.unsqueeze(0).slice(0, {0, 0}), {d.h, d.c}};
   Tensor from_input = d.of_input(x);
   if (d.bias_w.defined()) from_input = from_input + d.bias_w;
   const Tensor inside = lengths.defined() ? inside_of(from_input, lengths) : Tensor();

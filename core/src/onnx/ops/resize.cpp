@@ -174,6 +174,13 @@ int64_t size_of_scale(Call& call, int64_t size, double scale) {
   return static_cast<int64_t>(std::floor(scaled));
 }
 
+// Those of blocked channels are integers.
+std::vector<double> scales_of(Call& call) {
+  const auto integers = call.integers("scales");
+  return integers.empty() ? call.numbers("scales")
+                          : std::vector<double>(integers.begin(), integers.end());
+}
+
 Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   Tensor x = call[0];
   std::vector<int64_t> axes(static_cast<size_t>(x.ndim()));
@@ -188,7 +195,7 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
       scales.push_back(static_cast<double>(sizes[i]) / static_cast<double>(x.size(axes[i])));
     keep_ratio(call, x, axes, scales, sizes);
   } else {
-    scales = scales_input == 0 ? call.numbers("scales") : call.numbers_input(scales_input);
+    scales = scales_input == 0 ? scales_of(call) : call.numbers_input(scales_input);
     if (scales.size() != axes.size()) call.wrong("scales must have a number for each axis");
     for (size_t i = 0; i < axes.size(); ++i)
       sizes.push_back(size_of_scale(call, x.size(axes[i]), scales[i]));
@@ -219,7 +226,8 @@ Values upsample(Call& call) {
 }
 
 constexpr OperatorRow kResizeRows[] = {{"Resize", resize, kVariableSizes},
-                                       {"Upsample", upsample, kVariableSizes}};
+                                       {"Upsample", upsample, kVariableSizes},
+                                       {"Upsample", upsample, kVariableSizes, kBlockedChannels}};
 
 }  // namespace
 

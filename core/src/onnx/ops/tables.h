@@ -12,7 +12,8 @@ namespace plugrad::onnx {
 /// loop is recorded as one (plugrad/scan.h), so that its kernels are planned and compiled once.
 inline constexpr int64_t kMostUnrolled = 4;
 
-inline constexpr std::string_view kMachineLearning = "ai.onnx.ml", kMicrosoft = "com.microsoft";
+inline constexpr std::string_view kMachineLearning = "ai.onnx.ml", kMicrosoft = "com.microsoft",
+                                  kBlockedChannels = "com.microsoft.nchwc";
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// An operator that is a method of its input.
@@ -38,10 +39,13 @@ std::span<const OperatorRow> training_operators();
 std::span<const OperatorRow> tree_operators();
 std::span<const OperatorRow> unique_operators();
 std::span<const OperatorRow> linear_operators();
+std::span<const OperatorRow> support_vector_operators();
 std::span<const OperatorRow> sampling_operators();
 std::span<const OperatorRow> region_operators();
 std::span<const OperatorRow> microsoft_attention_operators();
+std::span<const OperatorRow> blocked_operators();
 std::span<const OperatorRow> microsoft_fused_operators();
+std::span<const OperatorRow> tokenizer_operators();
 std::span<const OperatorRow> loss_operators();
 std::span<const OperatorRow> attention_operators();
 std::span<const OperatorRow> linear_attention_operators();

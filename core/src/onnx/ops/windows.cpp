@@ -1,10 +1,24 @@
 #include "onnx/ops/windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace plugrad::onnx {
 
 using Integers = std::vector<int64_t>;
+
+namespace {
+
+Tensor with_channels_moved(const Tensor& x, int64_t from, int64_t to) {
+  if (x.ndim() < 3) return x;  // an error of what looks for its kernel
+  Integers order(static_cast<size_t>(x.ndim()));
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to, from);
+  return x.permute(order);
+}
+
+}  // namespace
 
 // SAME pads so that the result has ceil(size / stride) elements.
 Window window_of(Call& call, const Tensor& x, const Integers& kernel) {
@@ -66,6 +80,13 @@ Axes spatial_axes(const Tensor& x) {
   Integers axes;
   for (int64_t i = 2; i < x.ndim(); ++i) axes.push_back(i);
   return axes;
+}
+
+Tensor channels_first(const Tensor& x) {
+  return with_channels_moved(x, x.ndim() - 1, 1);
+}
+Tensor channels_last(const Tensor& x) {
+  return with_channels_moved(x, 1, x.ndim() - 1);
 }
 
 }  // namespace plugrad::onnx

@@ -29,6 +29,11 @@ void require_axes(Call& call, const Tensor& x, size_t axes,
 /// The axes behind the batch and the channels.
 Axes spatial_axes(const Tensor& x);
 
+/// x with its last axis, the channels, behind the batch.
+Tensor channels_first(const Tensor& x);
+/// x with the axis behind the batch, the channels, as the last one.
+Tensor channels_last(const Tensor& x);
+
 /// The means of the windows that an AveragePool node has in x.
 Tensor average_pooled(Call& call, const Tensor& x);
 

@@ -14,10 +14,6 @@ namespace {
 
 using Values = std::vector<Value>;
 
-Tensor row_of(const std::vector<double>& numbers) {
-  return Tensor::from(std::vector<float>(numbers.begin(), numbers.end()));
-}
-
 // One number for each feature of x, or for all. Errors: User for other lists.
 Tensor row_for(Call& call, const Tensor& x, const std::vector<double>& numbers) {
   const auto count = static_cast<int64_t>(numbers.size());
@@ -67,21 +63,33 @@ Values feature_vectorizer(Call& call) {
   return {cat(parts, 1)};
 }
 
-// A further axis with a 1 at the element's category.
+// A further axis with a 1 at the element's category. Errors: User for an element of none, if the
+// attribute zeros is 0.
 Values one_hot_encoder(Call& call) {
+  const bool needs_category = call.integer("zeros", 1) == 0;
+  const auto require_one = [&](const auto& categories, const auto& element) {
+    if (needs_category && std::ranges::find(categories, element) == std::end(categories))
+      call.wrong(fmt::format("\"{}\" is in no category, and zeros is 0", element));
+  };
   if (call.attribute("cats_strings")) {
     const Strings* const strings = call.value(0).strings();
     if (!strings) call.wrong("the categories are strings, the input is none");
     const auto names = call.texts("cats_strings");
     std::vector<float> ones;
-    for (const std::string& element : strings->elements)
+    for (const std::string& element : strings->elements) {
+      require_one(names, element);
       for (const std::string_view name : names) ones.push_back(name == element ? 1.0F : 0.0F);
+    }
     Shape shape = strings->shape;
     shape.push_back(static_cast<int64_t>(names.size()));
     return {Tensor::from(ones, shape)};
   }
-  const Tensor categories = Tensor::from(call.integers("cats_int64s"));
-  return {(call[0].cast(DType::I64).unsqueeze(-1) == categories).cast(DType::F32)};
+  const auto categories = call.integers("cats_int64s");
+  const Tensor x = call[0].cast(DType::I64);
+  if (needs_category && call.recording().is_jitted) throw NeedsHostValues();
+  if (needs_category)
+    for (const int64_t element : x.to_vector<int64_t>()) require_one(categories, element);
+  return {(x.unsqueeze(-1) == Tensor::from(categories)).cast(DType::F32)};
 }
 
 // By the largest element, the sum of sizes or the length of each row; rows of 0 stay.
@@ -244,6 +252,29 @@ Values label_encoder(Call& call) {
                          values.index_select(0, at.maximum(0)))};
 }
 
+// For each row of numbers a map from the labels to them.
+Values zip_map(Call& call) {
+  const auto names = call.texts("classlabels_strings");
+  const auto integers = call.integers("classlabels_int64s");
+  const size_t labels = std::max(names.size(), integers.size());
+  const Shape shape = call[0].shape();
+  if (labels == 0 || std::min(names.size(), integers.size()) != 0 || shape.empty() ||
+      shape.size() > 2 || shape.back() != static_cast<int64_t>(labels))
+    call.wrong(fmt::format("{} names and {} integers are no labels for an input of shape {}",
+                           names.size(), integers.size(), to_string(shape)));
+  const std::vector<double> numbers = call.numbers_input(0);
+  std::vector<Value> maps;
+  for (auto number = numbers.begin(); number != numbers.end();) {
+    const auto with_keys = [&]<class Key>(const auto& keys, std::map<Key, float> entries) {
+      for (const auto& key : keys) entries[Key(key)] = static_cast<float>(*number++);
+      return Map{std::move(entries)};
+    };
+    maps.push_back(names.empty() ? with_keys(integers, std::map<int64_t, float>())
+                                 : with_keys(names, std::map<std::string, float>()));
+  }
+  return {Value::sequence(std::move(maps))};
+}
+
 constexpr OperatorRow kLinearRows[] = {
     {"ArrayFeatureExtractor", array_feature_extractor, false, kMachineLearning},
     {"Binarizer", binarizer, false, kMachineLearning},
@@ -255,6 +286,7 @@ constexpr OperatorRow kLinearRows[] = {
     {"Normalizer", normalizer, false, kMachineLearning},
     {"OneHotEncoder", one_hot_encoder, false, kMachineLearning},
     {"Scaler", scaler, false, kMachineLearning},
+    {"ZipMap", zip_map, false, kMachineLearning},
 };
 
 }  // namespace

@@ -19,6 +19,10 @@ Tensor probit(const Tensor& x) {
 
 }  // namespace
 
+Tensor row_of(const std::vector<double>& numbers) {
+  return Tensor::from(std::vector<float>(numbers.begin(), numbers.end()));
+}
+
 Tensor post_transformed(Call& call, std::string_view transform, const Tensor& scores) {
   if (transform == "NONE") return scores;
   if (transform == "LOGISTIC") return scores.sigmoid();

@@ -7,6 +7,9 @@
 
 namespace plugrad::onnx {
 
+/// Numbers of an attribute as f32. Shape: (count,).
+Tensor row_of(const std::vector<double>& numbers);
+
 /// "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO" or "PROBIT", of rows of scores.
 Tensor post_transformed(Call& call, std::string_view transform, const Tensor& scores);
 

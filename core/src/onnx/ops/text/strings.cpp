@@ -1,6 +1,4 @@
 // Operators of strings, which the host computes.
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <clocale>  // and POSIX: newlocale
 #include <cwctype>
@@ -8,6 +6,7 @@
 #include "base/check.h"
 #include "ir/facts.h"
 #include "onnx/ops/tables.h"
+#include "onnx/ops/text/patterns.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -101,18 +100,12 @@ Values string_split(Call& call) {
   return {std::move(all), Value::known(std::move(counts))};
 }
 
-// RE2 takes time in proportion to the text, whatever the pattern is.
 Values regex_full_match(Call& call) {
   const Strings& x = call.strings(0);
-  RE2::Options options;
-  options.set_log_errors(false);
-  const RE2 pattern(std::string(call.text("pattern", "")), options);
-  if (!pattern.ok())
-    call.wrong(fmt::format("the pattern \"{}\" is no RE2 pattern: {}", pattern.pattern(),
-                           pattern.error()));
+  const auto pattern = compiled_pattern(call, call.text("pattern", ""));
   tensor::HostValues matches{x.shape, DType::Bool, {}};
   for (const std::string& text : x.elements)
-    matches.bits.push_back(RE2::FullMatch(text, pattern) ? 1 : 0);
+    matches.bits.push_back(RE2::FullMatch(text, *pattern) ? 1 : 0);
   return {Value::known(std::move(matches))};
 }
 
@@ -211,6 +204,17 @@ constexpr OperatorRow kStringRows[] = {
 };
 
 }  // namespace
+
+std::unique_ptr<const RE2> compiled_pattern(Call& call, std::string_view text, bool takes_longest) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_longest_match(takes_longest);
+  auto pattern = std::make_unique<const RE2>(std::string(text), options);
+  if (!pattern->ok())
+    call.wrong(fmt::format("the pattern \"{}\" is no RE2 pattern: {}", pattern->pattern(),
+                           pattern->error()));
+  return pattern;
+}
 
 std::span<const OperatorRow> string_operators() {
   return kStringRows;
