@@ -24,8 +24,12 @@ class ComputedNodes {
     bool was_held = false;  // a state held the node when `plan` computed it
   };
 
-  void hold(Id id) {
+  /// Makes room for the node's note, so that hold() needs no memory.
+  void reserve(Id id) {
     if (notes_.size() <= id) notes_.resize(id + 1 + id / 2);
+  }
+  void hold(Id id) {
+    reserve(id);
     ++notes_[id].holders;
   }
   void release(Id id) { --notes_[id].holders; }
@@ -33,7 +37,7 @@ class ComputedNodes {
   Note of(Id id) const { return id < notes_.size() ? notes_[id] : Note{}; }
 
   void note(Id id, uint32_t plan, uint32_t number) {
-    if (notes_.size() <= id) notes_.resize(id + 1 + id / 2);
+    reserve(id);
     Note& known = notes_[id];
     if (known.plan == 0 || !known.was_held)
       known = {known.holders, plan, number, known.holders > 0};
@@ -44,16 +48,17 @@ class ComputedNodes {
   }
   std::shared_ptr<ReadyPlan> plan(uint32_t number) const { return plans_[number - 1].lock(); }
 
-  /// Moves the notes to the nodes' new ids, with no holders.
-  void renumber(std::span<const Id> new_id) {
-    std::vector<Note> kept;
+  /// The notes by the nodes' new ids, with no holders.
+  ComputedNodes renumbered(std::span<const Id> new_id) const {
+    ComputedNodes kept;
+    kept.plans_ = plans_;
     for (Id id = 0; id < new_id.size() && id < notes_.size(); ++id) {
       if (new_id[id] == kNoId || notes_[id].plan == 0) continue;
-      if (kept.size() <= new_id[id]) kept.resize(new_id[id] + 1);
-      kept[new_id[id]] = notes_[id];
-      kept[new_id[id]].holders = 0;
+      kept.reserve(new_id[id]);
+      kept.notes_[new_id[id]] = notes_[id];
+      kept.notes_[new_id[id]].holders = 0;
     }
-    notes_ = std::move(kept);
+    return kept;
   }
 
  private:

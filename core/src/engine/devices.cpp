@@ -87,19 +87,22 @@ uint32_t DeviceTable::number(sharding::Mesh mesh) {
   for (const auto& place : mesh.places)
     devices.push_back(place.rank == mesh.rank ? name(place.device)
                                               : fmt::format("rank {}", place.rank));
-  has_meshes_of_some_ |= !mesh.has_all_processes();
+  const bool has_all = mesh.has_all_processes();
   const std::string text =
       fmt::format("mesh {} ({})", sharding::to_string(mesh), fmt::join(devices, ", "));
   mesh.device = number;
-  entries_.push_back({text, nullptr, std::make_shared<const sharding::Mesh>(std::move(mesh))});
+  Entry made{text, nullptr, std::make_shared<const sharding::Mesh>(std::move(mesh))};
+  entries_.reserve(entries_.size() + 1);
   by_selection_.emplace(text, number);
+  entries_.push_back(std::move(made));  // has room
   has_meshes_ = true;
+  has_meshes_of_some_ |= !has_all;
   return number;
 }
 
 void DeviceTable::set_device(uint32_t number, runtime::Device& device) {
-  entries_[number - 1].device = &device;
   if (on_open) on_open(device);
+  entries_[number - 1].device = &device;
 }
 
 runtime::Device& DeviceTable::open(uint32_t number) {

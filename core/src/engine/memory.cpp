@@ -124,6 +124,7 @@ void Session::collect() {
 }
 
 void Session::remark_leaves() {
+  state_->tape.reserve(graph_.size());  // first: no mark may be lost if memory runs out
   state_->tape.clear_leaves();
   state_->each_state([&](const TensorState& state) {
     for (Id node : state.earlier) state_->tape.mark_earlier(node);
@@ -145,6 +146,7 @@ Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
                    has_list ? graph.list(graph_.arg_list(id)) : node.arg);
 }
 
+// Memory may run out: makes everything for the new graph before it changes anything.
 void Session::renumber() {
   remark_leaves();  // leaves that died since then no longer need a tape
   const uint32_t old_size = graph_.size();
@@ -156,27 +158,35 @@ void Session::renumber() {
     if (state_->values.find(id) && (state_->marks[id] & kNeeded))
       values.set(new_id[id], state_->values.share(id));
   }
-  state_->computed.renumber(new_id);
-  state_->operations.renumber(new_id);
-  state_->places.renumber(new_id);
-  state_->tape.renumber(new_id);
+  NodeOrigins operations = state_->operations.renumbered(new_id);
+  NodeOrigins places = state_->places.renumbered(new_id);
+  ComputedNodes computed = state_->computed.renumbered(new_id);
+  Tape tape = state_->tape.renumbered(new_id);
+  tape.reserve(graph.size());
+  HeldNodes held;
+  state_->each_state(
+      [&](const TensorState& state) { computed.hold(held.of(graph, new_id[state.node])); });
+  if (lowering_) make_lowering();
+
   const auto move = [&](std::vector<Id>& nodes) {
     for (Id& node : nodes) node = new_id[node];
     std::erase(nodes, kNoId);
   };
   for (auto& [state, nodes] : state_->versions) move(nodes);
   graph_ = std::move(graph);
-  state_->held.clear();
   state_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
     move(state.earlier);
-    state_->computed.hold(state_->held.of(graph_, state.node));
   });
+  state_->operations = std::move(operations);
+  state_->places = std::move(places);
+  state_->computed = std::move(computed);
+  state_->tape = std::move(tape);
+  state_->held = std::move(held);
   state_->values = std::move(values);
-  shapes_ = std::make_unique<Shapes>(graph_);
-  devices_ = std::make_unique<Devices>(graph_);
-  extents_ = std::make_unique<Extents>(graph_, *shapes_);
-  if (lowering_) make_lowering();
+  shapes_->clear();
+  devices_->clear();
+  extents_->clear();
   remark_leaves();
   state_->renumber_above = std::max(SessionState::kSmallGraph, 2 * graph_.size());
   note_marked();

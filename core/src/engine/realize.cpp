@@ -129,7 +129,7 @@ void Session::realize(States states) {
     const auto values = compute(roots, device == 0 ? default_device() : device);
     for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);
   }
-  for (TensorState* state : states) settle(*state);
+  settle(states);
 }
 
 void Session::realize(TensorState& state) {
@@ -144,13 +144,18 @@ void Session::realize_with_pending(States states) {
   realize(all);
 }
 
-// The state has a value now: it is no longer pending, and keeps its inputs only for a gradient.
-void Session::settle(TensorState& state) {
-  const Id base = stored_base(state.node, state.device);
-  const bool assigned_leaf = state.pending && state.requires_grad;
-  state_->forget_assignments(&state);
-  state_->step_assigned.erase(&state);
-  if (assigned_leaf || !state_->tape.has_tracked_source(graph_, state.node)) cut(state, base);
+// The states have values now: they are no longer pending, and keep their inputs only for a gradient.
+// Without memory to cut one of them all stay pending, and an optimiser's step can be undone.
+void Session::settle(States states) {
+  for (TensorState* const state : states) {
+    const Id base = stored_base(state->node, state->device);
+    const bool assigned_leaf = state->pending && state->requires_grad;
+    if (assigned_leaf || !state_->tape.has_tracked_source(graph_, state->node)) cut(*state, base);
+  }
+  for (TensorState* const state : states) {
+    state_->forget_assignments(state);
+    state_->step_assigned.erase(state);
+  }
 }
 
 void Session::cut(TensorState& state, Id base) {
@@ -351,6 +356,7 @@ std::vector<ValuePtr> Session::run_work(Work& work) {
 std::vector<ValuePtr> Session::compute_local(std::span<const Id> roots,
                                              uint32_t default_device) try {
   Work work = work_for(roots, default_device, true);
+  state_->values.reserve(graph_.size() - 1);  // storing what is computed takes no memory
   std::vector<ValuePtr> values;
   try {
     values = run_work(work);

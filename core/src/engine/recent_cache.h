@@ -37,8 +37,9 @@ class RecentCache {
       young_.clear();
       old_bytes_ = std::exchange(young_bytes_, 0);
     }
+    const auto at = young_.insert_or_assign(key, Entry{std::move(value), bytes}).first;
     young_bytes_ += bytes;
-    return young_.insert_or_assign(key, Entry{std::move(value), bytes}).first->second.value;
+    return at->second.value;
   }
 
   size_t size() const { return young_.size() + old_.size(); }

@@ -13,6 +13,16 @@ namespace plugrad::engine {
 
 using Guard = std::lock_guard<InterpreterAwareMutex>;
 
+namespace {
+
+// So that `count` elements can be added without memory.
+template <class T>
+void make_room_for(std::vector<T>& list, size_t count) {
+  if (list.capacity() - list.size() < count) list.reserve(2 * list.size() + count);
+}
+
+}  // namespace
+
 Session::Session() : state_(std::make_unique<SessionState>()) {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
@@ -76,19 +86,18 @@ StatePtr Session::make(Id node, uint32_t device) {
   state->device = device;
   denote(*state, node);
   if (const CallObserver* observer = CallObserver::active()) state->call = observer->call();
-  TensorState* const raw = state.get();
-  StatePtr shared(state.release(), [this](TensorState* dead) {
-    remove(dead);
-    delete dead;
-  });
+  TensorState* const raw = state.release();
   raw->next = state_->first_state;
   if (raw->next) raw->next->previous = raw;
   state_->first_state = raw;
   ++state_->state_count;
-  return shared;
+  return StatePtr(raw, [this](TensorState* dead) {  // without memory it calls this at once
+    remove(dead);
+    delete dead;
+  });
 }
 
-void Session::remove(TensorState* state) {
+void Session::remove(TensorState* state) noexcept {
   const Guard guard(mutex_);
   const auto assigned = state_->step_assigned.extract(state);  // destroy what it holds last
   (state->previous ? state->previous->next : state_->first_state) = state->next;
@@ -99,32 +108,49 @@ void Session::remove(TensorState* state) {
   state_->maybe_garbage = true;
 }
 
+// Allocates before the state denotes the node: without memory it keeps its value.
 void Session::assign(TensorState& state, Id node) {
   const Guard guard(mutex_);
   note_assignment(state);
-  if (state.pending)
-    state_->versions[&state].push_back(state.node);
-  else
-    state_->note_replaced(state, stored_base(state.node, state.device));
-  // A value of constants alone has no device: store it on the tensor's previous device.
+  prepare_to_denote(state, state.requires_grad);
   const uint32_t before = (*devices_)[state.node];
-  if (before != 0 && before != default_device()) state.device = before;
+  const bool keeps_device = before != 0 && before != default_device();
+  if (state.pending) {
+    state_->versions[&state].push_back(state.node);
+  } else {
+    make_room_for(state_->pending, 1);
+    state_->note_replaced(state, stored_base(state.node, state.device));
+    state_->pending.push_back(&state);
+    state.pending = true;
+  }
+  // A value of constants alone has no device: store it on the tensor's previous device.
+  if (keeps_device) state.device = before;
   denote(state, node);
-  if (!state.pending) state_->pending.push_back(&state);
-  state.pending = true;
   state_->maybe_garbage = true;
 }
 
 // No node recorded later is equal to a Buffer.
-void Session::release_node(const TensorState& state) {
-  state_->computed.release(state_->held.of(graph_, state.node));
-  const Id base = stored_base(state.node, state.device);
-  state_->maybe_unreached_value |=
-      state_->has_values_between ||
-      (graph_[base].op != Op::Buffer && state_->values.find(base) != nullptr);
+void Session::release_node(const TensorState& state) noexcept {
+  state_->computed.release(state_->held.of(graph_, state.node));  // known since it is denoted
+  try {
+    const Id base = stored_base(state.node, state.device);
+    state_->maybe_unreached_value |=
+        state_->has_values_between ||
+        (graph_[base].op != Op::Buffer && state_->values.find(base) != nullptr);
+  } catch (...) {  // the devices of new nodes take memory
+    state_->maybe_unreached_value = true;
+  }
 }
 
+// Takes memory before it changes anything, and none for a node that a leaf had before.
 void Session::denote(TensorState& state, Id node) {
+  const Id held = state_->held.of(graph_, node);
+  state_->computed.reserve(held);
+  if (state.requires_grad) {
+    state_->tape.reserve(node + 1);
+    make_room_for(state.earlier, 2);
+  }
+  state_->computed.hold(held);
   if (state.node != kNoId) release_node(state);
   if (state.requires_grad && state.node != node) {
     state.earlier.push_back(state.node);
@@ -132,13 +158,22 @@ void Session::denote(TensorState& state, Id node) {
   }
   state.node = node;
   if (state.requires_grad) state_->tape.mark_leaf(node);
-  state_->computed.hold(state_->held.of(graph_, node));
+}
+
+void Session::prepare_to_denote(TensorState& state, bool is_leaf) {
+  const Id last = graph_.size() - 1;
+  state_->held.of(graph_, last);
+  state_->computed.reserve(last);
+  if (!is_leaf) return;
+  state_->tape.reserve(graph_.size());
+  make_room_for(state.earlier, 2);  // of this node, and of that one when this comes back
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {
   const Guard guard(mutex_);
   if (state.requires_grad == on) return;
   if (on) {
+    prepare_to_denote(state, true);
     state.requires_grad = true;
     return state_->tape.mark_leaf(state.node);
   }
@@ -190,8 +225,11 @@ void Session::resume_tape(Id node) {
 void Session::end_tape(TensorState& state) {
   const Guard guard(mutex_);
   if (state.requires_grad) return;
-  state_->tape.end(graph_, state.node, nodes_beside(state.node));
-  denote(state, graph_.add(Op::Detach, graph_[state.node].dtype, {state.node}, kDifferentiated));
+  const Id loss = state.node;
+  const Id detached = graph_.add(Op::Detach, graph_[loss].dtype, {loss}, kDifferentiated);
+  prepare_to_denote(state, false);
+  state_->tape.end(graph_, loss, nodes_beside(loss));
+  denote(state, detached);
 }
 
 std::vector<TensorState*> Session::marked_states() {

@@ -134,6 +134,9 @@ class Session {
   void assign(TensorState& state, Id node);
   /// Replaces the state's node by one of the same value, e.g. a stored one.
   void denote(TensorState& state, Id node);
+  /// Makes room for denote() of any node there is now, and for set_requires_grad() if the state is
+  /// to be a leaf, which then need no memory.
+  void prepare_to_denote(TensorState& state, bool is_leaf);
   /// Marks or unmarks a leaf of the tape.
   void set_requires_grad(TensorState& state, bool on);
   /// Live states marked with requires_grad.
@@ -285,8 +288,8 @@ class Session {
 
   Session();
   ~Session() = delete;
-  void remove(TensorState* state);
-  void release_node(const TensorState& state);
+  void remove(TensorState* state) noexcept;
+  void release_node(const TensorState& state) noexcept;
 
   // realize.cpp
   using RootGroups =
@@ -335,7 +338,7 @@ class Session {
   StatePtr on_one_device(TensorState& state);
   std::shared_ptr<Value> readable_parts(Id node);
   std::vector<std::shared_ptr<Value>> run_work(Work& work);
-  void settle(TensorState& state);
+  void settle(States states);
   void cut(TensorState& state, Id base);
   Id with_extents(Id node, const std::vector<Extent>& extents);
 

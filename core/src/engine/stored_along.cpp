@@ -265,9 +265,10 @@ void Session::keep_along(std::span<const Id> roots,
   for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);
   state_->has_values_between |= !roots.empty();
   note_assigned();
-  const std::vector<TensorState*> pending = state_->pending;
-  for (TensorState* state : pending)
-    if (is_stored(stored_base(state->node, state->device), state->device)) settle(*state);
+  std::vector<TensorState*> stored;
+  for (TensorState* state : state_->pending)
+    if (is_stored(stored_base(state->node, state->device), state->device)) stored.push_back(state);
+  settle(stored);
 }
 
 }  // namespace plugrad::engine

@@ -27,15 +27,15 @@ void Tape::clear_leaves() {
   filled_ = 0;
 }
 
-void Tape::renumber(std::span<const Id> new_id) {
-  std::vector<uint8_t> moved;
+Tape Tape::renumbered(std::span<const Id> new_id) const {
+  Tape kept;
+  std::vector<uint8_t>& moved = kept.flags_;
   for (Id id = 0; id < std::min(flags_.size(), new_id.size()); ++id) {
     if (new_id[id] == kNoId || !(flags_[id] & kEnded)) continue;
     if (moved.size() <= new_id[id]) moved.resize(new_id[id] + 1);
     moved[new_id[id]] = kEnded;
   }
-  flags_ = std::move(moved);
-  filled_ = 0;
+  return kept;
 }
 
 // The kinds of leaves to which the sources of the node lead.
@@ -67,21 +67,27 @@ bool Tape::has_tracked_source(const Graph& graph, Id id) {
   return below(graph, id) != 0;
 }
 
-// Sets or clears kEnded of `id` and of the nodes below that have the other value.
+// Sets or clears kEnded of `id` and of the nodes below that have the other value; of none if memory
+// runs out.
 void Tape::set_ended(const Graph& graph, Id id, bool ended, const std::vector<bool>& except) {
-  Id changed = filled_;
-  std::vector<Id> open = {id};
-  while (!open.empty()) {
-    const Id at = open.back();
-    open.pop_back();
-    const bool is_ended = flags_[at] & kEnded;
-    if (is_ended == ended || flags_[at] & (kLeaf | kEarlier)) continue;
-    if (ended && (!is_tracked(graph, at) || except[at])) continue;
-    flags_[at] ^= kEnded;
-    changed = std::min(changed, at);
-    open.insert(open.end(), graph.sources(at).begin(), graph.sources(at).end());
+  std::vector<Id> open = {id}, changed;
+  const auto change = [&](Id at) { flags_[at] ^= kEnded; };
+  try {
+    while (!open.empty()) {
+      const Id at = open.back();
+      open.pop_back();
+      const bool is_ended = flags_[at] & kEnded;
+      if (is_ended == ended || flags_[at] & (kLeaf | kEarlier)) continue;
+      if (ended && (!is_tracked(graph, at) || except[at])) continue;
+      open.insert(open.end(), graph.sources(at).begin(), graph.sources(at).end());
+      changed.push_back(at);
+      change(at);
+    }
+  } catch (...) {
+    std::ranges::for_each(changed, change);
+    throw;
   }
-  filled_ = std::min(filled_, changed);
+  for (Id at : changed) filled_ = std::min(filled_, at);
 }
 
 void Tape::end(const Graph& graph, Id loss, const std::vector<bool>& others) {

@@ -11,6 +11,10 @@ namespace plugrad::engine {
 /// Facts by id, filled on demand by one forward loop; marking an old node refills from there.
 class Tape {
  public:
+  /// Makes room for nodes below `size`, so that marking one of them needs no memory.
+  void reserve(uint32_t size) {
+    if (flags_.capacity() < size) flags_.reserve(size + size / 2);
+  }
   void mark_leaf(Id id);
   void unmark_leaf(Id id);
   /// A leaf that its tensor no longer denotes, e.g. after an assignment: gradients still flow to
@@ -26,8 +30,8 @@ class Tape {
   /// The node was recorded again: what is above it leads to earlier leaves again.
   void resume(const Graph& graph, Id id);
   void clear_leaves();
-  /// Moves what has ended to the nodes' new ids, without leaves.
-  void renumber(std::span<const Id> new_id);
+  /// What has ended by the nodes' new ids, without leaves.
+  Tape renumbered(std::span<const Id> new_id) const;
 
  private:
   void mark(Id id, uint8_t mark);

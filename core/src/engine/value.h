@@ -52,8 +52,12 @@ class ValueTable {
  public:
   Value* find(Id id) const { return id < by_id_.size() ? by_id_[id].get() : nullptr; }
   const ValuePtr& share(Id id) const { return by_id_[id]; }
-  void set(Id id, ValuePtr value) {
+  /// Makes room for the node's value, so that set() needs no memory.
+  void reserve(Id id) {
     if (by_id_.size() <= id) by_id_.resize(id + 1 + by_id_.size() / 2);
+  }
+  void set(Id id, ValuePtr value) {
+    reserve(id);
     by_id_[id] = std::move(value);
   }
   /// Drops the values of ids for which keep(id) is false; returns how many.

@@ -48,7 +48,6 @@ class HeldNodes {
     }
     return held_[node];
   }
-  void clear() { held_.clear(); }
 
  private:
   std::vector<Id> held_;

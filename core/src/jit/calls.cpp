@@ -226,6 +226,7 @@ JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> argum
                            const Function& function) {
   JitOutput output;
   keep(entry, trace(output, arguments, entry.recording != nullptr, function));
+  most_results_ = std::max(most_results_.load(), output.tensors.size());
   return output;
 }
 
@@ -248,15 +249,14 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
   ++entry.calls;
   note_captured(made);
   std::string difference;
-  bool may_capture = false;
-  if (is_pure_) {
-    entry.is_ready = true;
-  } else if (entry.recording) {
+  bool is_ready = is_pure_, may_capture = false;
+  if (!is_pure_ && entry.recording) {
     difference = made.difference_from(*entry.recording);
-    entry.is_ready = difference.empty();
-    if (entry.is_ready) may_capture = mark_captured(made, *entry.recording);
+    is_ready = difference.empty();
+    if (is_ready) may_capture = mark_captured(made, *entry.recording);
   }
   entry.recording = std::make_shared<JitRecording>(std::move(made));
+  entry.is_ready = is_ready;
   if (entry.is_ready) {
     entry.is_comparable = settings().jit == 2 || may_capture;
     if (!entry.is_comparable)

@@ -1,6 +1,7 @@
 // One jitted function: the recordings of its calls by signature, and their replays.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,8 @@ class JitCalls {
                  const Function& function);
   /// The number of recordings that can be replayed now.
   size_t recordings() const;
+  /// Of a recorded call; a replay gives no more.
+  size_t most_results() const { return most_results_; }
 
  private:
   struct Entry {
@@ -76,6 +79,7 @@ class JitCalls {
   void warn_of_many();
   void keep(Entry& entry, JitRecording made);
 
+  std::atomic<size_t> most_results_ = 0;
   const bool is_pure_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
@@ -130,9 +134,14 @@ class JitReplay {
   Id base_of(const engine::TensorState& state) const;
   Id node_of(const JitResult& result);
   engine::StatePtr made(const JitResult& result);
+  struct Updated {
+    Id node = kNoId;        // of a tensor
+    engine::StatePtr grad;  // of a gradient
+  };
+  Updated updated(const JitUpdate& update);
   bool has_the_counts();
   Id count_node(uint32_t value);
-  void update(const JitUpdate& update);
+  void update(const JitUpdate& update, Updated&& to) noexcept;
   JitOutput results();
 
   engine::Session& session_;

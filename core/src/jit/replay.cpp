@@ -99,10 +99,16 @@ JitOutput JitReplay::run() {
   require_indices();
   bind();
   run_plans();
+  JitOutput output = results();
+  std::vector<Updated> nodes;
+  for (const JitUpdate& each : recording_.updates) nodes.push_back(updated(each));
+  for (uint32_t tensor : recording_.marked) session_.prepare_to_denote(*states_[tensor], true);
+  for (const JitUpdate& each : recording_.updates)
+    session_.prepare_to_denote(*states_[each.tensor], states_[each.tensor]->requires_grad);
+  // From here on nothing needs memory: either all tensors change or none.
   session_.random().counter += recording_.random_words;
   for (uint32_t tensor : recording_.marked) session_.set_requires_grad(*states_[tensor], true);
-  JitOutput output = results();
-  for (const JitUpdate& each : recording_.updates) update(each);
+  for (size_t i = 0; i < nodes.size(); ++i) update(recording_.updates[i], std::move(nodes[i]));
   session_.state().maybe_garbage = true;
   return output;
 }
@@ -204,10 +210,11 @@ void JitReplay::find_constants() {
   for (const JitRun& run : recording_.runs)
     if (run.ready) plans.push_back(run.ready);
   engine::refine(plans, state.kernels);
-  recording_.constants =
+  auto found =
       constants_of(recording_, [&](uint32_t device) { return state.constants.bytes_on(device); });
-  for (const auto& constants : recording_.constants)
+  for (const auto& constants : found)
     if (constants) state.constants.add(constants->kept());
+  recording_.constants = std::move(found);
 }
 
 /// Takes a sharded value apart, or joins parts.
@@ -313,22 +320,25 @@ JitOutput JitReplay::results() {
   return output;
 }
 
-void JitReplay::update(const JitUpdate& update) {
+JitReplay::Updated JitReplay::updated(const JitUpdate& update) {
+  if (!update.is_gradient) return {node_of(update.to), nullptr};
+  switch (update.to.kind) {
+    case JitResult::Kind::Undefined:
+      return {};
+    case JitResult::Kind::Tensor:
+      return {kNoId, states_[update.to.number]};
+    default:
+      return {kNoId, session_.make(node_of(update.to), states_[update.tensor]->device)};
+  }
+}
+
+void JitReplay::update(const JitUpdate& update, Updated&& to) noexcept {
   engine::TensorState& state = *states_[update.tensor];
   if (update.is_gradient) {
-    switch (update.to.kind) {
-      case JitResult::Kind::Undefined:
-        state.grad = nullptr;
-        return;
-      case JitResult::Kind::Tensor:
-        state.grad = states_[update.to.number];
-        return;
-      default:
-        state.grad = session_.make(node_of(update.to), state.device);
-        return;
-    }
+    state.grad = std::move(to.grad);
+    return;
   }
-  session_.denote(state, node_of(update.to));
+  session_.denote(state, to.node);
   if (state.pending) std::erase(session_.state().pending, &state);
   state.pending = false;
   session_.state().replaced.erase(&state);

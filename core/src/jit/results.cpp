@@ -176,6 +176,9 @@ void JitTrace::give_back_counts(engine::TensorState& state) {
 }
 
 JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
+  require(is_whole_,
+          "[jit] the function went on after an error while it was recorded, in which a tensor that "
+          "it uses was lost; let the error out of the function, and call it again");
   session_.realize_with_pending(left_behind(output));
   const engine::Session::Lock lock(session_);
   note_updates();

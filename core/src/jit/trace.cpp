@@ -43,24 +43,37 @@ JitTrace::JitTrace(engine::Session& session, std::span<const engine::StatePtr> a
       call_(next_call()),
       random_(session.random()) {
   const engine::Session::Lock lock(session_);
-  hide_constants();
-  for (uint32_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i] && !tensor_of_.contains(arguments[i].get())) add_tensor(*arguments[i], i);
+  try {
+    hide_constants();
+    for (uint32_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i] && !tensor_of_.contains(arguments[i].get())) add_tensor(*arguments[i], i);
+  } catch (...) {
+    restore();
+    throw;
+  }
   engine::CallObserver::set_active(this);
 }
 
-// Restores each unassigned tensor's node and autograd history.
 JitTrace::~JitTrace() {
   engine::CallObserver::set_active(outer_);
-  const engine::Session::Lock lock(session_);
+  restore();
+}
+
+// Restores each unassigned tensor's node and autograd history. Takes no Session::Lock, whose safe
+// point may need memory.
+void JitTrace::restore() noexcept {
+  const std::lock_guard guard(session_.mutex());
   for (const Seen& seen : seen_) {
     const engine::StatePtr state = seen.state.lock();
     if (!state || state->node != seen.during->node) continue;
     session_.denote(*state, seen.before->node);
   }
-  for (const auto& [hidden, value] : hidden_)
-    if (!session_.state().values.find(hidden->node))
-      session_.state().values.set(hidden->node, value);
+  try {
+    for (const auto& [hidden, value] : hidden_)
+      if (!session_.state().values.find(hidden->node))
+        session_.state().values.set(hidden->node, value);
+  } catch (...) {  // without memory they are computed again
+  }
 }
 
 // Hides existing values of constants alone: whether they exist depends on what the caller kept of
@@ -85,7 +98,9 @@ void JitTrace::use(engine::TensorState& state) {
   if (!is_before(state) || state.call == kNoCall || tensor_of_.contains(&state) ||
       gradient_of_.contains(&state))
     return;
+  is_whole_ = false;
   add_tensor(state, JitTensor::kCaptured);
+  is_whole_ = true;
 }
 
 void JitTrace::use_gradient(engine::TensorState& leaf) {
@@ -96,8 +111,10 @@ void JitTrace::use_gradient(engine::TensorState& leaf) {
   if (!leaf.grad) recording_.tensors[tensor].has_no_gradient |= !replaced_.contains(&leaf);
   if (!leaf.grad || !is_before(*leaf.grad) || tensor_of_.contains(leaf.grad.get())) return;
   if (!gradient_of_.emplace(leaf.grad.get(), tensor).second) return;
+  is_whole_ = false;
   add_facts(recording_.tensors[tensor].gradient_facts, session_, *leaf.grad);
   cut_off(*leaf.grad, {.kind = JitValue::Kind::Gradient, .tensor = tensor});
+  is_whole_ = true;
 }
 
 // Whether the state is a number, which has no device. With a single device, a value computed from
@@ -224,14 +241,15 @@ void JitTrace::cut_off(engine::TensorState& state, JitValue origin) {
   const bool is_tensor = origin.kind == JitValue::Kind::Tensor;
   node = with_counts(node, state, origin.tensor, !is_tensor);
   const Id before = state.node;
-  session_.denote(state, node);
   seen.during = handle(node, value->device);
   if (origin.kind == JitValue::Kind::Tensor) {
     recording_.tensors.back().dtype = value->dtype;
     recording_.tensors.back().device = value->device;
     seen_of_.push_back(seen_.size());
   }
-  seen_.push_back(std::move(seen));
+  session_.prepare_to_denote(state, state.requires_grad);
+  seen_.push_back(std::move(seen));  // from here on it is restored
+  session_.denote(state, node);
   const uint32_t tensor = origin.tensor;
   const uint32_t number = known ? known->value : add_value(value, std::move(origin));
   if (value->sharded) split(value);

@@ -67,6 +67,7 @@ class JitTrace final : public engine::CallObserver {
     engine::StatePtr before, during;
     uint32_t value;
   };
+  void restore() noexcept;
   void hide_constants();
   const Count* known_count(Id node) const;
   const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
@@ -102,6 +103,7 @@ class JitTrace final : public engine::CallObserver {
   JitRecording recording_;
   std::vector<Seen> seen_;
   std::vector<size_t> seen_of_;  // by tensor: index into seen_
+  bool is_whole_ = true;         // false if memory ran out while a tensor was added
   std::deque<Count> counts_;
   std::unordered_map<const engine::TensorState*, uint32_t> tensor_of_;
   std::unordered_map<const engine::TensorState*, uint32_t>

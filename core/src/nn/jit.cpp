@@ -30,11 +30,13 @@ Calls::~Calls() = default;
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
   std::vector<uint64_t> key = arguments.words;
   key.push_back(nn::is_training());
+  Flat results;
+  results.tensors.reserve(calls_->most_results());  // a replay that was done must not fail
   jit_detail::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {
     const Flat made = function();
     return jit_detail::JitOutput{states_of(made.tensors), made.words};
   });
-  Flat results{{}, std::move(output.structure)};
+  results.words = std::move(output.structure);
   for (engine::StatePtr& state : output.tensors)
     results.tensors.push_back(state ? tensor::tensor_of(std::move(state)) : Tensor());
   return results;

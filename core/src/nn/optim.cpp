@@ -59,12 +59,12 @@ void Optimizer::set_learning_rate(double lr) {
   require(std::isfinite(lr) && lr >= 0,
           "[optim] the learning rate is {}; it must be a number from 0 on", lr);
   if (lr == learning_rate_) return;
-  learning_rate_ = lr;
   const Tensor rate = numbers({lr}).reshape({});
   if (lr_.defined())
     lr_.assign(rate);  // a jitted step reads this tensor, so it must not be replaced
   else
     lr_ = rate;
+  learning_rate_ = lr;
 }
 
 bool Optimizer::has_gradients() const {

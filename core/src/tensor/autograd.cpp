@@ -178,18 +178,21 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
       "leaves before the loss is recorded from them, and call backward() before a marked tensor "
       "becomes another (w = w - …)");
   const uint64_t call = tensor::new_identity();
+  std::vector<engine::StatePtr> sums(leaves.size());  // all are made before a leaf gets its own
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
     // so that no gradient flows through it to the leaves
     Id sum = r.graph().unary(Op::Detach, gradients[i]);
     if (trace) trace->use_gradient(*leaves[i]);
     if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
-    leaves[i]->grad = r.session().make(sum, leaves[i]->device);
-    leaves[i]->grad->backward = call;
-    leaves[i]->grad->recorded = leaves[i]->recorded;
+    sums[i] = r.session().make(sum, leaves[i]->device);
+    sums[i]->backward = call;
+    sums[i]->recorded = leaves[i]->recorded;
   }
   r.session().note_loss(state_);
   if (!retain_graph) r.session().end_tape(*state_);
+  for (size_t i = 0; i < leaves.size(); ++i)  // needs no memory
+    if (sums[i]) leaves[i]->grad = std::move(sums[i]);
 }
 
 std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,

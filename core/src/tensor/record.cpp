@@ -47,8 +47,11 @@ Recorder::Recorder(std::string_view function)
 
 Recorder::~Recorder() {
   if (first_ >= session_.graph().size()) return;
-  if (has_places()) session_.note_place(first_, current_place());
-  if (tracing()) session_.note_operation(first_, trace::operation(function_));
+  try {
+    if (has_places()) session_.note_place(first_, current_place());
+    if (tracing()) session_.note_operation(first_, trace::operation(function_));
+  } catch (...) {  // without memory a message or a trace says less
+  }
 }
 
 Id Recorder::use(const Tensor& tensor) {

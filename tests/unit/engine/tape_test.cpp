@@ -54,7 +54,7 @@ TEST_F(TapeTest, AnEndedNodeLeadsToNoEarlierLeaf) {
   EXPECT_FALSE(tape.is_tracked(g, both));
   EXPECT_FALSE(tape.has_tracked_source(g, both));
   const Id moved[] = {0, 1, 3, 2, 4};
-  tape.renumber(moved);
+  tape = tape.renumbered(moved);
   tape.mark_earlier(x);
   EXPECT_FALSE(tape.is_tracked(g, both));
 }

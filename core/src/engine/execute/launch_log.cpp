@@ -1,6 +1,7 @@
 #include "engine/execute/launch_log.h"
 
 #include <atomic>
+#include <new>
 
 #include "base/binding.h"
 #include "base/log.h"
@@ -51,6 +52,13 @@ LaunchLog::~LaunchLog() {
   const uint64_t time_ns = monotonic_ns() - begin_ns_;
   statistics_.run_ns += time_ns;
   if (debug_ < 1) return;
+  try {
+    log_run(time_ns);
+  } catch (const std::bad_alloc&) {  // a line less
+  }
+}
+
+void LaunchLog::log_run(uint64_t time_ns) const {
   std::string memory;
   if (last_device_) {
     const runtime::MemoryStats now = last_device_->memory_stats();

@@ -32,6 +32,7 @@ class LaunchLog {
                   uint64_t wait_ns, uint64_t time_ns);
 
  private:
+  void log_run(uint64_t time_ns) const;
   void log_launch(const ReadyKernel& kernel, size_t params, uint64_t time_ns);
   void log_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns);
 

@@ -75,9 +75,11 @@ LoopBody make_loop_body(Session& session, const LoopNodes& nodes) {
 }
 
 uint32_t LoopTable::add(LoopBody body) {
-  const auto [at, is_new] = by_hash_.try_emplace(body.hash, static_cast<uint32_t>(bodies_.size()));
-  if (is_new) bodies_.push_back(std::make_shared<const LoopBody>(std::move(body)));
-  return at->second;
+  if (const auto known = by_hash_.find(body.hash); known != by_hash_.end()) return known->second;
+  bodies_.push_back(std::make_shared<const LoopBody>(std::move(body)));
+  const auto number = static_cast<uint32_t>(bodies_.size() - 1);
+  by_hash_.emplace(bodies_.back()->hash, number);
+  return number;
 }
 
 }  // namespace plugrad::engine

@@ -47,11 +47,11 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
 
 void PreparedSteps::set_temporaries(const ReadyPlan& ready) {
   if (version_ == ready.temporaries->version) return;
-  version_ = ready.temporaries->version;
   const auto& places = ready.temporaries->buffers;
   for (uint32_t i = 0; i < places.size(); ++i)
     for (Part& part : parts_)
       if (places[i] && part.launches) part.launches->set(i, *places[i]);
+  version_ = ready.temporaries->version;  // last: a launch may run out of memory
 }
 
 void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers) {

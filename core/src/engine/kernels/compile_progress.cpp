@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/log.h"
 
@@ -44,7 +45,10 @@ void CompileProgress::watch() {
   std::unique_lock lock(mutex_);
   auto wait = pace_.after;
   while (!ended_.wait_for(lock, wait, [this] { return is_over_; })) {
-    show();
+    try {
+      show();
+    } catch (const std::bad_alloc&) {  // a line less
+    }
     wait = is_terminal_ ? pace_.redraw : pace_.every;
   }
 }

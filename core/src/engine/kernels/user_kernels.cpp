@@ -46,10 +46,12 @@ Hash128 UserKernelCode::hash() const {
 }
 
 uint32_t UserKernelTable::add(UserKernelCode kernel) {
-  const auto [at, is_new] =
-      by_hash_.try_emplace(kernel.hash(), static_cast<uint32_t>(kernels_.size()));
-  if (is_new) kernels_.push_back(std::make_shared<const UserKernelCode>(std::move(kernel)));
-  return at->second;
+  const Hash128 hash = kernel.hash();
+  if (const auto known = by_hash_.find(hash); known != by_hash_.end()) return known->second;
+  kernels_.push_back(std::make_shared<const UserKernelCode>(std::move(kernel)));
+  const auto number = static_cast<uint32_t>(kernels_.size() - 1);
+  by_hash_.emplace(hash, number);
+  return number;
 }
 
 std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runtime::Device& device,

@@ -28,11 +28,13 @@ class NodeOrigins {
     const auto at = std::ranges::upper_bound(ranges_, id, {}, &Range::end);
     return at == ranges_.end() || id < at->begin ? 0 : at->operation;
   }
-  /// The graph was copied: node i is new_id[i] now, in the same order, or kNoId.
-  void renumber(std::span<const Id> new_id) {
-    for (const Range& range : std::exchange(ranges_, {}))
+  /// For a copy of the graph, in which node i is new_id[i], in the same order, or kNoId.
+  NodeOrigins renumbered(std::span<const Id> new_id) const {
+    NodeOrigins kept;
+    for (const Range& range : ranges_)
       for (Id id = range.begin; id < range.end && id < new_id.size(); ++id)
-        if (new_id[id] != kNoId) claim(new_id[id], new_id[id] + 1, range.operation);
+        if (new_id[id] != kNoId) kept.claim(new_id[id], new_id[id] + 1, range.operation);
+    return kept;
   }
 
  private:

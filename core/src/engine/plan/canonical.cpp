@@ -13,8 +13,8 @@ namespace plugrad::engine {
 void CanonicalGraph::begin(const Graph& graph) {
   graph_ = &graph;
   if (walk_of_.size() < graph.size()) {
-    walk_of_.resize(graph.size() + graph.size() / 2);
-    number_of_.resize(walk_of_.size());
+    number_of_.resize(graph.size() + graph.size() / 2);
+    walk_of_.resize(number_of_.size());  // last: its size says that both have it
   }
   ++walk_;
   visited_.clear();

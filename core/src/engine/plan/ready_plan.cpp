@@ -301,10 +301,10 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
   Bindings bound = bind_buffers(ready, inputs, donations, devices);
   LaunchLog log(statistics);
   if (!log.is_timed()) prepare_steps(ready, bound.buffers);
-  donate_inputs(donations, bound);
-  run_steps(ready, bound, log);
   std::vector<ValuePtr> roots;
   for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);
+  donate_inputs(donations, bound);
+  run_steps(ready, bound, log);
   return roots;
 }
 
@@ -350,8 +350,8 @@ void ArenaPool::place(ReadyPlan& ready) {
   if (ready.temporaries && !ready.temporaries->buffers.empty()) return;
   if (!ready.temporaries) {
     drop_those_of_dead_plans();
-    ready.temporaries = std::make_shared<Temporaries>();
-    handed_out_.push_back(ready.temporaries);
+    handed_out_.push_back(std::make_shared<Temporaries>());
+    ready.temporaries = handed_out_.back();
   }
   const auto& planned = ready.plan.buffers;
   std::vector<std::shared_ptr<runtime::Buffer>> places(planned.size());

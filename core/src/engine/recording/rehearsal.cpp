@@ -20,8 +20,9 @@ Rehearsal::~Rehearsal() {
   if (!is_undone_) undo();
 }
 
+// Takes no Session::Lock, whose safe point may need memory: a destructor calls this.
 std::size_t Rehearsal::undo() {
-  const Session::Lock lock(session_);
+  const std::lock_guard guard(session_.mutex());
   is_undone_ = true;
   drew_random_ = session_.random().counter != random_.counter;
   std::size_t count = 0;

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "runtime/queue/exit_wait.h"
 
 namespace plugrad::engine {
@@ -75,7 +77,10 @@ void CandidateThread::run() {
       next = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    next->make(*this);
+    try {
+      next->make(*this);
+    } catch (const std::bad_alloc&) {  // no candidates
+    }
     end(*next);
   }
 }

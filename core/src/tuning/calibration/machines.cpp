@@ -60,10 +60,10 @@ Shared read_calibration(const runtime::Device& device, const cost::Machine& tabl
 const KnownMachine& known(AllKnown& all, const runtime::Device& device) {
   KnownMachine& entry = all.by_device[&device];
   if (entry.table && entry.name == device.name() && entry.arch == device.info().arch) return entry;
-  entry = {device.name(), device.info().arch,
-           std::make_shared<cost::Machine>(table_machine_of(device)), nullptr};
-  entry.measured = read_calibration(device, *entry.table);
-  return entry;
+  KnownMachine made{device.name(), device.info().arch,
+                    std::make_shared<cost::Machine>(table_machine_of(device)), nullptr};
+  made.measured = read_calibration(device, *made.table);
+  return entry = std::move(made);
 }
 
 void forget_known(const runtime::Device& device) {
