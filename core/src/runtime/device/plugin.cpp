@@ -127,7 +127,8 @@ bool Plugin::read_info(LoadRecord& record) {
   return true;
 }
 
-// The child performs the same calls that follow in this process, and keeps no results.
+// The child performs the same calls that follow in this process, and keeps no results. They are not
+// watched there: the parent waits with a limit, and no thread may start after the fork.
 bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
   std::string outcome = outcome_in_probe_process(
       record.path,
@@ -201,8 +202,6 @@ Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {
 
 std::uint32_t Plugin::device_count(std::string& reason) const {
   std::uint32_t count = 0;
-  const DeviceCalls calls(device_name_);
-  const WatchedCall watched(calls, "device_count");
   CallError error;
   std::string escaped;
   pgr_status status = guarded(

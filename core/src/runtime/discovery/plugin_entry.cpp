@@ -7,7 +7,9 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "runtime/device/device_calls.h"
 #include "runtime/device/device_state.h"
+#include "runtime/queue/call_watch.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -41,7 +43,11 @@ bool PluginEntry::start(const std::optional<Selection>& visible) {
 
 void PluginEntry::count_devices(const std::optional<Selection>& visible) {
   std::string missing;
-  std::uint32_t count = plugin_->device_count(missing);
+  const std::uint32_t count = [&] {
+    const DeviceCalls calls(plugin_->device_name());
+    const WatchedCall watched(calls, "device_count");
+    return plugin_->device_count(missing);
+  }();
   if (count > kMostDevices) {
     record.state = LoadState::Refused;
     record.reason = fmt::format("it says that it has {} devices; at most {} can be numbered", count,
