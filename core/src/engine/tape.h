@@ -30,7 +30,7 @@ class Tape {
   /// The node was recorded again: what is above it leads to earlier leaves again.
   void resume(const Graph& graph, Id id);
   void clear_leaves();
-  /// What has ended by the nodes' new ids, without leaves.
+  /// The tape of the renumbered graph: keeps which nodes have ended, and no leaves.
   Tape renumbered(std::span<const Id> new_id) const;
 
  private:

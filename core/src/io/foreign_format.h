@@ -10,7 +10,7 @@
 
 namespace plugrad::io {
 
-/// What the reader reads.
+/// The format that the reader expects.
 enum class Wanted : uint8_t { Safetensors, Npy, Npz, Onnx };
 
 /// "the file is a PyTorch file, no safetensors file; …", with how to come from it to one, by the

@@ -11,8 +11,8 @@
 namespace plugrad::onnx {
 namespace {
 
-// What the text of a schema says about values. Each number of a list has the range, each text of a
-// list is one of the words.
+// The values that a schema allows only in its text: a range for each number of a list, or a set of
+// words for each text.
 struct AttributeValues {
   std::string_view attributes;  // separated by spaces
   std::string_view operators;  // those that the row is for; empty: those without a row of their own

@@ -125,7 +125,7 @@ class Checker {
     return at == functions_.end() ? nullptr : at->second;
   }
 
-  // What a list of nodes leads to: how many functions call one another, and the nodes in all.
+  // The work of a list of nodes: how deep its functions call one another, and its nodes in all.
   struct Expanded {
     int height = 0;
     std::int64_t nodes = 0;  // up to kMostNodes + 1

@@ -28,7 +28,7 @@ bool has_input_blocks(const NodeMessage& node, int64_t inputs, int64_t block) {
   return integer_of(node, "group", 1) > 1 ? inputs != 1 : inputs >= block;
 }
 
-// What the values of a graph come from.
+// Finds the node that makes each value of a graph.
 class Origins {
  public:
   explicit Origins(const GraphMessage& graph) {
