@@ -1,9 +1,10 @@
-// exp2, log2, sin and trunc for devices that do not claim them: polynomials after argument
-// reduction. docs/accuracy.md has the measured errors. Source: Muller, Elementary Functions (2016),
-// chapters 5 and 11.
-// sin x = +-sin r or +-cos r with x = q * pi/2 + r and r from -pi/4 to pi/4. Small x are reduced by
-// Cody and Waite's method: pi/2 in parts whose products with q are exact. Beyond 2^10 (f32) and
-// 2^20 (f64) by Payne and Hanek's: the relevant bits of 2/pi times the mantissa of x, in integers.
+// sin, cos and tan of ops that devices claim: argument reduction, then series. docs/accuracy.md has
+// the measured errors. Source: Muller, Elementary Functions (2016), chapters 5 and 11.
+//   x = q * pi/2 + r with r from -pi/4 to pi/4;  sin x = +-sin r or +-cos r by the bits of q
+// r comes in two parts, as its own rounding would show near the zeros of sin and cos. Small x are
+// reduced by Cody and Waite's method: pi/2 in parts whose products with q are exact. Beyond 2^10
+// (f32) and 2^20 (f64) by Payne and Hanek's: the relevant bits of 2/pi times the mantissa of x, in
+// integers.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -17,7 +18,7 @@ namespace {
 
 struct Reduced {
   Id quadrant;  // integer of the dtype's size; only its two low bits count
-  Id rest;
+  Id rest, low;
 };
 
 // 40 zero bits, then the first 1176 fractional bits of 2/pi, in words of 32.
@@ -34,15 +35,21 @@ constexpr std::array<double, 4> kHalfPi32 = {0x1.9210000000000p+0, 0x1.f6a000000
 constexpr std::array<double, 4> kHalfPi64 = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34,
                                              0x1.3198a2e000000p-69, 0x1.b839a252049c1p-104};
 
+// The first differences are exact, and so is the error of the one that rounds.
 Reduced reduce_near(Math& m, Id x) {
   Graph& g = m.g;
   const Id scaled = m.mul(x, m.c(2 / M_PI));
   const Id half = g.where(m.less(x, m.c(0.0)), m.c(-0.5), m.c(0.5));
   const Id q = g.unary(Op::Trunc, m.add(scaled, half));
-  Id rest = x;
-  for (double part : m.real == DType::F64 ? kHalfPi64 : kHalfPi32)
-    rest = m.sub(rest, m.mul(q, m.c(part)));
-  return {g.cast(q, m.integer), rest};
+  const auto& parts = m.wide() ? kHalfPi64 : kHalfPi32;
+  const size_t rounds = m.wide() ? 1 : 2;
+  Id exact = x;
+  for (size_t i = 0; i < rounds; ++i) exact = m.sub(exact, m.mul(q, m.c(parts[i])));
+  const Id next = m.mul(q, m.c(parts[rounds])), sum = m.sub(exact, next);
+  Id low = m.sub(m.sub(exact, sum), next);
+  for (size_t i = rounds + 1; i < parts.size(); ++i) low = m.sub(low, m.mul(q, m.c(parts[i])));
+  const Id rest = m.add(sum, low);
+  return {g.cast(q, m.integer), rest, m.add(m.sub(sum, rest), low)};
 }
 
 constexpr int64_t kWords32 = 8;  // the words that an f32 exponent reaches
@@ -57,6 +64,13 @@ Id table_word(Graph& g, Id index, int64_t offset) {
         value);
   }
   return value;
+}
+
+Reduced with_sign(Math& m, Id negative, const Reduced& of) {
+  Graph& g = m.g;
+  const auto choose = [&](Id value) { return g.where(negative, m.sub(m.c(0.0), value), value); };
+  return {g.where(negative, m.sub(m.i(0), of.quadrant), of.quadrant), choose(of.rest),
+          choose(of.low)};
 }
 
 // The magnitude of x is mantissa * 2^shift. x * 2/pi modulo 4 needs 2/pi from bit shift - 2 on: 96
@@ -93,10 +107,14 @@ Reduced reduce_far(Math& m, Id x) {
       g.add(Op::Bitcast, DType::I64,
             {g.binary(Op::Sub, product,
                       g.binary(Op::Shl, g.binary(Op::Shr, rounded, u64(62)), u64(62)))});
-  const Id rest = m.mul(g.cast(fraction, m.real), m.c(std::ldexp(M_PI / 2, -62)));
-  const Id negative = m.less(x, m.c(0.0));
-  return {g.where(negative, m.sub(m.i(0), quadrant), quadrant),
-          g.where(negative, m.sub(m.c(0.0), rest), rest)};
+  // Times pi/2, both in two parts: the first product is exact.
+  const auto unit = [&](double part) { return m.c(std::ldexp(part, -62)); };
+  const Id head = m.high(g.cast(fraction, m.real));
+  const Id tail = g.cast(g.binary(Op::Sub, fraction, g.cast(head, DType::I64)), m.real);
+  const Id exact = m.mul(head, unit(0x1.92p+0));
+  const Id more = m.add(m.mul(head, unit(0x1.fb54442d1846ap-12)), m.mul(tail, unit(M_PI / 2)));
+  const Id rest = m.add(exact, more);
+  return with_sign(m, m.less(x, m.c(0.0)), {quadrant, rest, m.sub(more, m.sub(rest, exact))});
 }
 
 // The words of 2/pi from `index` on, selected by the bits of the index one after another.
@@ -166,160 +184,144 @@ Reduced reduce_far64(Math& m, Id x) {
     const Id turned = g.binary(Op::And, g.binary(Op::Xor, word, turn), mask);
     return m.mul(g.cast(turned, m.real), m.c(std::ldexp(1.0, exponent_of_unit)));
   };
-  const Id low = m.add(real(product[3], -126), real(product[2], -94));
-  const Id fraction =
-      m.add(real(g.binary(Op::Shr, rest_bits, u64(32)), -30), m.add(real(rest_bits, -62), low));
-  const Id rest =
-      m.add(m.mul(fraction, m.c(M_PI / 2)), m.mul(fraction, m.c(0x1.1a62633145c07p-54)));
+  // Times pi/2, both in two parts: the first product is exact.
+  const Id head = real(g.binary(Op::Shr, rest_bits, u64(32)), -30);
+  const Id tail = m.add(real(rest_bits, -62), m.add(real(product[3], -126), real(product[2], -94)));
+  const Id exact = m.mul(head, m.c(0x1.921fbp+0));
+  const Id more = m.add(m.mul(head, m.c(0x1.5110b4611a626p-22)), m.mul(tail, m.c(M_PI / 2)));
+  const Id rest = m.add(exact, more), lost = m.sub(more, m.sub(rest, exact));
   const Id negative = m.less(x, m.c(0.0)), zero = m.c(0.0);
   const Id flip = g.binary(Op::Xor, negative, below);
   const Id signed_quadrant = g.cast(quadrant, m.integer);
   return {g.where(negative, m.sub(m.i(0), signed_quadrant), signed_quadrant),
-          g.where(flip, m.sub(zero, rest), rest)};
+          g.where(flip, m.sub(zero, rest), rest), g.where(flip, m.sub(zero, lost), lost)};
 }
 
-// Taylor series: of sin(r) / r and cos(r) in r^2.
+Reduced reduce(Math& m, Id x) {
+  Graph& g = m.g;
+  const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
+  // q has at most 20 or 10 integer bits for the near range.
+  const Id far = m.less(m.c(m.wide() ? 0x1p20 : 0x1p10), magnitude);
+  const Reduced near = reduce_near(m, x), exact = m.wide() ? reduce_far64(m, x) : reduce_far(m, x);
+  return {g.where(far, exact.quadrant, near.quadrant), g.where(far, exact.rest, near.rest),
+          g.where(far, exact.low, near.low)};
+}
+
+// Taylor series in r²: (sin(r) / r - 1) / r², or (cos(r) - 1 + r² / 2) / r⁴.
 Id series(Math& m, Id square, bool sine) {
   double coefficients[12];
-  const int terms = m.real == DType::F64 ? 10 : 6;
-  double c = 1;
+  const int terms = m.wide() ? 9 : 5;
+  double c = sine ? -1.0 / 6 : 1.0 / 24;
   for (int k = 0; k < terms; ++k) {
     coefficients[terms - 1 - k] = c;
-    const int n = 2 * k + (sine ? 2 : 1);
+    const int n = 2 * k + (sine ? 4 : 5);
     c /= -static_cast<double>(n) * (n + 1);
   }
   return m.polynomial(square, std::span(coefficients, static_cast<size_t>(terms)));
 }
 
+// sin(r + low) = r + (low + r³ S)
+Id sine_of(Math& m, const Reduced& of) {
+  const Id square = m.mul(of.rest, of.rest);
+  return m.add(of.rest, m.add(of.low, m.mul(m.mul(of.rest, square), series(m, square, true))));
+}
+
+// cos(r + low) = 1 - (r² / 2 - (r⁴ C - r low))
+Id cosine_of(Math& m, const Reduced& of) {
+  const Id square = m.mul(of.rest, of.rest);
+  const Id small =
+      m.sub(m.mul(m.mul(square, square), series(m, square, false)), m.mul(of.rest, of.low));
+  return m.sub(m.c(1.0), m.sub(m.mul(square, m.c(0.5)), small));
+}
+
+// tan(r + low) = r + (low (1 + r²) + r³ T), T a minimax polynomial (Remez) of the relative error
+// 1.3e-9. f64: sin / cos.
+Id tangent_of(Math& m, const Reduced& of) {
+  if (m.wide()) return m.g.binary(Op::FDiv, sine_of(m, of), cosine_of(m, of));
+  constexpr double least[] = {0.00437748479, 8.71443553e-05, 0.0108376453, 0.021281505,
+                              0.0540600419,  0.13332662,     0.333333492};
+  const Id square = m.mul(of.rest, of.rest);
+  const Id low = m.add(of.low, m.mul(of.low, square));
+  return m.add(of.rest, m.add(low, m.mul(m.mul(of.rest, square), m.polynomial(square, least))));
+}
+
+Id bit_of(Math& m, Id quadrant, int64_t bit) {
+  return m.g.binary(Op::CmpNe, m.g.binary(Op::And, quadrant, m.i(bit)), m.i(0));
+}
+
+// NaN for infinities and NaN.
+Id if_finite(Math& m, Id x, Id value) {
+  return m.g.where(m.less(m.sub(x, x), m.c(1.0)), value,
+                   m.c(std::numeric_limits<double>::quiet_NaN()));
+}
+
+// The sine of `of`, or its cosine where the quadrant is odd; negative in the lower half.
+Id by_quadrant(Math& m, const Reduced& of) {
+  const Id value = m.g.where(bit_of(m, of.quadrant, 1), cosine_of(m, of), sine_of(m, of));
+  return m.g.where(bit_of(m, of.quadrant, 2), m.sub(m.c(0.0), value), value);
+}
+
 using namespace rules;
 
-// 2^f for f from -1/2 to 1/2, highest power first. f64: the Taylor series. f32: the degree-6
-// polynomial with the least maximum relative error (2e-9, by Lawson's iteration) among those with
-// 2^0 = 1.
-Id two_to_fraction(Math& m, Id f) {
-  if (m.real != DType::F64) {
-    constexpr double least[] = {1.5353362e-4, 1.3398874e-3, 9.6184369e-3, 5.5503324e-2,
-                                0.24022648,   0.69314718,   1.0};
-    return m.polynomial(f, least);
-  }
-  double series[14];
-  double coefficient = 1;
-  for (int k = 0; k < 14; ++k, coefficient *= std::log(2.0) / k) series[13 - k] = coefficient;
-  return m.polynomial(f, series);
-}
-
-// 2^x = 2^n * 2^f with n the nearest integer, taken from the lowest bits of x + 1.5 *
-// 2^mantissa_bits. 2^n is applied in two steps so that subnormal results round once: 2^(n - n1) is
-// added to the exponent of 2^f, which stays normal; 2^n1, n1 = floor(n / 2), is a factor. The
-// result is 0 below `lowest` and infinity from `highest` on; NaN stays NaN, since its exponent must
-// not be added to.
-Id make_exp2(Graph& g, Id x) {
-  Math m(g, g[x].dtype);
-  const double highest = m.bias + 2, lowest = -(m.bias + m.mantissa_bits + 1);
-  const Id safe = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
-  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits)), rounded = m.add(safe, magic);
-  const Id bits = g.add(Op::Bitcast, m.integer, {rounded});
-  const Id power = two_to_fraction(m, m.sub(safe, m.sub(rounded, magic)));
-  const int64_t exponents = -(int64_t{1} << m.mantissa_bits);  // of the sign and the exponent
-  const Id first =
-      g.binary(Op::And, g.binary(Op::Shl, bits, m.i(m.mantissa_bits - 1)), m.i(exponents));
-  const Id second = m.sub(g.binary(Op::Shl, bits, m.i(m.mantissa_bits)), first);
-  const Id raised = m.add(g.add(Op::Bitcast, m.integer, {power}), second);
-  const Id factor = m.add(first, m.i(int64_t{m.bias} << m.mantissa_bits));
-  const Id result =
-      m.mul(g.add(Op::Bitcast, m.real, {raised}), g.add(Op::Bitcast, m.real, {factor}));
-  const Id infinity = m.c(std::numeric_limits<double>::infinity());
-  return g.where(m.less(x, m.c(highest)), result, m.add(x, infinity));
-}
-
-// log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1)
-// by the series of artanh. Subnormal numbers are scaled up first.
-Id make_log2(Graph& g, Id x) {
-  Math m(g, g[x].dtype);
-  const bool wide = m.real == DType::F64;
-  const double smallest_normal = std::ldexp(1.0, 1 - m.bias);
-  const Id tiny = m.less(x, m.c(smallest_normal));
-  const Id scaled = g.where(tiny, m.mul(x, m.c(std::ldexp(1.0, m.mantissa_bits))), x);
-  const Id bits = g.add(Op::Bitcast, m.integer, {scaled});
-  // This offset puts the step between exponents at sqrt(1/2) instead of 1.
-  const int64_t one = int64_t{m.bias} << m.mantissa_bits;
-  const int64_t root_half = wide ? 0x3fe6a09e667f3bcdll : 0x3f3504f3;
-  const Id shifted = m.add(bits, m.i(one - root_half));
-  const Id exponent = m.sub(g.binary(Op::Shr, shifted, m.i(m.mantissa_bits)), m.i(m.bias));
-  const Id mantissa_bits = m.sub(bits, g.binary(Op::Shl, exponent, m.i(m.mantissa_bits)));
-  const Id mantissa = g.add(Op::Bitcast, m.real, {mantissa_bits});
-  const Id s = g.binary(Op::FDiv, m.sub(mantissa, m.c(1.0)), m.add(mantissa, m.c(1.0)));
-  const Id s2 = m.mul(s, s);
-  double series[16];
-  const int terms = wide ? 11 : 5;  // of s^(2k+1) * 2 / ((2k+1) ln 2)
-  for (int k = 0; k < terms; ++k) series[terms - 1 - k] = 2 / ((2 * k + 1) * std::log(2.0));
-  const Id log_mantissa = m.mul(s, m.polynomial(s2, std::span(series, static_cast<size_t>(terms))));
-  const Id offset = g.where(tiny, m.c(-m.mantissa_bits), m.c(0.0));
-  const Id sum = m.add(m.add(g.cast(exponent, m.real), offset), log_mantissa);
-  const Id infinity = m.c(std::numeric_limits<double>::infinity());
-  const Id positive = g.where(g.binary(Op::CmpEq, x, infinity), x, sum);
-  const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)),
-                             m.c(-std::numeric_limits<double>::infinity()), positive);
-  const Id negative =
-      g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
-  return g.where(g.binary(Op::CmpNe, x, x), x, negative);
-}
-
-// Magnitudes of 2^mantissa_bits and more have no fraction; smaller ones fit the integer of the same
-// size.
-Id make_trunc(Graph& g, Id x) {
-  Math m(g, g[x].dtype);
-  const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
-  const Id small = m.less(magnitude, m.c(std::ldexp(1.0, m.mantissa_bits)));
-  const Id whole = g.cast(g.cast(g.where(small, x, m.c(0.0)), m.integer), m.real);
-  // The integer has no -0: the sign comes from x.
-  const Id sign_bit = g.binary(Op::Shl, m.i(1), m.i(m.mantissa_bits == 52 ? 63 : 31));
-  const Id sign = g.binary(Op::And, g.add(Op::Bitcast, m.integer, {x}), sign_bit);
-  const Id bits = g.binary(Op::Or, g.add(Op::Bitcast, m.integer, {whole}), sign);
-  return g.where(small, g.add(Op::Bitcast, m.real, {bits}), x);
-}
-
-// sin of an F32 or F64 node from Add, Sub, Mul, Trunc, Where, comparisons, casts, bitcasts, shifts
-// and integer arithmetic.
+// sin(-0) is -0.
 Id make_sin(Graph& g, Id x) {
   Math m(g, g[x].dtype);
-  const bool wide = m.real == DType::F64;
-  Reduced reduced = reduce_near(m, x);
-  const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
-  const Id far =
-      // q has at most 20 or 10 integer bits for the near range
-      m.less(m.c(wide ? 0x1p20 : 0x1p10), magnitude);
-  const Reduced exact = wide ? reduce_far64(m, x) : reduce_far(m, x);
-  reduced = {g.where(far, exact.quadrant, reduced.quadrant),
-             g.where(far, exact.rest, reduced.rest)};
-  const Id r = reduced.rest, square = m.mul(r, r);
-  const Id odd = g.binary(Op::CmpNe, g.binary(Op::And, reduced.quadrant, m.i(1)), m.i(0));
-  const Id lower = g.binary(Op::CmpNe, g.binary(Op::And, reduced.quadrant, m.i(2)), m.i(0));
-  const Id value = g.where(odd, series(m, square, false), m.mul(r, series(m, square, true)));
-  const Id signed_value = g.where(lower, m.sub(m.c(0.0), value), value);
-  // sin(-0) is -0, sin of infinity and NaN is NaN.
-  const Id finite = m.less(m.sub(x, x), m.c(1.0));
-  const Id result = g.where(finite, signed_value, m.c(std::numeric_limits<double>::quiet_NaN()));
+  return g.where(g.binary(Op::CmpEq, x, m.c(0.0)), x,
+                 if_finite(m, x, by_quadrant(m, reduce(m, x))));
+}
+
+Id cos_by_series(Math& m, Id x) {
+  Reduced reduced = reduce(m, x);
+  reduced.quadrant = m.add(reduced.quadrant, m.i(1));
+  return if_finite(m, x, by_quadrant(m, reduced));
+}
+
+Id tan_by_series(Math& m, Id x) {
+  Graph& g = m.g;
+  const Reduced reduced = reduce(m, x);
+  const Id value = tangent_of(m, reduced), inverse = g.binary(Op::FDiv, m.c(-1.0), value);
+  const Id result = if_finite(m, x, g.where(bit_of(m, reduced.quadrant, 1), inverse, value));
   return g.where(g.binary(Op::CmpEq, x, m.c(0.0)), x, result);
 }
 
+// Half the angle is exact: pi/2 - x would lose the fraction digits of a large x.
+Id cos_by_sin(Math& m, Id x) {
+  const Id half = m.g.unary(Op::Sin, m.mul(x, m.c(0.5)));
+  return m.sub(m.c(1.0), m.mul(m.mul(half, half), m.c(2.0)));
+}
+
+// A device with its own sin may lack the integers of the series.
+bool is_left_to_sin(const Match& match, DType dtype) {
+  const Lowering& device = match.context<Lowering>();
+  return device.has(Op::Sin, dtype) && !has_words(device, dtype);
+}
+
+Id make_cos(Graph& g, const Match& match) {
+  Math m(g, g[match.root].dtype);
+  return is_left_to_sin(match, m.real) ? cos_by_sin(m, match[x]) : cos_by_series(m, match[x]);
+}
+
+Id make_tan(Graph& g, const Match& match) {
+  Math m(g, g[match.root].dtype);
+  if (!is_left_to_sin(match, m.real)) return tan_by_series(m, match[x]);
+  return g.binary(Op::FDiv, g.unary(Op::Sin, match[x]), cos_by_sin(m, match[x]));
+}
+
 // clang-format off
-constexpr Rule kTranscendental[] = {
-    rule("exp2-by-polynomial", of_class(exp2(x), kRealClass), code_of_x<make_exp2>,
-         when(check<lacks_op_beside_add>)),
-    rule("log2-by-series", of_class(log2(x), kRealClass), code_of_x<make_log2>,
-         when(check<lacks_op_beside_add>)),
+constexpr Rule kTrigonometric[] = {
     rule("sin-by-series", of_class(sin(x), kRealClass), code_of_x<make_sin>,
          when(check<lacks_op_beside_add>)),
-    rule("trunc-by-cast", of_class(trunc(x), kRealClass), code_of_x<make_trunc>,
+    rule("cos-by-series", of_class(cos(x), kRealClass), code<make_cos>,
+         when(check<lacks_op_beside_add>)),
+    rule("tan-by-series", of_class(tan(x), kRealClass), code<make_tan>,
          when(check<lacks_op_beside_add>)),
 };
 // clang-format on
 
 }  // namespace
 
-std::span<const Rule> transcendental_rules() {
-  return kTranscendental;
+std::span<const Rule> trigonometric_rules() {
+  return kTrigonometric;
 }
 
 }  // namespace plugrad::codegen
