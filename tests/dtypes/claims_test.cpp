@@ -290,6 +290,9 @@ TEST_P(Claims, unary_ops) {
       if (!takes(op, dtype)) continue;
       Case c = elementwise(op, dtype, {array_of(dtype, values_of(dtype))});
       c.ulps = allowed_ulps(op, dtype);
+      // cos is 1 - 2 sin²(x / 2) without 64-bit integers, which cancels near its zeros.
+      const bool has_words = codegen::claims(caps_, Op::Add, DType::I64);
+      if (!has_words && dtype == DType::F64 && (op == Op::Cos || op == Op::Tan)) c.ulps = 100;
       check(c, {dtype});
     }
 }

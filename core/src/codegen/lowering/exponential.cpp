@@ -62,26 +62,23 @@ Id e_to_rest(Math& m, Id r) {
   return m.wide() ? m.polynomial(r, least64) : m.polynomial(r, least32);
 }
 
-// An integer n near a float: n itself, and a sum whose lowest bits are those of n.
+// The integer n nearest to a float: n itself, and a sum whose lowest bits are n + 2 * bias.
 struct Nearest {
   Id whole, sum;
 };
-Nearest nearest(Math& m, Id x, int fraction_bits = 0) {
-  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits - fraction_bits)), sum = m.add(x, magic);
+Nearest nearest(Math& m, Id x) {
+  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits) + 2 * m.bias), sum = m.add(x, magic);
   return {m.sub(sum, magic), sum};
 }
 
-// power * 2^n. 2^n is applied in two steps so that subnormal results round once: 2^(n - n1) is
-// added to the exponent of `power`, which stays normal; 2^n1, n1 = floor(n / 2), is a factor.
+// power * 2^n by two factors, so that subnormal results round once. NaN stays NaN.
 Id times_power_of_two(Math& m, Id power, const Nearest& n) {
   Graph& g = m.g;
-  const Id bits = m.bits(n.sum);
-  const int64_t exponents = -(int64_t{1} << m.mantissa_bits);  // of the sign and the exponent
-  const Id first =
-      g.binary(Op::And, g.binary(Op::Shl, bits, m.i(m.mantissa_bits - 1)), m.i(exponents));
-  const Id second = m.sub(g.binary(Op::Shl, bits, m.i(m.mantissa_bits)), first);
-  const Id factor = m.add(first, m.i(int64_t{m.bias} << m.mantissa_bits));
-  return m.mul(m.value(m.add(m.bits(power), second)), m.value(factor));
+  const Id bits = m.bits(n.sum), half = g.binary(Op::Shr, bits, m.i(1)), other = m.sub(bits, half);
+  const auto factor = [&](Id exponent) {
+    return m.value(g.binary(Op::Shl, exponent, m.i(m.mantissa_bits)));
+  };
+  return m.mul(m.mul(power, factor(other)), factor(half));
 }
 
 // Exponents of two beyond which a power overflows, and below which it is 0.
@@ -92,8 +89,10 @@ double lowest_exponent(const Math& m) {
   return -(m.bias + m.mantissa_bits + 1);
 }
 
-Id at_least(Math& m, Id x, double least) {
-  return m.g.where(m.less(x, m.c(least)), m.c(least), x);
+// x from `least` to `most`, as one minimum and one maximum; NaN stays NaN.
+Id within(Math& m, Id x, double least, double most) {
+  const Id low = m.g.where(m.less(x, m.c(least)), m.c(least), x);
+  return m.g.where(m.less(m.c(most), low), m.c(most), low);
 }
 // `result` for x below `limit`, and infinity above; NaN stays NaN.
 Id below_limit(Math& m, Id x, double limit, Id result) {
@@ -103,21 +102,19 @@ Id below_limit(Math& m, Id x, double limit, Id result) {
 // 2^x = 2^n * 2^f with n the nearest integer.
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
-  const Id safe = at_least(m, x, lowest_exponent(m));
+  const Id safe = within(m, x, lowest_exponent(m), highest_exponent(m));
   const Nearest n = nearest(m, safe);
-  const Id power = two_to_fraction(m, m.sub(safe, n.whole));
-  return below_limit(m, x, highest_exponent(m), times_power_of_two(m, power, n));
+  return times_power_of_two(m, two_to_fraction(m, m.sub(safe, n.whole)), n);
 }
 
 // e^x = 2^n * e^r with n the integer nearest to x log2(e), and x = n log(2) + r.
 Id exp_by_polynomial(Math& m, Id x) {
   const TwoParts ln2 = ln2_of(m);
-  const Id safe = at_least(m, x, lowest_exponent(m) * std::numbers::ln2);
+  const Id safe =
+      within(m, x, lowest_exponent(m) * std::numbers::ln2, highest_exponent(m) * std::numbers::ln2);
   const Nearest n = nearest(m, m.mul(safe, m.c(std::numbers::log2e)));
   const Id exact = m.sub(safe, m.mul(n.whole, m.c(ln2.high)));
-  const Id power = e_to_rest(m, m.sub(exact, m.mul(n.whole, m.c(ln2.low))));
-  return below_limit(m, x, highest_exponent(m) * std::numbers::ln2,
-                     times_power_of_two(m, power, n));
+  return times_power_of_two(m, e_to_rest(m, m.sub(exact, m.mul(n.whole, m.c(ln2.low)))), n);
 }
 
 // e^x = 2^t * e^d with the device's exp2, and t so few digits of x log2(e) that t times each part
@@ -127,9 +124,9 @@ Id exp_by_exp2(Math& m, Id x) {
                    ln2_64[] = {0x1.62e428p-1, 0x1.fbe8ep-23, 0x1.ef35793c76730p-45};
   Graph& g = m.g;
   const double limit = highest_exponent(m) * std::numbers::ln2;
-  const Id low = at_least(m, x, lowest_exponent(m) * std::numbers::ln2);
-  const Id safe = g.where(m.less(m.c(limit), low), m.c(limit), low);
-  const Id t = nearest(m, m.mul(safe, m.c(std::numbers::log2e)), m.wide() ? 20 : 8).whole;
+  const Id safe = within(m, x, lowest_exponent(m) * std::numbers::ln2, limit);
+  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits - (m.wide() ? 20 : 8)));
+  const Id t = m.sub(m.add(m.mul(safe, m.c(std::numbers::log2e)), magic), magic);
   Id d = safe;
   for (double part : m.wide() ? ln2_64 : ln2_32) d = m.sub(d, m.mul(t, m.c(part)));
   const Id positive = m.less(m.c(0.0), t), one = m.c(1.0);
