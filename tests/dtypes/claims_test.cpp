@@ -13,6 +13,7 @@
 #include <map>
 
 #include "codegen/codegen.h"
+#include "codegen/lowering/lowering.h"
 #include "dtypes/values.h"
 #include "ir/kernel_ast.h"
 #include "ir/range.h"
@@ -291,7 +292,7 @@ TEST_P(Claims, unary_ops) {
       Case c = elementwise(op, dtype, {array_of(dtype, values_of(dtype))});
       c.ulps = allowed_ulps(op, dtype);
       // cos is 1 - 2 sin²(x / 2) without 64-bit integers, which cancels near its zeros.
-      const bool has_words = codegen::claims(caps_, Op::Add, DType::I64);
+      const bool has_words = codegen::Lowering(caps_).has(Op::Add, DType::I64);
       if (!has_words && dtype == DType::F64 && (op == Op::Cos || op == Op::Tan)) c.ulps = 100;
       check(c, {dtype});
     }
