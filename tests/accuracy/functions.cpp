@@ -45,7 +45,7 @@ const Function kFunctions[] = {
     row("cos", 2, 3, SAME(cos)),
     row("tan", 2, 3, SAME(tan)),
     row("asin", 5, 5, SAME(asin)),
-    row("acos", 4, 4, SAME(acos)),
+    row("acos", 5, 5, SAME(acos)),
     row("atan", 4, 4, SAME(atan)),
     row("sinh", 2, 2, SAME(sinh)),
     row("cosh", 2, 2, SAME(cosh)),
