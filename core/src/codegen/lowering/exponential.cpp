@@ -62,13 +62,9 @@ Id e_to_rest(Math& m, Id r) {
   return m.wide() ? m.polynomial(r, least64) : m.polynomial(r, least32);
 }
 
-// The integer n nearest to a float: n itself, and a sum whose lowest bits are n + 2 * bias.
-struct Nearest {
-  Id whole, sum;
-};
-Nearest nearest(Math& m, Id x) {
-  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits) + 2 * m.bias), sum = m.add(x, magic);
-  return {m.sub(sum, magic), sum};
+// The integer n nearest to a float, and a sum whose lowest bits are n + 2 * bias.
+Nearest exponent_near(Math& m, Id x) {
+  return m.nearest(x, 2 * m.bias);
 }
 
 // power * 2^n by two factors, so that subnormal results round once. NaN stays NaN.
@@ -89,9 +85,12 @@ double lowest_exponent(const Math& m) {
   return -(m.bias + m.mantissa_bits + 1);
 }
 
-// x from `least` to `most`, as one minimum and one maximum; NaN stays NaN.
+// As one maximum and one minimum; NaN stays NaN.
+Id at_least(Math& m, Id x, double least) {
+  return m.g.where(m.less(x, m.c(least)), m.c(least), x);
+}
 Id within(Math& m, Id x, double least, double most) {
-  const Id low = m.g.where(m.less(x, m.c(least)), m.c(least), x);
+  const Id low = at_least(m, x, least);
   return m.g.where(m.less(m.c(most), low), m.c(most), low);
 }
 // `result` for x below `limit`, and infinity above; NaN stays NaN.
@@ -103,18 +102,53 @@ Id below_limit(Math& m, Id x, double limit, Id result) {
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const Id safe = within(m, x, lowest_exponent(m), highest_exponent(m));
-  const Nearest n = nearest(m, safe);
+  const Nearest n = exponent_near(m, safe);
   return times_power_of_two(m, two_to_fraction(m, m.sub(safe, n.whole)), n);
+}
+
+// The sign of a branch of where(y < 0, x, z): y and -y have a known one in each.
+int sign_of_branch(const Graph& g, Id branch, Id y, bool is_negative) {
+  if (branch == y) return is_negative ? -1 : 1;
+  return g[branch].op == Op::Neg && g[branch].src[0] == y ? (is_negative ? 1 : -1) : 0;
+}
+
+// 1 for what is never negative by its form, as |y|; -1 for what is never positive, as -y * y. Both
+// may be NaN.
+int sign_of(const Graph& g, Id id, int depth = 4) {
+  const Node& n = g[id];
+  if (is_const(g, id)) return const_float(g, id) >= 0 ? 1 : -1;
+  if (depth == 0) return 0;
+  const Id* src = n.src;
+  if (n.op == Op::Neg) return -sign_of(g, src[0], depth - 1);
+  if (n.op == Op::Mul) {
+    if (src[0] == src[1]) return 1;
+    for (int i : {0, 1})
+      if (g[src[i]].op == Op::Neg && g[src[i]].src[0] == src[1 - i]) return -1;
+    return sign_of(g, src[0], depth - 1) * sign_of(g, src[1], depth - 1);
+  }
+  if (n.op != Op::Where || g[src[0]].op != Op::CmpLt) return 0;
+  const Id y = g[src[0]].src[0], zero = g[src[0]].src[1];
+  if (!is_const(g, zero) || const_float(g, zero) != 0) return 0;
+  const int low = sign_of_branch(g, src[1], y, true), high = sign_of_branch(g, src[2], y, false);
+  return low == high ? low : 0;
 }
 
 // e^x = 2^n * e^r with n the integer nearest to x log2(e), and x = n log(2) + r.
 Id exp_by_polynomial(Math& m, Id x) {
   const TwoParts ln2 = ln2_of(m);
-  const Id safe =
-      within(m, x, lowest_exponent(m) * std::numbers::ln2, highest_exponent(m) * std::numbers::ln2);
-  const Nearest n = nearest(m, m.mul(safe, m.c(std::numbers::log2e)));
+  const bool is_below_1 = sign_of(m.g, x) < 0;
+  const double least = lowest_exponent(m) * std::numbers::ln2;
+  const Id safe = is_below_1 ? at_least(m, x, least)
+                             : within(m, x, least, highest_exponent(m) * std::numbers::ln2);
+  const int shift = m.mantissa_bits + 1;
+  const Nearest n =
+      m.nearest(m.mul(safe, m.c(std::numbers::log2e)), is_below_1 ? m.bias + shift : 2 * m.bias);
   const Id exact = m.sub(safe, m.mul(n.whole, m.c(ln2.high)));
-  return times_power_of_two(m, e_to_rest(m, m.sub(exact, m.mul(n.whole, m.c(ln2.low)))), n);
+  const Id power = e_to_rest(m, m.sub(exact, m.mul(n.whole, m.c(ln2.low))));
+  if (!is_below_1) return times_power_of_two(m, power, n);
+  // n is at most 0: 2^(n + shift) is a normal number, or 0 where the result is.
+  const Id factor = m.value(m.g.binary(Op::Shl, m.bits(n.sum), m.i(m.mantissa_bits)));
+  return m.mul(m.mul(power, factor), m.c(std::ldexp(1.0, -shift)));
 }
 
 // e^x = 2^t * e^d with the device's exp2, and t so few digits of x log2(e) that t times each part
@@ -149,10 +183,10 @@ Scientific scientific(Math& m, Id x) {
   const int64_t one = int64_t{m.bias} << m.mantissa_bits;
   const int64_t root_half = m.wide() ? 0x3fe6a09e667f3bcdll : 0x3f3504f3;
   const Id shifted = m.add(bits, m.i(one - root_half));
-  const Id exponent = m.sub(g.binary(Op::Shr, shifted, m.i(m.mantissa_bits)), m.i(m.bias));
-  const Id mantissa = m.value(m.sub(bits, g.binary(Op::Shl, exponent, m.i(m.mantissa_bits))));
-  const Id offset = g.where(tiny, m.c(-m.mantissa_bits), m.c(0.0));
-  return {m.add(g.cast(exponent, m.real), offset), mantissa};
+  const Id fraction = g.binary(Op::And, shifted, m.i((int64_t{1} << m.mantissa_bits) - 1));
+  const Id offset = g.where(tiny, m.i(-m.bias - m.mantissa_bits), m.i(-m.bias));
+  const Id exponent = m.add(g.binary(Op::Shr, shifted, m.i(m.mantissa_bits)), offset);
+  return {g.cast(exponent, m.real), m.value(m.add(fraction, m.i(root_half)))};
 }
 
 // scale / (2 k + 1) for k from `last` down to `first`: coefficients of artanh(s) / s in s².
@@ -170,14 +204,14 @@ Id log_correction(Math& m, Id mantissa, Id f) {
   return m.mul(s, m.sub(f, m.mul(s2, artanh_series(m, s2, 2, 1, m.wide() ? 10 : 4))));
 }
 
-// Edges of the logarithms.
+// Edges of the logarithms: infinity, NaN and 0 are their own cases.
 Id with_log_edges(Math& m, Id x, Id value) {
   Graph& g = m.g;
-  const Id positive = g.where(g.binary(Op::CmpEq, x, m.c(kInfinity)), x, value);
-  const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)), m.c(-kInfinity), positive);
-  const Id negative =
-      g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
-  return g.where(g.binary(Op::CmpNe, x, x), x, negative);
+  const Id is_zero = g.binary(Op::CmpEq, x, m.c(0.0));
+  const Id not_positive =
+      g.where(is_zero, m.c(-kInfinity), m.c(std::numeric_limits<double>::quiet_NaN()));
+  const Id positive = g.where(m.less(x, m.c(kInfinity)), value, x);
+  return g.where(m.less(m.c(0.0), x), positive, not_positive);
 }
 
 Id make_log2(Graph& g, Id x) {
@@ -209,11 +243,12 @@ Sum log2_in_two_parts(Math& m, Id x) {
                                   : TwoParts{0x1.ec6p-1, 0x1.09dc3a03fd74ap-13};  // 2 / (3 log 2)
   const auto [exponent, mantissa] = scientific(m, x);
   const Id f = m.sub(mantissa, m.c(1.0)), divisor = m.add(mantissa, m.c(1.0));
-  const Id s = m.g.binary(Op::FDiv, f, divisor);
+  // s and its rest need not be correctly rounded: one division serves both.
+  const Id inverse = m.g.binary(Op::FDiv, m.c(1.0), divisor), s = m.mul(f, inverse);
   const Id s_high = m.high(s), divisor_high = m.high(divisor);
   const Id divisor_low = m.sub(mantissa, m.sub(divisor_high, m.c(1.0)));
   const Id rest = m.sub(m.sub(f, m.mul(s_high, divisor_high)), m.mul(s_high, divisor_low));
-  const Id s_low = m.g.binary(Op::FDiv, rest, divisor);
+  const Id s_low = m.mul(rest, inverse);
 
   const Id square = m.mul(s, s), square_high = m.mul(s_high, s_high);
   const Id series = m.mul(m.mul(square, square), artanh_series(m, square, 3, 2, m.wide() ? 12 : 5));
@@ -241,7 +276,7 @@ Id pow_by_series(Math& m, Id x, Id y) {
   const Id y_high = m.high(safe), y_low = m.sub(safe, y_high);
   const Id high = m.mul(y_high, log2.high);
   const Id low = m.add(m.mul(y_low, log2.high), m.mul(safe, log2.low));
-  const Nearest n = nearest(m, m.add(high, low));
+  const Nearest n = exponent_near(m, m.add(high, low));
   const Id power = two_to_fraction(m, m.add(m.sub(high, n.whole), low));
   const Id result = g.where(is_large, times_power_of_two(m, power, n), m.c(0.0));
   return below_limit(m, magnitude, highest, result);

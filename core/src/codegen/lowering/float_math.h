@@ -1,11 +1,17 @@
 // Float expressions that the rules of this folder share.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "ir/graph.h"
 
 namespace plugrad::codegen {
+
+// An integer n near a float: n itself, and a sum whose lowest bits are n and a given offset.
+struct Nearest {
+  Id whole, sum;
+};
 
 // Expressions over one float dtype and its integer of the same size.
 struct Math {
@@ -33,6 +39,12 @@ struct Math {
   // The first half of the digits of x: the product of two such numbers is exact.
   Id high(Id x) {
     return value(g.binary(Op::And, bits(x), i(-(int64_t{1} << (mantissa_bits + 2) / 2))));
+  }
+
+  // For magnitudes below 2^(mantissa_bits - 2).
+  Nearest nearest(Id x, double offset = 0) {
+    const Id magic = c(std::ldexp(1.5, mantissa_bits) + offset), sum = add(x, magic);
+    return {sub(sum, magic), sum};
   }
 
   // Horner's rule, highest coefficient first.

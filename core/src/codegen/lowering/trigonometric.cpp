@@ -37,33 +37,34 @@ constexpr std::array<double, 4> kHalfPi64 = {0x1.921fb54400000p+0, 0x1.0b4611a60
 
 // The first differences are exact, and so is the error of the one that rounds.
 Reduced reduce_near(Math& m, Id x) {
-  Graph& g = m.g;
-  const Id scaled = m.mul(x, m.c(2 / M_PI));
-  const Id half = g.where(m.less(x, m.c(0.0)), m.c(-0.5), m.c(0.5));
-  const Id q = g.unary(Op::Trunc, m.add(scaled, half));
+  const Nearest q = m.nearest(m.mul(x, m.c(2 / M_PI)));
   const auto& parts = m.wide() ? kHalfPi64 : kHalfPi32;
   const size_t rounds = m.wide() ? 1 : 2;
   Id exact = x;
-  for (size_t i = 0; i < rounds; ++i) exact = m.sub(exact, m.mul(q, m.c(parts[i])));
-  const Id next = m.mul(q, m.c(parts[rounds])), sum = m.sub(exact, next);
+  for (size_t i = 0; i < rounds; ++i) exact = m.sub(exact, m.mul(q.whole, m.c(parts[i])));
+  const Id next = m.mul(q.whole, m.c(parts[rounds])), sum = m.sub(exact, next);
   Id low = m.sub(m.sub(exact, sum), next);
-  for (size_t i = rounds + 1; i < parts.size(); ++i) low = m.sub(low, m.mul(q, m.c(parts[i])));
+  for (size_t i = rounds + 1; i < parts.size(); ++i)
+    low = m.sub(low, m.mul(q.whole, m.c(parts[i])));
   const Id rest = m.add(sum, low);
-  return {g.cast(q, m.integer), rest, m.add(m.sub(sum, rest), low)};
+  return {m.bits(q.sum), rest, m.add(m.sub(sum, rest), low)};
 }
 
-constexpr int64_t kWords32 = 8;  // the words that an f32 exponent reaches
-
-// Word `index` (a node) of 2/pi.
-Id table_word(Graph& g, Id index, int64_t offset) {
-  Id value = g.constant(DType::U64, int64_t{0});
-  for (int64_t i = offset; i < kWords32; ++i) {
-    const Id here = g.binary(Op::CmpEq, index, g.constant(DType::I32, i - offset));
-    value = g.where(
-        here, g.constant(DType::U64, static_cast<int64_t>(kTwoOverPi[static_cast<size_t>(i)])),
-        value);
+// The words of 2/pi from `index` on, selected by the bits of the index one after another; `highest`
+// is the highest bit that it may have.
+std::vector<Id> words_from(Graph& g, Id index, size_t highest, size_t count) {
+  const DType dtype = g[index].dtype;
+  std::vector<Id> words;
+  for (uint32_t w : kTwoOverPi) words.push_back(g.constant(dtype, static_cast<int64_t>(w)));
+  for (size_t step = highest; step >= 1; step /= 2) {
+    const Id bit = g.constant(dtype, static_cast<int64_t>(step));
+    const Id skips =
+        g.binary(Op::CmpNe, g.binary(Op::And, index, bit), g.constant(dtype, int64_t{0}));
+    for (size_t i = 0; i < count + step - 1; ++i)
+      words[i] = g.where(skips, words[i + step], words[i]);
   }
-  return value;
+  words.resize(count);
+  return words;
 }
 
 Reduced with_sign(Math& m, Id negative, const Reduced& of) {
@@ -77,59 +78,50 @@ Reduced with_sign(Math& m, Id negative, const Reduced& of) {
 // bits hold the quadrant and a sufficient fraction.
 Reduced reduce_far(Math& m, Id x) {
   Graph& g = m.g;
-  const auto u64 = [&](int64_t v) { return g.constant(DType::U64, v); };
-  const Id bits = g.add(Op::Bitcast, DType::I32, {x});
-  const Id exponent = g.binary(Op::And, g.binary(Op::Shr, bits, m.i(23)), m.i(255));
+  const auto u32 = [&](int64_t v) { return g.constant(DType::U32, v); };
+  const Id bits = g.add(Op::Bitcast, DType::U32, {x});
+  const Id exponent = g.binary(Op::And, g.binary(Op::Shr, bits, u32(23)), u32(255));
   // Bits of weight 4 and more are multiples of 4 quadrants: the window starts at the bit of weight
-  // 2, which is 2 behind bit number shift = exponent - 150, counted with the 40 zeros.
-  const Id start = m.sub(exponent, m.i(150 + 2 - 40));
-  const Id safe = g.where(m.less(start, m.i(0)), m.i(0), start);
-  const Id index = g.binary(Op::Shr, safe, m.i(5));
-  const Id shift = g.cast(g.binary(Op::And, safe, m.i(31)), DType::U64);
-  const Id mantissa =
-      g.cast(g.binary(Op::Or, g.binary(Op::And, bits, m.i(0x7fffff)), m.i(0x800000)), DType::U64);
+  // 2, which is 2 behind bit number shift = exponent - 150, counted with the 40 zeros. Exponents
+  // beyond the near range.
+  const Id start = g.binary(Op::Sub, exponent, u32(150 + 2 - 40));
+  const std::vector<Id> words = words_from(g, g.binary(Op::Shr, start, u32(5)), 4, 4);
+  const Id shift = g.binary(Op::And, start, u32(31)), back = g.binary(Op::Xor, shift, u32(31));
+  const Id mantissa = g.binary(Op::Or, g.binary(Op::And, bits, u32(0x7fffff)), u32(0x800000));
   std::array<Id, 3> window{};
-  for (int64_t i = 0; i < 3; ++i) {
-    const Id pair = g.binary(Op::Or, g.binary(Op::Shl, table_word(g, index, i), u64(32)),
-                             table_word(g, index, i + 1));
-    window[static_cast<size_t>(i)] = g.binary(
-        Op::And, g.binary(Op::Shr, g.binary(Op::Shl, pair, shift), u64(32)), u64(0xffffffff));
+  for (size_t i = 0; i < 3; ++i) {
+    const Id next = g.binary(Op::Shr, g.binary(Op::Shr, words[i + 1], u32(1)), back);
+    window[i] = g.binary(Op::Or, g.binary(Op::Shl, words[i], shift), next);
   }
-  // The product modulo 2^64 in units of 2^-62; higher bits are multiples of 4 quadrants.
-  const Id high = g.binary(Op::Shl, g.binary(Op::Mul, mantissa, window[0]), u64(32));
-  const Id middle = g.binary(Op::Mul, mantissa, window[1]);
-  const Id low = g.binary(Op::Shr, g.binary(Op::Mul, mantissa, window[2]), u64(32));
-  const Id product = g.binary(Op::Add, g.binary(Op::Add, high, middle), low);
-  // Rounds to the nearest quadrant, so the rest is signed.
-  const Id rounded = g.binary(Op::Add, product, u64(int64_t{1} << 61));
-  const Id quadrant = g.cast(g.binary(Op::Shr, rounded, u64(62)), DType::I32);
-  const Id fraction =
-      g.add(Op::Bitcast, DType::I64,
-            {g.binary(Op::Sub, product,
-                      g.binary(Op::Shl, g.binary(Op::Shr, rounded, u64(62)), u64(62)))});
+  // The product modulo 2^64 in units of 2^-62, in two words; higher bits are multiples of 4
+  // quadrants.
+  const auto wide = [&](Id word) { return g.cast(word, DType::U64); };
+  const auto above = [&](Id x64) {
+    return g.binary(Op::Shr, x64, g.constant(DType::U64, int64_t{32}));
+  };
+  const Id sum = g.binary(Op::Add, g.binary(Op::Mul, wide(mantissa), wide(window[1])),
+                          above(g.binary(Op::Mul, wide(mantissa), wide(window[2]))));
+  const Id first = g.binary(Op::Mul, mantissa, window[0]), low = g.cast(sum, DType::U32);
+  const Id high = g.binary(Op::Add, first, g.cast(above(sum), DType::U32));
+  // Rounds to the nearest quadrant, and the fraction to its nearest high word: both words of it are
+  // signed. A float holds the high word without its last digits.
+  const Id quadrant = g.binary(Op::Shr, g.binary(Op::Add, high, u32(int64_t{1} << 29)), u32(30));
+  const Id above_quadrant = g.binary(Op::Sub, high, g.binary(Op::Shl, quadrant, u32(30)));
+  const Id signed_high = g.binary(Op::Add, above_quadrant, g.binary(Op::Shr, low, u32(31)));
+  const auto real = [&](Id word) { return g.cast(g.add(Op::Bitcast, DType::I32, {word}), m.real); };
   // Times pi/2, both in two parts: the first product is exact.
-  const auto unit = [&](double part) { return m.c(std::ldexp(part, -62)); };
-  const Id head = m.high(g.cast(fraction, m.real));
-  const Id tail = g.cast(g.binary(Op::Sub, fraction, g.cast(head, DType::I64)), m.real);
+  const auto unit = [&](double part) { return m.c(std::ldexp(part, -30)); };
+  const Id coarse = g.binary(Op::And, g.binary(Op::Add, signed_high, u32(16)), u32(0xffffffe0));
+  const Id digits = real(coarse), head = m.high(digits);
+  const Id last =
+      m.add(real(g.binary(Op::Sub, signed_high, coarse)), m.mul(real(low), m.c(0x1p-32)));
+  const Id tail = m.add(m.sub(digits, head), last);
   const Id exact = m.mul(head, unit(0x1.92p+0));
   const Id more = m.add(m.mul(head, unit(0x1.fb54442d1846ap-12)), m.mul(tail, unit(M_PI / 2)));
   const Id rest = m.add(exact, more);
-  return with_sign(m, m.less(x, m.c(0.0)), {quadrant, rest, m.sub(more, m.sub(rest, exact))});
-}
-
-// The words of 2/pi from `index` on, selected by the bits of the index one after another.
-std::vector<Id> words_from(Graph& g, Id index, size_t count) {
-  std::vector<Id> words;
-  for (uint32_t w : kTwoOverPi) words.push_back(g.constant(DType::U64, static_cast<int64_t>(w)));
-  for (size_t step = 16; step >= 1; step /= 2) {
-    const Id bit = g.constant(DType::U64, static_cast<int64_t>(step));
-    const Id skips =
-        g.binary(Op::CmpNe, g.binary(Op::And, index, bit), g.constant(DType::U64, int64_t{0}));
-    for (size_t i = 0; i < count + step - 1; ++i)
-      words[i] = g.where(skips, words[i + step], words[i]);
-  }
-  words.resize(count);
-  return words;
+  return with_sign(
+      m, m.less(x, m.c(0.0)),
+      {g.add(Op::Bitcast, DType::I32, {quadrant}), rest, m.sub(more, m.sub(rest, exact))});
 }
 
 // mantissa * window modulo 2^192, in words of 32 bits, highest first.
@@ -164,7 +156,7 @@ Reduced reduce_far64(Math& m, Id x) {
   const Id exponent = g.binary(Op::And, g.binary(Op::Shr, bits, u64(52)), u64(2047));
   // For exponents beyond the near range.
   const Id start = g.binary(Op::Sub, exponent, u64(1075 + 2 - 40));
-  const std::vector<Id> words = words_from(g, g.binary(Op::Shr, start, u64(5)), 7);
+  const std::vector<Id> words = words_from(g, g.binary(Op::Shr, start, u64(5)), 16, 7);
   const Id shift = g.binary(Op::And, start, u64(31));
   const Id mantissa =
       g.binary(Op::Or, g.binary(Op::And, bits, u64((int64_t{1} << 52) - 1)), u64(int64_t{1} << 52));
