@@ -99,13 +99,13 @@ Tensor Tensor::logsigmoid() const {
   return -(-*this).softplus();
 }
 Tensor Tensor::silu() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x * x.sigmoid(); });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * sigmoid_of(x, false); });
 }
 Tensor Tensor::mish() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x * x.softplus().tanh(); });
 }
 Tensor Tensor::quick_gelu() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x * (x * 1.702).sigmoid(); });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * sigmoid_of(x * 1.702, false); });
 }
 Tensor Tensor::softsign() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x / (magnitude(x) + 1.0); });
