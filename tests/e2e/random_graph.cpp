@@ -136,14 +136,16 @@ std::optional<Known> RandomGraph::smooth(const Known& x) {
     case 1:
       return rounded({graph_.unary(Op::Sqrt, safe.node), std::sqrt(safe.bound) + 1, 0, safe.error});
     case 2:
-      return near(Op::Log2, std::log2(safe.bound) + 1, 1.5);
+      return near(chance(50) ? Op::Log : Op::Log2, std::log2(safe.bound) + 1, 1.5);
     case 3:
-      return safe.bound < 1e4 ? std::optional(near(Op::Sin, 1.0, 1.0)) : std::nullopt;
+      return safe.bound < 1e4 ? std::optional(near(chance(50) ? Op::Cos : Op::Sin, 1.0, 1.0))
+                              : std::nullopt;
     default: {
       if (x.bound > 10) return std::nullopt;
-      const double bound = std::exp2(x.bound);
-      return rounded(
-          {graph_.unary(Op::Exp2, x.node), bound, 0, bound * x.error + 8 * half_ulp(bound, type)});
+      const bool is_natural = chance(50);
+      const double bound = is_natural ? std::exp(x.bound) : std::exp2(x.bound);
+      return rounded({graph_.unary(is_natural ? Op::Exp : Op::Exp2, x.node), bound, 0,
+                      bound * x.error + 8 * half_ulp(bound, type)});
     }
   }
 }

@@ -17,8 +17,10 @@ namespace {
        name_of(dtype));
 }
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 double max_float(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(a) || std::isnan(b)) return kNaN;
   return a > b ? a : b;
 }
 
@@ -57,6 +59,16 @@ double float_alu(Op op, DType dtype, std::span<const double> x) {
       return std::log2(x[0]);
     case Op::Sin:
       return std::sin(x[0]);
+    case Op::Exp:
+      return std::exp(x[0]);
+    case Op::Log:
+      return std::log(x[0]);
+    case Op::Pow:
+      return std::isnan(x[1] * std::log(x[0])) ? kNaN : std::pow(std::fabs(x[0]), x[1]);
+    case Op::Cos:
+      return std::cos(x[0]);
+    case Op::Tan:
+      return std::tan(x[0]);
     default:
       refuse(op, dtype);
   }

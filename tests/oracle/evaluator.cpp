@@ -148,7 +148,8 @@ Array Evaluator::compute(Id id) {
     case Op::Max: case Op::Recip: case Op::FDiv: case Op::Sqrt: case Op::Fma: case Op::Trunc:
     case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::CmpLt:
     case Op::CmpEq: case Op::CmpNe: case Op::Where: case Op::Cast: case Op::Bitcast: case Op::Exp2:
-    case Op::Log2: case Op::Sin: case Op::FloorDiv: case Op::FloorMod:
+    case Op::Log2: case Op::Sin: case Op::FloorDiv: case Op::FloorMod: case Op::Exp: case Op::Log:
+    case Op::Pow: case Op::Cos: case Op::Tan:
       return elementwise(node);
     case Op::UserKernel:
       fail(ErrorKind::Unsupported, "[evaluate] a user's kernel is not evaluated: compare its "

@@ -92,8 +92,8 @@ Measured MeasuredEvaluator::elementwise(const Node& node) const {
   const size_t count = node.src_count;
   const Measured* sources[3];
   Measured result{{node.dtype, {}, {}}, {}};
-  bool exact = node.op != Op::Exp2 && node.op != Op::Log2 && node.op != Op::Sin &&
-               node.op != Op::Recip && node.op != Op::FDiv && node.op != Op::Bitcast;
+  bool exact = !is_transcendental(node.op) && node.op != Op::Recip && node.op != Op::FDiv &&
+               node.op != Op::Bitcast;
   for (size_t s = 0; s < count; ++s) {
     sources[s] = &source(node, s);
     if (result.value.shape.empty()) result.value.shape = sources[s]->value.shape;

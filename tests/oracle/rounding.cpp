@@ -16,10 +16,6 @@ bool any_error(std::span<const Term> terms) {
   return std::any_of(terms.begin(), terms.end(), [](const Term& t) { return t.error != 0; });
 }
 
-bool is_approximate(Op op) {
-  return op == Op::Exp2 || op == Op::Log2 || op == Op::Sin;
-}
-
 // A zero divisor's sign is not known: max(-0, +0) may be either.
 double quotient_error(double result, Term above, Term below) {
   const double least = std::fabs(below.value) - below.error;
@@ -31,7 +27,7 @@ double quotient_error(double result, Term above, Term below) {
 // Tests if an exact infinity determines the result for any finite other operand: x - inf, and
 // 2^-inf = 0, as in the softmax of a masked row.
 bool is_certain_infinity(Op op, double result, std::span<const Term> x) {
-  if (op == Op::Exp2) return std::isinf(x[0].value) && x[0].error == 0;
+  if (op == Op::Exp2 || op == Op::Exp) return std::isinf(x[0].value) && x[0].error == 0;
   if ((op != Op::Add && op != Op::Sub) || !std::isinf(result)) return false;
   const bool first = std::isinf(x[0].value);
   const Term infinite = x[first ? 0 : 1], finite = x[first ? 1 : 0];
@@ -63,11 +59,25 @@ double passed_on(Op op, double result, std::span<const Term> x) {
       return std::trunc(least) == std::trunc(a.value + a.error) ? 0 : kUnknown;
     case Op::Exp2:
       return a.error == 0 ? 0 : result * (std::exp2(a.error) - 1);
+    case Op::Exp:
+      return a.error == 0 ? 0 : result * std::expm1(a.error);
     case Op::Log2:
       if (a.error == 0) return 0;
       return least > 0 ? a.error / (least * std::log(2.0)) : kUnknown;
+    case Op::Log:
+      if (a.error == 0) return 0;
+      return least > 0 ? a.error / least : kUnknown;
+    case Op::Pow: {
+      if (a.error == 0 && b.error == 0) return 0;
+      if (!(least > 0)) return kUnknown;
+      const double largest =
+          std::max(std::fabs(std::log(least)), std::fabs(std::log(a.value + a.error)));
+      return result *
+             std::expm1((std::fabs(b.value) + b.error) * a.error / least + b.error * largest);
+    }
     case Op::Neg:
     case Op::Sin:
+    case Op::Cos:
     case Op::Cast:
       return a.error;
     default:
@@ -125,7 +135,7 @@ double spacing(double magnitude, DType dtype) {
 double float_error(Op op, DType dtype, double result, std::span<const Term> terms) {
   if (is_certain_infinity(op, result, terms)) return 0;
   double error = passed_on(op, result, terms);
-  if (is_approximate(op) && std::isfinite(result)) {
+  if (is_transcendental(op) && std::isfinite(result)) {
     // Small dtypes go through f32; underflow may flush.
     error += 4 * spacing(result, dtype) + (dtype == DType::F64 ? 1e-300 : 1e-37);
   }

@@ -82,7 +82,8 @@ std::vector<Table> tables() {
       {"Decomposition: casts of small integers", all(small_integer_rules())},
       {"Decomposition: basic ops", all(basic_rules())},
       {"Decomposition: division", all(division_rules())},
-      {"Decomposition: transcendental functions", all(transcendental_rules())},
+      {"Decomposition: exponentials, logarithms, powers", all(exponential_rules())},
+      {"Decomposition: trigonometric functions", all(trigonometric_rules())},
   };
 }
 

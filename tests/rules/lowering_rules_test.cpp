@@ -45,6 +45,11 @@ bool takes(Op op, DType dtype) {
     case Op::Exp2:
     case Op::Log2:
     case Op::Sin:
+    case Op::Exp:
+    case Op::Log:
+    case Op::Pow:
+    case Op::Cos:
+    case Op::Tan:
       return is_float(dtype);
     case Op::IDiv:
     case Op::Mod:
@@ -209,6 +214,7 @@ pgr_device_caps lacking(const Graph& g, Id id, testing::RandomValues& random) {
   } else if (static_cast<uint8_t>(n.op) < 64) {
     drop(n.op, codegen::operand_dtype(g, n));
   }
+  if (n.op == Op::Exp && random.pick(2)) drop(Op::Exp2, n.dtype);
   if (random.pick(4) == 0) drop(Op::Shr, DType::U32);
   return caps;
 }
@@ -240,7 +246,7 @@ bool agree(const Graph& g, Id root, uint64_t a, uint64_t b) {
   const bool has_max = n.op == Op::Max ||
                        (n.op == Op::Reduce && g.arg_list(root)[0] == static_cast<int64_t>(Op::Max));
   if (has_max && testing::both_zero(dtype, a, b)) return true;
-  if (n.op == Op::Exp2 || n.op == Op::Log2 || n.op == Op::Sin) return ulps(dtype, a, b) <= 3;
+  if (is_transcendental(n.op)) return ulps(dtype, a, b) <= 4;
   return false;
 }
 

@@ -49,6 +49,11 @@ std::vector<Case> cases() {
       {Op::Exp2, unary([](auto& a) { return a.exp2(); })},
       {Op::Log2, unary([](auto& a) { return (a.abs() + 1).log2(); })},
       {Op::Sin, unary([](auto& a) { return a.sin(); })},
+      {Op::Exp, unary([](auto& a) { return a.exp(); })},
+      {Op::Log, unary([](auto& a) { return (a.abs() + 1).log(); })},
+      {Op::Pow, [](auto& a, auto& b) { return (a.abs() + 1).pow(b); }},
+      {Op::Cos, unary([](auto& a) { return a.cos(); })},
+      {Op::Tan, unary([](auto& a) { return a.tan(); })},
       {Op::Cast, unary([](auto& a) { return a.cast(DType::F64); })},
       // Terms of maxima and products, which pass through fewer ops than those of sums.
       {Op::Neg, unary([](auto& a) { return -a.max(0); })},

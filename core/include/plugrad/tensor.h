@@ -239,7 +239,7 @@ class PLUGRAD_API Tensor {
   Tensor sqrt() const;        ///< correctly rounded; NaN below -0
   Tensor rsqrt() const;       ///< 1 / sqrt(x)
   Tensor square() const;      ///< x * x; integers wrap
-  Tensor exp() const;         ///< as 2^(x log2 e), see docs/accuracy.md
+  Tensor exp() const;         ///< e^x; docs/accuracy.md has the errors of all functions
   Tensor exp2() const;        ///< 2^x
   Tensor log() const;         ///< NaN below 0, -inf at 0, as all logarithms
   Tensor log2() const;        ///< base 2
@@ -248,7 +248,7 @@ class PLUGRAD_API Tensor {
   Tensor expm1() const;       ///< exp(x) - 1, accurate near 0
   Tensor sin() const;         ///< radians, like all of these; NaN of infinities
   Tensor cos() const;         ///< accurate for large x, like sin
-  Tensor tan() const;         ///< sin(x) / cos(x)
+  Tensor tan() const;         ///< accurate near its poles, too
   Tensor asin() const;        ///< NaN outside [-1, 1], like acos
   Tensor acos() const;        ///< in [0, pi]
   Tensor atan() const;        ///< in [-pi/2, pi/2]
@@ -258,7 +258,7 @@ class PLUGRAD_API Tensor {
   Tensor asinh() const;       ///< inverse of sinh
   Tensor acosh() const;       ///< NaN below 1
   Tensor atanh() const;       ///< NaN outside [-1, 1], infinite at its ends
-  Tensor erf() const;         ///< Abramowitz and Stegun 1964, 7.1.26 (Cody 1969 for f64)
+  Tensor erf() const;         ///< minimax polynomials (Cody 1969 for f64 beyond 1)
   Tensor abs() const;         ///< gradient 0 at 0; the lowest integer is unchanged
   Tensor sign() const;        ///< -1, 0 or 1; NaN of NaN; gradient 0
   Tensor trunc() const;       ///< towards 0; gradient 0, like the next three

@@ -356,8 +356,6 @@ consteval Rule derivative(const char* name, const Pattern& left, const Named<Rul
 
 constexpr Pattern choice = as(out, where(x, y, z));
 constexpr Pattern kLn2 = std::numbers::ln2;
-/// cos x as 1 - 2 sin²(x/2): pi/2 - x would cancel the fraction of a large x.
-constexpr Pattern kHalfSine = sin(x * 0.5), kCosine = 1.0 - kHalfSine * kHalfSine * 2.0;
 
 // clang-format off
 constexpr Rule kDerivatives[] = {
@@ -372,7 +370,12 @@ constexpr Rule kDerivatives[] = {
     derivative("d-sqrt",       as(out, sqrt(x)),        flows(fdiv(g * 0.5, out))),
     derivative("d-exp2",       as(out, exp2(x)),        flows(g * (out * kLn2))),
     derivative("d-log2",       log2(x),                 flows(fdiv(g, x * kLn2))),
-    derivative("d-sin",        sin(x),                  flows(g * kCosine)),
+    derivative("d-exp",        as(out, exp(x)),         flows(g * out)),
+    derivative("d-log",        log(x),                  flows(fdiv(g, x))),
+    derivative("d-pow",        as(out, pow(x, y)),      flows(g * (fdiv(out, x) * y), g * (out * log(x)))),
+    derivative("d-sin",        sin(x),                  flows(g * cos(x))),
+    derivative("d-cos",        cos(x),                  flows(-(g * sin(x)))),
+    derivative("d-tan",        as(out, tan(x)),         flows(g * (out * out + 1.0))),
     derivative("d-fma",        fma(x, y, z),            flows(g * y, g * x, g)),
     derivative("d-trunc",      trunc(x),                flows(0.0)),
     derivative("d-join",       choice,                  by<split>, when(check<joins_parts>)),

@@ -43,7 +43,7 @@ std::vector<std::string> rule_names() {
           keep_mark_rules(), pipelining_rules(), predication_rules(), copy_predication_rules(),
           index_lowering_rules(), memory_rules(), bool_rules(), narrow_rules(), u32_rules(),
           small_float_rules(), small_integer_rules(), basic_rules(), division_rules(),
-          transcendental_rules());
+          exponential_rules(), trigonometric_rules());
   std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

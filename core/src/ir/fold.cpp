@@ -116,6 +116,16 @@ std::optional<double> fold_float(Op op, DType dtype, double a, double b, double 
       return std::log2(a);
     case Op::Sin:
       return std::sin(a);
+    case Op::Exp:
+      return std::exp(a);
+    case Op::Log:
+      return std::log(a);
+    case Op::Pow:
+      return std::isnan(b * std::log(a)) ? std::nan("") : std::pow(std::fabs(a), b);
+    case Op::Cos:
+      return std::cos(a);
+    case Op::Tan:
+      return std::tan(a);
     case Op::Fma:
       if (dtype == DType::F32) {
         return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));

@@ -206,6 +206,11 @@ constexpr Pattern recip(const Pattern& a) { return node(Op::Recip, a); }
 constexpr Pattern sqrt(const Pattern& a) { return node(Op::Sqrt, a); }
 constexpr Pattern exp2(const Pattern& a) { return node(Op::Exp2, a); }
 constexpr Pattern log2(const Pattern& a) { return node(Op::Log2, a); }
+constexpr Pattern exp(const Pattern& a) { return node(Op::Exp, a); }
+constexpr Pattern log(const Pattern& a) { return node(Op::Log, a); }
+constexpr Pattern pow(const Pattern& a, const Pattern& b) { return node(Op::Pow, a, b); }
+constexpr Pattern cos(const Pattern& a) { return node(Op::Cos, a); }
+constexpr Pattern tan(const Pattern& a) { return node(Op::Tan, a); }
 constexpr Pattern sin(const Pattern& a) { return node(Op::Sin, a); }
 constexpr Pattern trunc(const Pattern& a) { return node(Op::Trunc, a); }
 /// On a right side, the result has the dtype of the matched node.

@@ -48,7 +48,7 @@ bool is_never_minus_zero(const Graph& g, Id id) {
   const Node& n = g[id];
   if (!is_float(n.dtype)) return true;
   if (n.op == Op::Const) return n.arg != std::bit_cast<uint64_t>(-0.0);
-  return n.op == Op::Exp2 || (n.op == Op::Cast && !is_float(g[n.src[0]].dtype));
+  return n.op == Op::Exp2 || n.op == Op::Exp || (n.op == Op::Cast && !is_float(g[n.src[0]].dtype));
 }
 
 class Sum {

@@ -68,8 +68,11 @@ TEST_F(EachRow, OfElementwiseOps) {
     const Id a = leaf({3}), b = leaf({3}), c = leaf({3});
     for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::Max, Op::Mod})
       check(squared(g.binary(op, a, b)), {a, b});
-    for (Op op : {Op::Neg, Op::Recip, Op::Sqrt, Op::Exp2, Op::Log2, Op::Sin, Op::Contiguous})
+    for (Op op : {Op::Neg, Op::Recip, Op::Sqrt, Op::Exp2, Op::Log2, Op::Sin, Op::Exp, Op::Log,
+                  Op::Cos, Op::Contiguous})
       check(squared(g.unary(op, a)), {a});
+    check(g.binary(Op::Pow, a, b), {a, b});
+    check(g.unary(Op::Tan, g.binary(Op::Mul, a, number(0.25))), {a});
     check(squared(g.add(Op::Fma, DType::F64, {a, b, c})), {a, b, c});
     check(squared(g.where(g.binary(Op::CmpLt, a, b), a, c)), {a, c});
     const Id zero = number(0), inner = g.binary(Op::Sub, a, b);
@@ -81,9 +84,10 @@ TEST_F(EachRow, OfElementwiseOps) {
     const ListId on_mesh = g.list({2, 0, static_cast<int64_t>(Op::Add), 1});
     check(squared(g.add(Op::Shard, DType::F64, {a}, on_mesh)), {a});
   }
-  for (const char* name : {"d-add", "d-sub", "d-mul", "d-fdiv", "d-max", "d-neg", "d-recip",
-                           "d-sqrt", "d-mod", "d-exp2", "d-log2", "d-sin", "d-contiguous", "d-fma",
-                           "d-where", "d-relu", "d-copy", "d-shard"})
+  for (const char* name :
+       {"d-add", "d-sub",        "d-mul",  "d-fdiv",  "d-max",  "d-neg",  "d-recip", "d-sqrt",
+        "d-mod", "d-exp2",       "d-log2", "d-sin",   "d-exp",  "d-log",  "d-pow",   "d-cos",
+        "d-tan", "d-contiguous", "d-fma",  "d-where", "d-relu", "d-copy", "d-shard"})
     EXPECT_TRUE(applied.contains(name)) << name;
 }
 

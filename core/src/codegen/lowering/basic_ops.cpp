@@ -1,5 +1,8 @@
 // Replaces basic ops by other basic ops.
 //   before   max i32 %a, %b        after   where (cmplt %a, %b), %b, %a
+#include <cmath>
+
+#include "codegen/lowering/float_math.h"
 #include "codegen/lowering/lowering.h"
 
 namespace plugrad::codegen {
@@ -70,6 +73,20 @@ Id choose_by_mask(Graph& g, const Match& m) {
   return g.binary(Op::Or, g.binary(Op::And, m[y], mask), g.binary(Op::And, m[z], other));
 }
 
+// Magnitudes of 2^mantissa_bits and more have no fraction; smaller ones fit the integer of the same
+// size.
+Id make_trunc(Graph& g, Id x) {
+  Math m(g, g[x].dtype);
+  const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
+  const Id small = m.less(magnitude, m.c(std::ldexp(1.0, m.mantissa_bits)));
+  const Id whole = g.cast(g.cast(g.where(small, x, m.c(0.0)), m.integer), m.real);
+  // The integer has no -0: the sign comes from x.
+  const Id sign_bit = g.binary(Op::Shl, m.i(1), m.i(m.mantissa_bits == 52 ? 63 : 31));
+  const Id sign = g.binary(Op::And, g.add(Op::Bitcast, m.integer, {x}), sign_bit);
+  const Id bits = g.binary(Op::Or, g.add(Op::Bitcast, m.integer, {whole}), sign);
+  return g.where(small, g.add(Op::Bitcast, m.real, {bits}), x);
+}
+
 constexpr Pattern real(const Pattern& a) {
   return of_class(a, kRealClass);
 }
@@ -93,6 +110,7 @@ constexpr Rule kBasic[] = {
     rule("fma-in-f64", real(fma(x, y, z)), code<fma_in_f64>, when(check<lacks_op_beside_add>)),
     rule("choice-of-bits", real(where(x, y, z)), code<choose_bits>,
          when(check<lacks_op_beside_add>)),
+    rule("trunc-by-cast", real(trunc(x)), code_of_x<make_trunc>, when(check<lacks_op_beside_add>)),
     rule("choice-by-mask", integer(where(x, y, z)), code<choose_by_mask>, when(check<but_masks>)),
 };
 // clang-format on

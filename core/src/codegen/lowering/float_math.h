@@ -1,11 +1,17 @@
 // Float expressions that the rules of this folder share.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "ir/graph.h"
 
 namespace plugrad::codegen {
+
+// An integer n near a float: n itself, and a sum whose lowest bits are n and a given offset.
+struct Nearest {
+  Id whole, sum;
+};
 
 // Expressions over one float dtype and its integer of the same size.
 struct Math {
@@ -20,12 +26,26 @@ struct Math {
         mantissa_bits(dtype == DType::F64 ? 52 : 23),
         bias(dtype == DType::F64 ? 1023 : 127) {}
 
+  bool wide() const { return real == DType::F64; }
   Id c(double v) { return g.constant(real, v); }
   Id i(int64_t v) { return g.constant(integer, v); }
   Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
   Id sub(Id a, Id b) { return g.binary(Op::Sub, a, b); }
   Id mul(Id a, Id b) { return g.binary(Op::Mul, a, b); }
   Id less(Id a, Id b) { return g.binary(Op::CmpLt, a, b); }
+
+  Id bits(Id x) { return g.add(Op::Bitcast, integer, {x}); }
+  Id value(Id bits_of_x) { return g.add(Op::Bitcast, real, {bits_of_x}); }
+  // The first half of the digits of x: the product of two such numbers is exact.
+  Id high(Id x) {
+    return value(g.binary(Op::And, bits(x), i(-(int64_t{1} << (mantissa_bits + 2) / 2))));
+  }
+
+  // For magnitudes below 2^(mantissa_bits - 2).
+  Nearest nearest(Id x, double offset = 0) {
+    const Id magic = c(std::ldexp(1.5, mantissa_bits) + offset), sum = add(x, magic);
+    return {sub(sum, magic), sum};
+  }
 
   // Horner's rule, highest coefficient first.
   Id polynomial(Id x, std::span<const double> coefficients) {

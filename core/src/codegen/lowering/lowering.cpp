@@ -136,10 +136,20 @@ bool lacks_reduce(const Graph& g, const Match& m) {
   return !device_of(m).reduces(reduce_parts(g, m.root).op, g[m.root].dtype);
 }
 
+bool has_words(const Lowering& device, DType dtype) {
+  if (dtype != DType::F64) return true;
+  // Without one of these, pairs of u32 emulate 64-bit integers; they have no bitcasts to f64.
+  for (Op op : {Op::Add, Op::Mul, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::CmpLt, Op::Cast,
+                Op::Bitcast})
+    if (!device.has(op, DType::I64) || !device.has(op, DType::U64)) return false;
+  return true;
+}
+
 const RuleTable& lowering_table() {
-  static const RuleTable table{memory_rules(), bool_rules(),        narrow_rules(),
-                               u32_rules(),    small_float_rules(), small_integer_rules(),
-                               basic_rules(),  division_rules(),    transcendental_rules()};
+  static const RuleTable table{memory_rules(),       bool_rules(),        narrow_rules(),
+                               u32_rules(),          small_float_rules(), small_integer_rules(),
+                               basic_rules(),        division_rules(),    exponential_rules(),
+                               trigonometric_rules()};
   return table;
 }
 

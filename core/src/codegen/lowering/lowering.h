@@ -60,6 +60,9 @@ bool lacks_result_cast(const Graph& g,
                        const Match& m);  // casts to the root's dtype, but not from the source's
 bool lacks_reduce(const Graph& g, const Match& m);
 
+/// Whether the device computes with integers of the size of this float, which series need.
+bool has_words(const Lowering& device, DType dtype);
+
 // Rules are tried in this order.
 std::span<const Rule> memory_rules();
 std::span<const Rule> bool_rules();
@@ -69,7 +72,8 @@ std::span<const Rule> small_float_rules();
 std::span<const Rule> small_integer_rules();
 std::span<const Rule> basic_rules();
 std::span<const Rule> division_rules();
-std::span<const Rule> transcendental_rules();
+std::span<const Rule> exponential_rules();
+std::span<const Rule> trigonometric_rules();
 
 /// All tables together.
 const RuleTable& lowering_table();

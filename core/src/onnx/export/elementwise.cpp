@@ -41,6 +41,16 @@ std::string_view name_in_onnx(Op op) {
       return "Sqrt";
     case Op::Sin:
       return "Sin";
+    case Op::Exp:
+      return "Exp";
+    case Op::Log:
+      return "Log";
+    case Op::Pow:
+      return "Pow";
+    case Op::Cos:
+      return "Cos";
+    case Op::Tan:
+      return "Tan";
     default:
       return "";
   }
@@ -127,6 +137,16 @@ std::string Translation::unary(Id id) {
       return done(to_.node("Pow", {number(computed, 2), x}));
     case Op::Log2:
       return done(to_.node("Mul", {to_.node("Log", {x}), number(computed, 1 / std::numbers::ln2)}));
+    case Op::Cos:
+    case Op::Tan: {
+      // ONNX Runtime has these for f32 only; half the angle is exact.
+      if (computed != DType::F64) return done(to_.node(name_in_onnx(op), {x}));
+      const std::string half = to_.node("Sin", {to_.node("Mul", {x, number(computed, 0.5)})});
+      const std::string twice =
+          to_.node("Mul", {to_.node("Mul", {half, half}), number(computed, 2)});
+      const std::string cosine = to_.node("Sub", {number(computed, 1), twice});
+      return done(op == Op::Cos ? cosine : to_.node("Div", {to_.node("Sin", {x}), cosine}));
+    }
     default: {
       const std::string_view known = name_in_onnx(op);
       ensure(!known.empty(), "[onnx] no translation of {}", op_info(op).name);

@@ -33,7 +33,7 @@ struct PoolNode {
 /// An operator of one value, in the value's shape.
 struct UnaryNode {
   Id x = kNoId;
-  std::string_view op;         // Relu, Clip, Exp or Log
+  std::string_view op;         // Relu or Clip
   double least = 0, most = 0;  // of Clip
 };
 

@@ -1,7 +1,4 @@
 // Recognises operators of one value in the operations that functions of tensors are made of.
-#include <cmath>
-#include <numbers>
-
 #include "onnx/export/recognised.h"
 
 namespace plugrad::onnx {
@@ -64,39 +61,11 @@ std::optional<UnaryNode> match_clip(const Graph& g, Id node) {
   return is_found ? std::optional(UnaryNode{relu->x, "Clip", 0, number}) : std::nullopt;
 }
 
-/// Whether the node is this number, as its dtype holds it.
-bool is_number(const Graph& g, Id node, double value) {
-  node = below_expand(g, node);
-  if (!is_const(g, node)) return false;
-  const double error = std::fabs(const_float(g, node) - value);
-  return g[node].dtype == DType::F32 ? error < 1e-7 : is_float(g[node].dtype) && error < 1e-15;
-}
-
-/// The other factor of a product with this number.
-Id other_factor(const Graph& g, Id node, double value) {
-  if (g[node].op != Op::Mul) return kNoId;
-  const auto factors = g.sources(node);
-  if (is_number(g, factors[1], value)) return factors[0];
-  return is_number(g, factors[0], value) ? factors[1] : kNoId;
-}
-
-// exp2(x * log2(e)), and log2(x) * ln(2)
-std::optional<UnaryNode> match_exponential(const Graph& g, Id node) {
-  if (g[node].op == Op::Exp2) {
-    const Id x = other_factor(g, g[node].src[0], std::numbers::log2e);
-    if (x != kNoId) return UnaryNode{x, "Exp"};
-  }
-  const Id logarithm = other_factor(g, node, std::numbers::ln2);
-  if (logarithm == kNoId || g[logarithm].op != Op::Log2) return std::nullopt;
-  return UnaryNode{g[logarithm].src[0], "Log"};
-}
-
 }  // namespace
 
 std::optional<UnaryNode> match_unary(autodiff::Context& c, Id node) {
   auto found = match_relu(c.graph, node);
   if (!found) found = match_clip(c.graph, node);
-  if (!found) found = match_exponential(c.graph, node);
   return found && autodiff::shape_of(c, found->x) == autodiff::shape_of(c, node) ? found
                                                                                  : std::nullopt;
 }

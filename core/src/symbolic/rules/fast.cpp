@@ -1,5 +1,7 @@
 // The opt-in rules `fast`, which treat floats as real numbers. Last bits may differ, -0 may become
 // +0, NaN and infinity may vanish.
+#include <numbers>
+
 #include "symbolic/reduction.h"
 #include "symbolic/rules/tables.h"
 
@@ -14,6 +16,9 @@ Id divide_by_constant(Graph& g, const Match& m) {
   return divisor == 0 ? kNoMatch : g.binary(Op::Mul, m[x], g.constant(dtype, 1.0 / divisor));
 }
 
+// Fewer operations where a device has exp2 and log2, and products with constants join.
+constexpr Pattern kLog2E = std::numbers::log2e, kLn2 = std::numbers::ln2;
+
 // clang-format off
 constexpr Rule kFast[] = {
     rule("fast-add-zero",      x + 0.0,             x),
@@ -25,6 +30,9 @@ constexpr Rule kFast[] = {
     rule("fast-recip-recip",   recip(recip(x)),     x),
     rule("fast-recips",        recip(x) * recip(y), recip(x * y)),
     rule("fast-sqrt-squared",  sqrt(x) * sqrt(x),   x),
+    rule("fast-exp",           exp(x),              exp2(x * kLog2E)),
+    rule("fast-log",           log(x),              log2(x) * kLn2),
+    rule("fast-pow",           pow(x, y),           exp2(y * log2(x))),
     rule("fast-log-exp",       log2(exp2(x)),       x),
     rule("fast-exp-log",       exp2(log2(x)),       x),
     rule("fast-exps",          exp2(x) * exp2(y),   exp2(x + y)),

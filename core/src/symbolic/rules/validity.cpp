@@ -141,8 +141,7 @@ bool implies(Graph& g, Id condition, Id consequence, Bounds& bounds) {
 }
 
 bool is_exact_op(Op op) {
-  return is_alu(op) && op != Op::Exp2 && op != Op::Log2 && op != Op::Sin && op != Op::Fma &&
-         op != Op::Bitcast;
+  return is_alu(op) && !is_transcendental(op) && op != Op::Fma && op != Op::Bitcast;
 }
 
 // The constant value where `open` is false, because its loads are gated off there; kNoId for none.

@@ -1,4 +1,5 @@
-// Functions of real analysis, composed of exp2, log2, sin and sqrt. Where a formula does not hold
+// Functions of real analysis, composed of exp, log, sin and sqrt. docs/accuracy.md has the errors.
+// Polynomials are minimax ones (Remez) of relative errors below 2^-28 in f32 and 2^-60 in f64. Where a formula does not hold
 // for x, it gets another argument, so that its gradient is not NaN.
 #include <cmath>
 #include <numbers>
@@ -10,6 +11,8 @@
 #include "tensor/record.h"
 
 namespace plugrad {
+
+using tensor::Recorder;
 
 using tensor::in_compute_dtype;
 using tensor::magnitude;
@@ -63,15 +66,35 @@ Tensor constant_in(const Tensor& x, const Tensor& value) {
 
 }  // namespace tensor
 
+namespace {
+
+/// An op on floats, in the compute dtype.
+Tensor real_function(std::string_view name, Op op, const Tensor& of) {
+  return in_compute_dtype(of, [&](const Tensor& x) {
+    Recorder r(name);
+    std::vector<Id> nodes = {r.use(x)};
+    r.match_dtypes(nodes, tensor::Takes::Floats);
+    return r.done(r.graph().unary(op, nodes[0]));
+  });
+}
+
+/// x + x³ times a polynomial in x²: only the last sum rounds visibly. Adding 0 keeps x = -0.
+Tensor odd_near_zero(const Tensor& x, std::initializer_list<double> f32,
+                     std::initializer_list<double> f64) {
+  const Tensor u = x * x;
+  return x + x * (u * polynomial(u, x.dtype() == DType::F64 ? f64 : f32) + 0.0);
+}
+
+}  // namespace
+
 Tensor Tensor::exp() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return (x * std::numbers::log2e).exp2(); });
+  return real_function("exp", Op::Exp, *this);
 }
 Tensor Tensor::log() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x.log2() * std::numbers::ln2; });
+  return real_function("log", Op::Log, *this);
 }
 Tensor Tensor::log10() const {
-  constexpr double scale = std::numbers::ln2 / std::numbers::ln10;
-  return in_compute_dtype(*this, [](const Tensor& x) { return x.log2() * scale; });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x.log() * std::numbers::log10e; });
 }
 
 // log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity. x itself
@@ -85,24 +108,29 @@ Tensor Tensor::log1p() const {
   });
 }
 
-// Series for |x| < 1/2, with as many terms as the dtype's precision needs.
+// x + x² times a polynomial for |x| < 1.1: beyond, e^x - 1 is at least e^x / 2. Adding 0 keeps x = -0.
 Tensor Tensor::expm1() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
-    const Tensor small = (x < 0.5) & (x > -0.5), s = plugrad::where(small, x, 0.0);
-    Tensor sum = 1.0;
-    for (int n = x.dtype() == DType::F64 ? 15 : 8; n > 1; --n) sum = sum * s / n + 1.0;
+    const Tensor small = (x < 1.1) & (x > -1.1), s = plugrad::where(small, x, 0.0);
+    const Tensor q =
+        x.dtype() == DType::F64
+            ? polynomial(s, {4.2617952991918311e-14, 7.7753349606984036e-13, 1.1496028964222216e-11,
+                             1.605672036228855e-10, 2.0876289637221507e-09, 2.505212979088443e-08,
+                             2.7557323561640399e-07, 2.7557319118536072e-06, 2.4801587280171198e-05,
+                             0.00019841269841536083, 0.0013888888888942911, 0.0083333333333330383,
+                             0.041666666666666068, 0.16666666666666669, 0.5})
+            : polynomial(s, {2.91569381e-06, 2.5649495e-05, 0.000198170033, 0.00138802617,
+                             0.00833345298, 0.041666992, 0.166666657, 0.49999997});
     const Tensor e = x.exp();
-    return with_slope(plugrad::where(small, s * sum, e - 1.0), x, e);
+    return with_slope(plugrad::where(small, s + s * (s * q + 0.0), e - 1.0), x, e);
   });
 }
 
-// Uses half the angle, which is exact: pi/2 - x would lose the fraction digits of a large x.
 Tensor Tensor::cos() const {
-  return in_compute_dtype(*this,
-                          [](const Tensor& x) { return 1.0 - (x * 0.5).sin().square() * 2.0; });
+  return real_function("cos", Op::Cos, *this);
 }
 Tensor Tensor::tan() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x.sin() / x.cos(); });
+  return real_function("tan", Op::Tan, *this);
 }
 
 namespace {
@@ -153,18 +181,28 @@ Tensor Tensor::acos() const {
 
 namespace {
 
-// Small x: no cancellation. Large x: exp(x / 2), which does not overflow before the result does.
-// The derivative of this form would overflow, so each function is the explicit slope of the other.
+/// exp(a) / 2 for a >= 0. Close to the overflow of exp it is exp(a - shift) times half of exp(shift),
+/// which is within 2^-27 of an f32 and 2^-55 of an f64. The derivative of this form would overflow,
+/// so sinh and cosh are the explicit slopes of each other.
+Tensor half_exp(const Tensor& a) {
+  constexpr double kShift = 741.0 / 1024, kHalf = 1.0309550771180156;
+  const Tensor large = a > (a.dtype() == DType::F64 ? 709.0 : 88.0);
+  return where(large, a - kShift, a).exp() * where(large, a.full_like(kHalf), 0.5);
+}
+
 Tensor sinh_of(const Tensor& x) {
-  const Tensor a = magnitude(x), small = a < 20.0;
-  const Tensor e = where(small, a, 0.0).expm1(), h = (a * 0.5).exp();
-  const Tensor y = where(small, (e + e / (e + 1.0)) * 0.5, h * 0.5 * h);
-  return where(x < 0.0, -y, y);
+  const Tensor a = magnitude(x), small = a < 1.0, h = half_exp(a), y = h - 0.25 / h;
+  const Tensor near_zero = odd_near_zero(
+      where(small, x, 0.0), {2.81695429e-06, 0.000198361595, 0.0083333496, 0.166666672},
+      {2.8482318858944174e-15, 7.6464829380173666e-13, 1.6059050600621883e-10,
+       2.5052108346513972e-08, 2.7557319224126268e-06, 0.000198412698412696, 0.0083333333333333332,
+       0.16666666666666666});
+  return where(small, near_zero, where(x < 0.0, -y, y));
 }
 
 Tensor cosh_of(const Tensor& x) {
-  const Tensor h = (magnitude(x) * 0.5).exp(), inverse = h.reciprocal();
-  return h * 0.5 * h + inverse * 0.5 * inverse;
+  const Tensor h = half_exp(magnitude(x));
+  return h + 0.25 / h;
 }
 
 }  // namespace
@@ -181,11 +219,21 @@ Tensor Tensor::cosh() const {
   });
 }
 
+// 1 - 2 q / (1 + q) with q = exp(-2 |x|) loses digits near 0.
 Tensor Tensor::tanh() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
-    const Tensor y = magnitude(x) * -2.0, e = y.expm1(), t = e / (e + 2.0);
-    const Tensor q = y.exp(), r = (q + 1.0).reciprocal();  // 1 - t² would lose digits near 1
-    return with_slope(plugrad::where(x < 0.0, t, -t), x, q * 4.0 * r * r);
+    const Tensor a = magnitude(x), small = a < 0.625, q = (a * -2.0).exp(), sum = q + 1.0;
+    const Tensor t = 1.0 - q * 2.0 / sum;
+    const Tensor near_zero = odd_near_zero(
+        plugrad::where(small, x, 0.0),
+        {0.00214300794, -0.00817745272, 0.0217007268, -0.053946767, 0.133332059, -0.333333313},
+        {6.04248212374371e-06, -3.0187256260291806e-05, 9.1558452749016209e-05,
+         -0.00023701175747372621, 0.00058945181067015834, -0.0014557259514483762,
+         0.0035921140005400623, -0.0088632343126663782, 0.021869488468722938, -0.053968253966059296,
+         0.13333333333329744, -0.33333333333333315});
+    const Tensor r = sum.reciprocal();  // 1 - tanh² would lose digits near 1
+    return with_slope(plugrad::where(small, near_zero, plugrad::where(x < 0.0, -t, t)), x,
+                      q * 4.0 * r * r);
   });
 }
 
@@ -214,37 +262,63 @@ Tensor Tensor::atanh() const {
 
 namespace {
 
-// Cody 1969, "Rational Chebyshev approximations for the error function".
-Tensor erf_f64(const Tensor& x) {
-  const Tensor a = magnitude(x), small = a <= 0.46875;
-  const Tensor s = where(small, x, 0.0), u = s * s;
-  const Tensor near_zero =
-      s *
-      polynomial(u, {1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2,
-                     3.77485237685302021e2, 3.20937758913846947e3}) /
-      polynomial(u, {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3,
-                     2.84423683343917062e3});
-  const Tensor y = where(a > 6.0, 6.0, a);  // erf rounds to 1 beyond 6
-  const Tensor tail =
-      (-y * y).exp() *
-      polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
-                     6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2,
-                     1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3}) /
-      polynomial(y, {1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2,
-                     1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3,
-                     3.43936767414372164e3, 1.23033935480374942e3});
-  return where(small, near_zero, where(x < 0.0, tail - 1.0, 1.0 - tail));
+/// 1 - erf(y) of y >= 1. Cody 1969, "Rational Chebyshev approximations for the error function".
+Tensor erfc_f64(const Tensor& y) {
+  return (-y * y).exp() *
+         polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+                        6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2,
+                        1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3}) /
+         polynomial(y, {1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2,
+                        1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3,
+                        3.43936767414372164e3, 1.23033935480374942e3});
 }
 
-// A rational minimax approximation of the relative error, within 5 units in the last place (every
-// 211th float, with and without fused multiply-adds). One division costs less than an exponential
-// and two polynomials. Beyond kLimit the nearest float to erf is 1; rounding may exceed 1, hence
-// the clamp.
-Tensor erf_f32(const Tensor& x) {
+/// The fourth power of a minimax polynomial, which costs less than an exponential; below 2^-25 at
+/// the end of its interval.
+Tensor erfc_f32(const Tensor& y) {
+  const Tensor root =
+      polynomial(y - 1.0, {-2.22287435e-05, -4.99321118e-07, 0.00139881193, -0.0056053889,
+                           -0.00363081973, 0.0507648364, 0.00433441252, -0.415486336, 0.629769504});
+  const Tensor square = root * root;
+  return square * square;
+}
+
+/// x + x times a polynomial of erf(x) / x - 1 up to 1, and 1 - erfc(x) beyond.
+Tensor erf_of(const Tensor& x) {
+  const bool is_f64 = x.dtype() == DType::F64;
+  const double end = is_f64 ? 6.0 : 3.9375;  // erf rounds to 1 beyond
+  const Tensor a = magnitude(x), small = a < 1.0, s = where(small, x, 0.0), u = s * s;
+  const Tensor ratio =
+      is_f64
+          ? polynomial(u, {5.9452833999693058e-11, -1.1365678629865829e-09, 1.4657883033705958e-08,
+                           -1.6350025675897077e-07, 1.6460972856959221e-06, -1.4925593509159986e-05,
+                           0.00012055331036984069, -0.00085483269787442896, 0.0052239776247809027,
+                           -0.0268661706450729, 0.11283791670954857, -0.37612638903183748,
+                           0.12837916709551259})
+          : polynomial(u, {7.85388693e-05, -0.000801020418, 0.00518832915, -0.0268538129,
+                           0.112835854, -0.37612626, 0.128379166});
+  const Tensor y = where(a > end, end, a);
+  const Tensor t = 1.0 - (is_f64 ? erfc_f64(y) : erfc_f32(y));
+  return where(small, s + s * ratio, where(x < 0.0, -t, t));
+}
+
+}  // namespace
+
+Tensor Tensor::erf() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
+    return with_slope(erf_of(x), x, slope);
+  });
+}
+
+// A rational minimax approximation of the relative error. One division costs less than two
+// polynomials. Beyond kLimit the nearest float to erf is 1; rounding may exceed 1, hence the clamp.
+Tensor tensor::quick_erf(const Tensor& x) {
+  if (x.dtype() == DType::F64) return x.erf();
   constexpr double kLimit = 3.925;
   const auto within = [](const Tensor& v, double limit) {
-    const Tensor capped = where(v > limit, limit, v);
-    return where(capped < -limit, -limit, capped);
+    const Tensor capped = plugrad::where(v > limit, limit, v);
+    return plugrad::where(capped < -limit, -limit, capped);
   };
   const Tensor s = within(x, kLimit), u = s * s;
   const Tensor above =
@@ -253,16 +327,8 @@ Tensor erf_f32(const Tensor& x) {
   const Tensor below =
       polynomial(u, {3.607041071518324e-05, 0.0011053892085328698, 0.014244752936065197,
                      0.10856720060110092, 0.4775107204914093, 0.9506301283836365});
-  return within(above / below, 1.0);
-}
-
-}  // namespace
-
-Tensor Tensor::erf() const {
-  return in_compute_dtype(*this, [](const Tensor& x) {
-    const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
-    return with_slope(x.dtype() == DType::F64 ? erf_f64(x) : erf_f32(x), x, slope);
-  });
+  const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
+  return with_slope(within(above / below, 1.0), x, slope);
 }
 
 }  // namespace plugrad

@@ -1,4 +1,4 @@
-// Powers: integer exponents by repeated squaring, others by 2^(y log2 |x|).
+// Powers: integer exponents by repeated squaring, others by the op Pow of |x|.
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -39,11 +39,11 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   return where(exponent < 0, inverse, result);
 }
 
-/// x^y near `approximate`, by squaring where y is a whole number from 0 to 15 (f64: 63): exact where
-/// the result of a whole x is, as 3^15 is the longest power that f32 holds. Gradients are those of
-/// `approximate`.
+/// `approximate`, or x^y by squaring where it is more accurate: if y is 0 to 4, and if x is whole and
+/// the power exact, as 3^15 in f32 (y to 63 in f64). Gradients are those of `approximate`.
 Tensor with_whole_powers(const Tensor& x, const Tensor& y, const Tensor& approximate) {
-  const int bits = x.dtype() == DType::F64 ? 6 : 4;
+  const bool is_f64 = x.dtype() == DType::F64;
+  const int bits = is_f64 ? 6 : 4;
   const Tensor is_counted = (y.trunc() == y) & (y >= 0.0) & (y < std::ldexp(1.0, bits));
   Tensor count = where(is_counted, y, 0.0), product = 1.0, square = x;
   for (int bit = 0; bit < bits; ++bit) {
@@ -52,16 +52,25 @@ Tensor with_whole_powers(const Tensor& x, const Tensor& y, const Tensor& approxi
     square = square * square;
     count = half;
   }
+  const Tensor is_exact = (x.trunc() == x) & (product < (is_f64 ? 0x1p53 : 0x1p24));
   const Tensor difference = product - approximate;
-  return approximate + where(is_counted & difference.isfinite(), difference, 0.0).detach();
+  const Tensor is_better = is_counted & ((y <= 4.0) | is_exact) & difference.isfinite();
+  return approximate + where(is_better, difference, 0.0).detach();
 }
 
-/// |x|^y = 2^(y log2|x|), then the special cases. 0 and 1 are special cases only where the formula
-/// fails: elsewhere its gradient is needed.
+Tensor positive_power(const Tensor& x, const Tensor& y) {
+  Recorder r("pow");
+  std::vector<Id> nodes = {r.use(x), r.use(y)};
+  r.match(nodes, Takes::Floats);
+  return r.done(r.graph().binary(Op::Pow, nodes[0], nodes[1]));
+}
+
+/// |x|^y, then the special cases. 0 and 1 are special cases only where the op is NaN: elsewhere its
+/// gradient is needed.
 Tensor real_power(const Tensor& x, const Tensor& y, bool may_be_whole) {
   const Tensor is_zero = x == 0.0;
   const Tensor safe = where(is_zero, 1.0, tensor::magnitude(x));
-  Tensor size = (y * safe.log2()).exp2();
+  Tensor size = positive_power(safe, y);
   if (may_be_whole) size = with_whole_powers(safe, y, size);
   const Tensor whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
   const Tensor negative = where(whole | x.isinf(), where(odd, -size, size), NAN);

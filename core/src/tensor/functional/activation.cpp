@@ -54,11 +54,20 @@ Tensor Tensor::prelu(const Tensor& weight) const {
   return plugrad::where(*this > 0, *this, *this * weight.reshape(along));
 }
 
+namespace {
+
+/// With `is_corrected`, what e + 1 lost in rounding corrects the quotient.
+Tensor sigmoid_of(const Tensor& x, bool is_corrected) {
+  const Tensor e = (-magnitude(x)).exp(), sum = e + 1.0, r = sum.reciprocal();
+  Tensor y = plugrad::where(x < 0.0, e, 1.0) / sum;
+  if (is_corrected) y = y - y * (e - (sum - 1.0));
+  return with_slope(y, x, e * r * r);
+}
+
+}  // namespace
+
 Tensor Tensor::sigmoid() const {
-  return in_compute_dtype(*this, [](const Tensor& x) {
-    const Tensor e = (-magnitude(x)).exp(), r = (e + 1.0).reciprocal();
-    return with_slope(plugrad::where(x < 0.0, e, 1.0) * r, x, e * r * r);
-  });
+  return in_compute_dtype(*this, [](const Tensor& x) { return sigmoid_of(x, true); });
 }
 
 // The inner select keeps exp from overflowing in the branch that is not taken.
@@ -90,13 +99,13 @@ Tensor Tensor::logsigmoid() const {
   return -(-*this).softplus();
 }
 Tensor Tensor::silu() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x * x.sigmoid(); });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * sigmoid_of(x, false); });
 }
 Tensor Tensor::mish() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x * x.softplus().tanh(); });
 }
 Tensor Tensor::quick_gelu() const {
-  return in_compute_dtype(*this, [](const Tensor& x) { return x * (x * 1.702).sigmoid(); });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * sigmoid_of(x * 1.702, false); });
 }
 Tensor Tensor::softsign() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x / (magnitude(x) + 1.0); });
@@ -112,9 +121,9 @@ Tensor Tensor::hardswish() const {
 // Hendrycks and Gimpel 2016.
 Tensor Tensor::gelu(bool tanh_form) const {
   return in_compute_dtype(*this, [&](const Tensor& x) {
-    if (!tanh_form) return x * 0.5 * ((x * (std::numbers::sqrt2 / 2.0)).erf() + 1.0);
+    if (!tanh_form) return x * 0.5 * (tensor::quick_erf(x * (std::numbers::sqrt2 / 2.0)) + 1.0);
     const double scale = std::sqrt(2.0 / std::numbers::pi);
-    return x * ((x + x * x * x * 0.044715) * (2.0 * scale)).sigmoid();  // (1 + tanh u) / 2
+    return x * sigmoid_of((x + x * x * x * 0.044715) * (2.0 * scale), false);  // (1 + tanh u) / 2
   });
 }
 
