@@ -262,10 +262,18 @@ class Copier {
     std::vector<Id> terms;
     if (static_cast<Op>(op_and_axes[0]) == Op::Add)
       terms = readers_.terms_of(state_.source[id].src[0], has_shape);
-    const size_t most = terms_together(terms, op_and_axes);
-    if (terms.size() <= most) return reduce(x, op_and_axes);
+    if (terms.size() <= 1) return reduce(x, op_and_axes);
     const Node addition = state_.source[state_.source[id].src[0]];
+    const auto indexed_ones = std::ranges::stable_partition(
+        terms, [&](Id term) { return !is_indexed_sum(new_id_[term], op_and_axes); });
     Id total = kNoId;
+    for (Id term : indexed_ones) {
+      const Id part = reduce(new_id_[term], op_and_axes);
+      total = total == kNoId ? part : add(addition, total, part);
+    }
+    terms.erase(indexed_ones.begin(), indexed_ones.end());
+    const size_t most = terms_together(terms, op_and_axes);
+    if (total == kNoId && terms.size() <= most) return reduce(x, op_and_axes);
     for (size_t first = 0; first < terms.size(); first += most) {
       const size_t end = std::min(first + most, terms.size());
       Id part = new_id_[terms[first]];
@@ -275,6 +283,14 @@ class Copier {
       if (end < terms.size()) request(total);
     }
     return total;
+  }
+
+  /// Whether the terms of this sum are stored by an index that is data. Such a sum is computed alone,
+  /// also where the index of another one adds to the same elements: in one loop over both, each
+  /// element would compare itself with every index.
+  bool is_indexed_sum(Id term, const Dims& op_and_axes) {
+    const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
+    return indexed_axis(state_.graph, state_.shapes, Op::Add, term, axes).has_value();
   }
 
   /// Terms that one kernel adds. Matrix products that share an operand meet in its gradient; each

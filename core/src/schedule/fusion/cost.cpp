@@ -39,15 +39,24 @@ Region RegionFinder::below(Id node) {
   return region;
 }
 
+bool is_thin_frame(const SchedulerState& state, Id node) {
+  const Node& n = state.graph[node];
+  return n.op == Op::Pad && 4 * state.counts[node] <= 5 * state.counts[n.src[0]];
+}
+
 void Demand::update(const SchedulerState& state, Id node) {
   ratio[node] = state.requested[node] != 0 ? 1.0f : 0.0f;
   operand[node] = 0;
   kernel[node] = kNoId;
+  summed[node] = 1;
   const float own = static_cast<float>(std::max<int64_t>(state.computed[node], 1));
   for (Id c : state.consumers.of(node)) {
     ++state.visits;
-    const bool ends = state.stored[c] != 0, reduces = state.graph[c].op == Op::Reduce;
-    const bool once = reduces || state.graph[c].op == Op::Pad;  // padding needs no evaluation
+    const Op op = state.graph[c].op;
+    const bool ends = state.stored[c] != 0, reduces = op == Op::Reduce;
+    summed[node] &= reduces || (is_movement(op) && !ends && summed[c] != 0);
+    // Sums skip the elements that a Pad adds (tighten_bounds in codegen).
+    const bool once = reduces || is_thin_frame(state, c) || (op == Op::Pad && summed[c] != 0);
     const float grows = once ? 1.0f : static_cast<float>(state.computed[c]) / own;
     ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
     operand[node] |= reduces ? state.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);

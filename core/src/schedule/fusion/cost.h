@@ -34,17 +34,22 @@ class RegionFinder {
 
 /// How often, and for which purpose, kernels compute each element of a node.
 struct Demand {
-  std::vector<float> ratio;      // evaluations per element, in the kernel with most
+  std::vector<float> ratio;     // evaluations per element, in the kernel with most
+  std::vector<uint8_t> summed;  // whether only views lie between the node and the sums that read it
   std::vector<uint8_t> operand;  // whether a Reduce like a matmul reads it as an operand
   std::vector<Id> kernel;        // the stored node whose kernel alone computes it; kMany
   static constexpr Id kMany = kNoId - 1;
   // By stored node: whether its kernel has a reduction like a matmul; computed lazily.
   std::vector<std::optional<bool>> has_product;
 
-  explicit Demand(size_t size) : ratio(size), operand(size), kernel(size), has_product(size) {}
+  explicit Demand(size_t size)
+      : ratio(size), summed(size), operand(size), kernel(size), has_product(size) {}
   /// Computes the node's entries from those of its consumers: visit nodes in descending order.
   void update(const SchedulerState& state, Id node);
 };
+
+/// Whether the node is a Pad that adds few elements: computing its source for these, too, costs little.
+bool is_thin_frame(const SchedulerState& state, Id node);
 
 /// Whether the one kernel that reads the stored value can compute it outside its inner loops, e.g.
 /// the maximum of each row. `demand` holds for the consumers.

@@ -33,7 +33,8 @@ class FusionRoots {
       int64_t leaf = 0;
       for (Id s : g_.sources(id))
         leaf = std::max(leaf, state_.stored[s] != 0 ? state_.counts[s] : largest_leaf_[s]);
-      largest_leaf_[id] = leaf;
+      // Of a stored value, only the part that is cut out is read.
+      largest_leaf_[id] = g_[id].op == Op::Shrink ? std::min(leaf, state_.counts[id]) : leaf;
       if (g_[id].op != Op::Reduce || state_.indexed[id] != 0) continue;
       const int64_t reads = state_.counts[g_[id].src[0]];
       state_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
@@ -108,7 +109,7 @@ class FusionRoots {
       case Op::Reduce:
         return nests_in(c) ? c : kNoId;
       case Op::Pad:
-        return load_ == 1 || reaches_sum(c) ? c : kNoId;
+        return (load_ == 1 && is_thin_frame(state_, c)) || reaches_sum(c) ? c : kNoId;
       default:
         break;
     }
