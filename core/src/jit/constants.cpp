@@ -116,7 +116,9 @@ bool is_same_step(const schedule::Step& a, const schedule::Step& b) {
 
 bool is_up_to_date(const engine::PreparedConstants::Part& part,
                    std::span<const engine::ValuePtr> inputs) {
-  if (part.results.size() != part.ready->plan.root_buffers.size()) return false;
+  if (part.results.size() != part.ready->plan.root_buffers.size() ||
+      part.made_of.size() != part.inputs.size())  // nothing may read its results
+    return false;
   for (size_t i = 0; i < part.inputs.size(); ++i)
     if (!is_same_owner(part.made_of[i], std::weak_ptr(inputs[part.inputs[i]]))) return false;
   return true;
