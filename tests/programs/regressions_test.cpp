@@ -34,6 +34,16 @@ TEST(Regressions, AnEmptyValueThatNothingReadsNeedsNoPlace) {
   EXPECT_NO_THROW(Tensor::realize(both));
 }
 
+TEST(Regressions, AReplayMayComputeWhatNothingReads) {
+  const Tensor x = Tensor::from({2.0f, 3.0f, 1.0f}).realize();
+  const auto f = jit([&](const Tensor& y) {
+    const auto [value, place] = x.topk(0);
+    return std::vector<Tensor>{place.contiguous(), value.cos(), y + 1};
+  });
+  for (int call = 0; call < 5; ++call)
+    EXPECT_EQ(f(Tensor::from({call}).cast(DType::F32))[2].item<float>(), call + 1);
+}
+
 TEST(Regressions, AChoiceBetweenHalvesIsWidenedOnTheCpu) {
   const Tensor c = Tensor::from({2}).cast(DType::F16).realize().reshape({});
   const Tensor zeros = Tensor::zeros({3, 3}).cast(DType::F64);
