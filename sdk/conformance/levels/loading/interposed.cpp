@@ -34,12 +34,12 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-// True for the language runtime's libraries and for this program.
+// True for the language runtime's libraries.
 bool is_runtime(const char* path) {
   const char* slash = std::strrchr(path, '/');
   const char* name = slash ? slash + 1 : path;
   for (const char* own : {"libc.so", "libc-", "libstdc++", "libgcc_s", "libpthread", "libasan",
-                          "libtsan", "libubsan", "plugrad-conformance-worker"})
+                          "libtsan", "libubsan"})
     if (std::strncmp(name, own, std::strlen(own)) == 0) return true;
   return false;
 }
@@ -49,13 +49,17 @@ struct Culprit {
   const char* path;
 };
 
-// The innermost caller outside the language runtime; nullptr if there is none.
+// The innermost caller outside the language runtime and this program, whose name is that by which it
+// was started; nullptr if there is none.
 Culprit find_culprit() {
   void* frames[64];
   const int count = ::backtrace(frames, 64);
+  Dl_info own{};
+  ::dladdr(reinterpret_cast<const void*>(&find_culprit), &own);
   for (int i = 0; i < count; ++i) {
     Dl_info info{};
-    if (::dladdr(frames[i], &info) && info.dli_fname && !is_runtime(info.dli_fname))
+    if (::dladdr(frames[i], &info) && info.dli_fname && info.dli_fbase != own.dli_fbase &&
+        !is_runtime(info.dli_fname))
       return {frames[i], info.dli_fname};
   }
   return {nullptr, nullptr};
