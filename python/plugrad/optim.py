@@ -20,6 +20,15 @@ from ._plugrad._optim import *  # noqa: F403
 from ._plugrad._optim import Optimizer
 
 
+def _refuse_copy(optimizer: Any) -> Any:
+    raise TypeError(f"{type(optimizer).__name__} is not copied or pickled, as its copy would step copies of the "
+                    "parameters: make an optimiser of the new model's parameters, and give it the state by "
+                    "new.load_state_dict(old.state_dict())")
+
+
+Optimizer.__reduce__ = _refuse_copy  # type: ignore[method-assign, assignment]
+
+
 class OptimizerGroup:
     """Several optimisers that step together, in one plan.
 

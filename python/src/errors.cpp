@@ -1,6 +1,7 @@
 // Exceptions: plugrad's kinds of errors as subclasses of Python's own.
 #include <exception>
 #include <string>
+#include <string_view>
 #include <typeinfo>
 
 #include "bind.h"
@@ -44,8 +45,17 @@ const char* class_name(const Error& error) {
   return "InternalError";
 }
 
+// The text with Python's names of functions: "pass nn.parameters(net)".
+std::string in_python(std::string text) {
+  for (const std::string_view name : {"nn::", "distributed::", "Tensor::", "plugrad::"})
+    for (size_t at; (at = text.find(name)) != text.npos;)
+      text.replace(at + name.size() - 2, 2, ".");
+  return text;
+}
+
 void set_error(const char* name, const Error& thrown, const nb::dict& attributes = {}) {
-  const nb::object type = class_named(name), error = type(nb::str(thrown.what()));
+  const nb::object type = class_named(name),
+                   error = type(nb::str(in_python(thrown.what()).c_str()));
   for (const auto& [attribute, value] : attributes) error.attr(attribute) = value;
   if (!thrown.recorded_at().empty()) {
     nb::list places;

@@ -558,3 +558,8 @@ print("ok")
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True,
                           text=True)
     assert done.stdout == "ok\n", (done.returncode, done.stderr)
+
+
+def test_messages_name_functions_as_python_does():
+    with pytest.raises(pg.Error, match=r"pass nn\.parameters\(net\)"):
+        pg.optim.SGD([])

@@ -1,5 +1,7 @@
 """Optimisers and learning rates: trajectories against NumPy's formulas and PyTorch."""
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -336,3 +338,10 @@ def test_a_training_reduces_the_loss():
         opt.step()
         losses.append(loss.item())
     assert losses[-1] < 1e-2 < losses[0]
+
+
+def test_an_optimiser_is_not_copied():
+    opt = optim.SGD([pg.Tensor([1.0], requires_grad=True)], lr=0.1)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="SGD is not copied or pickled.*load_state_dict"):
+            copied(opt)

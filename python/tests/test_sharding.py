@@ -73,7 +73,7 @@ def test_a_mesh_under_a_launcher_says_that_init_was_not_called(monkeypatch):
         for make in makers:
             with pytest.raises(ValueError) as raised:
                 make()
-            hint = "mpiexec of MPICH (PMI_SIZE=2) started this process, which has not called distributed::init()"
+            hint = "mpiexec of MPICH (PMI_SIZE=2) started this process, which has not called distributed.init()"
             assert (hint in str(raised.value)) == asks
 
 

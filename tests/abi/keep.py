@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the binary kept for a release: usage: keep.py (at the release's commit).
+"""Builds the binary and copies the scaffold kept for a release: usage: keep.py (at the release's commit).
 
 Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and
 puts the library, manifest, golden layout and a note on its build into tests/abi/kept/1.MINOR. These
@@ -13,7 +13,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from minor_sizes import minor_now  # noqa: E402
-from template_copy import copy  # noqa: E402
+from template_copy import TEMPLATE, copy  # noqa: E402
 
 FLAGS = ["-std=c99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id=none", "-s",
          "-Wl,--version-script=cmake/plugin.map", "-Wl,--no-undefined"]
@@ -38,13 +38,17 @@ def main():
         subprocess.run(["gcc", *FLAGS, f"-ffile-prefix-map={directory}=.", "-I", f"plugin_api/frozen/{release}",
                         "-I", "sdk/include", str(source / "plugin.c"), str(source / "note.c"), "-ldl", "-o", str(library)], check=True)
         shutil.copy(manifest, kept)
+    (kept / "scaffold").mkdir()
+    for file in ("plugin.c", "manifest.json"):
+        shutil.copy(TEMPLATE / file, kept / "scaffold")
     shutil.copy("tests/abi/layout/layout.golden", kept / "layout.golden")
     (kept / "README.md").write_text(
         f"# A plugin of {release}, as a binary\n\n"
         f"`sdk/template/c` of commit {output_of('git', 'rev-parse', 'HEAD')} under the name `kept`, built by\n"
         f"`tests/abi/keep.py` with the headers of `plugin_api/frozen/{release}` and {output_of('gcc', '--version').splitlines()[0]}.\n"
         "`pgr_test_abi_minor` and `pgr_test_abi_core` run it on today's host. Never made anew: it stands for a file that a\n"
-        "vendor shipped. `layout.golden` is what the structs measured then.\n")
+        "vendor shipped. `layout.golden` is what the structs measured then.\n"
+        "`scaffold` is what `plugrad new-plugin` wrote in C; it is built with today's SDK.\n")
     print(f"kept {library}: {library.stat().st_size} bytes")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Copies the C template under another name, as `plugrad new-plugin` does: usage: template_copy.py
-NAME OUTPUT_DIR."""
+NAME OUTPUT_DIR [TEMPLATE]."""
 import json
 import pathlib
 import sys
@@ -13,11 +13,11 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-def copy(name, output):
+def copy(name, output, template=TEMPLATE):
     """Writes plugin.c, the manifest next to the library, and note.c, which embeds it."""
     output.mkdir(parents=True, exist_ok=True)
     for file, target in (("plugin.c", "plugin.c"), ("manifest.json", f"libplugrad_plugin_{name}.json")):
-        text = (TEMPLATE / file).read_text()
+        text = (template / file).read_text()
         text = text.replace("acme", name).replace("ACME", name.upper())
         write_if_changed(output / target, text)
     write_if_changed(output / "note.c", '#include "plugrad/plugin_api/plugin.h"\n'
@@ -25,4 +25,4 @@ def copy(name, output):
 
 
 if __name__ == "__main__":
-    copy(sys.argv[1], pathlib.Path(sys.argv[2]))
+    copy(sys.argv[1], *map(pathlib.Path, sys.argv[2:]))

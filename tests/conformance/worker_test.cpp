@@ -77,6 +77,13 @@ TEST(Worker, APluginWithoutFaultsPasses) {
   EXPECT_EQ(report.device, "FAULTY: Kernel IR interpreter");
 }
 
+// Through printf, of which the dynamic linker shows no write().
+TEST(Worker, OutputIsThePluginsAndNotItsDrivers) {
+  EXPECT_EQ(run_suite(faulty_options("open-driver_says", "l0.process.silence")).totals.pass, 1u);
+  const Report report = run_suite(faulty_options("open-say", "l0.process.silence"));
+  EXPECT_EQ(report.tests[0].message, "the plugin printed: said by a plugin\n");
+}
+
 std::string refusal_of(const Options& options) {
   try {
     run_suite(options);

@@ -2,10 +2,17 @@
 #include "plugrad/binding.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <string>
 #include <thread>
 
+#include "engine/session.h"
+#include "plugrad/error.h"
 #include "plugrad/function.h"
 #include "plugrad/tensor.h"
 
@@ -33,6 +40,52 @@ void* release() {
 void acquire(void*) {
   enter();
 }
+
+// ---- A child that is forked while a thread uses the session ----
+
+// The beginning of the error that a child gets, or what it computed.
+std::string error_in_child() {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  if (fork() == 0) {
+    alarm(20);
+    std::string text;
+    try {
+      text = std::to_string((Tensor::from<float>({1, 2}) + 1).to_vector<float>()[1]);
+    } catch (const Error& e) {
+      text = e.what();
+    }
+    _exit(write(ends[1], text.data(), std::min<size_t>(text.size(), 100)) < 0);
+  }
+  close(ends[1]);
+  char text[100];
+  const ssize_t size = read(ends[0], text, sizeof text);
+  close(ends[0]);
+  wait(nullptr);
+  return std::string(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+}
+
+#ifndef __SANITIZE_THREAD__  // which cannot fork with other threads
+TEST(Fork, OfTheThreadThatUsesTheSessionLeavesItUsable) {
+  const Tensor before = Tensor::from<float>({5, 6});  // opens the device
+  const engine::Session::Lock lock;
+  EXPECT_EQ(error_in_child().substr(0, 41), "[fork] REFERENCE:0 was opened before this");
+}
+
+TEST(Fork, WhileAnotherThreadUsesTheSessionGivesTheChildAnError) {
+  const Tensor before = Tensor::from<float>({5, 6});
+  std::atomic<bool> is_held{false}, is_done{false};
+  std::thread other([&] {
+    const engine::Session::Lock lock;
+    is_held = true;
+    while (!is_done) std::this_thread::yield();
+  });
+  while (!is_held) std::this_thread::yield();
+  EXPECT_EQ(error_in_child().substr(0, 34), "[fork] another thread used plugrad");
+  is_done = true;
+  other.join();
+}
+#endif
 
 TEST(Interpreter, AThreadThatHoldsItsLockDoesNotBlockAFunctionThatNeedsIt) {
   set_interpreter_lock({release, acquire});

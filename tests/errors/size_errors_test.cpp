@@ -9,7 +9,7 @@ using testing::HasSubstr;
 TEST(SizeErrors, TensorsOfMoreThan64Axes) {
   const std::string too_many = "a tensor has at most 64 axes, not ";
   EXPECT_EQ(Tensor::zeros(Shape(64, 1)).ndim(), 64);
-  EXPECT_EQ(error_of([] { Tensor::zeros(Shape(65, 1)); }), "[full] " + too_many + "65");
+  EXPECT_EQ(error_of([] { Tensor::zeros(Shape(65, 1)); }), "[zeros] " + too_many + "65");
   EXPECT_THAT(error_of([] { Tensor(1.0F).reshape(Shape(256, 1)); }), HasSubstr(too_many));
   EXPECT_THAT(error_of([] { Tensor::zeros(Shape(64, 1)).unsqueeze(0); }), HasSubstr(too_many));
   EXPECT_THAT(error_of([] { Tensor::from(std::vector<float>{1}, Shape(65, 1)); }),
@@ -20,7 +20,7 @@ TEST(SizeErrors, ShapesThatOverflow) {
   const int64_t huge = int64_t{1} << 40;
   const std::string too_many = "has more than 2^60 elements";
   EXPECT_EQ(error_of([&] { Tensor::zeros({huge, huge}); }),
-            "[full] a tensor of shape (1099511627776, 1099511627776) has more than 2^60 elements");
+            "[zeros] a tensor of shape (1099511627776, 1099511627776) has more than 2^60 elements");
   EXPECT_THAT(error_of([&] { Tensor::rand({huge, huge}); }), HasSubstr("[rand] a tensor of shape"));
   EXPECT_THAT(error_of([&] { Tensor::randint({huge, huge}, 0, 5); }), HasSubstr(too_many));
   EXPECT_THAT(error_of([&] { Tensor::randn({huge, huge}); }), HasSubstr(too_many));

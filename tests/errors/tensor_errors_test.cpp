@@ -56,7 +56,7 @@ TEST(TensorErrors, AxesOutOfRangeOrNamedTwice) {
   EXPECT_EQ(error_of([&] { a.permute({0}); }),
             "[permute] 1 entries given for shape (2, 4) of 2 axes");
   EXPECT_EQ(error_of([&] { a.softmax(2); }),
-            "[max] axis 2 is out of range for 2 axes: allowed are -2 to 1");
+            "[softmax] axis 2 is out of range for 2 axes: allowed are -2 to 1");
   EXPECT_EQ(error_of([&] { a.expand({3, 4}); }),
             "[expand] (2, 4) does not expand to (3, 4): only sizes of 1 repeat");
   EXPECT_EQ(error_of([&] { a.shrink({{0, 3}, {0, 4}}); }),

@@ -56,6 +56,10 @@ const std::vector<Row> kNetworks = {
     {"scaled_dot_product_attention", PLUGRAD_CALL(scaled_dot_product_attention(o.x, o.y, o.y))},
     {"index_select", PLUGRAD_CALL(o.x.index_select(0, o.labels))},
     {"index", PLUGRAD_CALL(o.x.index({o.labels}))},
+    {"gather", PLUGRAD_CALL(o.x.gather(1, o.labels.reshape({4, 1})))},
+    {"scatter", PLUGRAD_CALL(o.x.scatter(1, o.labels.reshape({4, 1}), o.x))},
+    {"scatter_reduce",
+     PLUGRAD_CALL(o.x.scatter_reduce(1, o.labels.reshape({4, 1}), o.x, Combine::Max))},
     {"setitem", PLUGRAD_CALL(Tensor(o.x).set_index({o.labels}, 1))},
 };
 
@@ -109,6 +113,37 @@ TEST(TwoDevices, TheFunctionThatWasCalledIsNamed) {
       EXPECT_THAT(error_of([&] { row.call(o); }),
                   StartsWith("[" + std::string(row.name) + "] tensors are on "))
           << row.name;
+}
+
+TEST(TwoDevices, SoItIsForAxesAndSizes) {
+  const Tensor x = Tensor::ones({2, 3});
+  const auto is_named = [&](std::string_view name, const std::function<void()>& call) {
+    EXPECT_THAT(error_of(call), StartsWith("[" + std::string(name) + "] ")) << name;
+  };
+  is_named("softmax", [&] { x.softmax(9); });
+  is_named("log_softmax", [&] { x.log_softmax(9); });
+  is_named("softmin", [&] { x.softmin(9); });
+  is_named("logsumexp", [&] { x.logsumexp(9); });
+  is_named("normalize", [&] { x.normalize(2, 9); });
+  is_named("all", [&] { x.all(9); });
+  is_named("argmin", [&] { x.argmin(9); });
+  is_named("argmin", [&] { Tensor::ones({2, 0}).argmin(1); });
+  is_named("layernorm", [&] { x.layernorm(9); });
+  is_named("rmsnorm", [&] { rmsnorm(x, {}, 1e-5, 9); });
+  is_named("stack", [&] { stack({x, x}, 9); });
+  is_named("logsigmoid", [&] { (x > 0).logsigmoid(); });
+  is_named("full_like", [&] { x.full_like(x); });
+  for (const Shape& shape : {Shape{-1, 2}, Shape{int64_t{1} << 62, 4}}) {
+    is_named("ones", [&] { Tensor::ones(shape); });
+    is_named("empty", [&] { Tensor::empty(shape); });
+    is_named("randn", [&] { Tensor::randn(shape); });
+    is_named("uniform", [&] { Tensor::uniform(shape, 0, 1); });
+    is_named("normal", [&] { Tensor::normal(shape, 0, 1); });
+    is_named("glorot_uniform", [&] { Tensor::glorot_uniform(shape); });
+    is_named("kaiming_normal", [&] { Tensor::kaiming_normal(shape); });
+  }
+  is_named("rand_like", [&] { (x > 0).rand_like(); });
+  is_named("randn_like", [&] { (x > 0).randn_like(); });
 }
 
 TEST(TwoDevices, SoItIsForShapesAndDtypes) {

@@ -1,7 +1,7 @@
 // A sharded program whose trace trace_test.py and the viewer's test read: two positions of one
 // process, or one position in each of several processes. With the argument `train` a step of an
 // optimiser whose state is cut; with `move` a value that goes from rank 0 to rank 1, then to all;
-// with `differ` each rank reads another result.
+// with `differ` each rank reads another result, with `rates` each has another learning rate.
 #include <cstdio>
 #include <string_view>
 
@@ -14,10 +14,10 @@ struct Net {
   PLUGRAD_FIELDS(up, down)
 };
 
-void train(const Mesh& mesh) {
+void train(const Mesh& mesh, double lr) {
   Net net;
   nn::data_parallel(net, mesh);
-  optim::AdamW opt(nn::parameters(net));
+  optim::AdamW opt(nn::parameters(net), {.lr = lr});
   opt.shard_state("data");
   const Tensor x = Tensor::ones({8, 4}).contiguous().to("CPU").shard(mesh, {"data"}).realize();
   net.down(net.up(x).relu()).square().mean().backward();
@@ -45,7 +45,10 @@ int main(int argc, char** argv) {
   const Mesh mesh = ranks > 1 ? Mesh({{"data", ranks}}) : Mesh({{"data", 2}}, {"CPU", "CPU"});
   if (argc > 1) {
     const std::string_view part = argv[1];
-    (part == "train" ? train : part == "move" ? move : read_others)(mesh);
+    if (part == "train" || part == "rates")
+      train(mesh, part == "rates" ? 0.001 * static_cast<double>(1 + distributed::rank()) : 0.001);
+    else
+      (part == "move" ? move : read_others)(mesh);
     return 0;
   }
   std::vector<float> numbers(48);

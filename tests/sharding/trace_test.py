@@ -242,6 +242,11 @@ class RanksThatDiffer(unittest.TestCase):
         self.assertNotIn("read 96", done.stdout)
         self.assertRegex(done.stdout + done.stderr, "result 3 read last.*result 5 read last|result 5 read last.*result 3 read last")
 
+    def test_learning_rates_that_differ_are_an_error(self):
+        done = subprocess.run([*LAUNCHER, PROGRAM, "rates"], capture_output=True, text=True, timeout=250)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stdout + done.stderr, "has recorded other functions before it")
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -1,9 +1,13 @@
 #include "base/binding.h"
 
+#include "base/check.h"
+#include "base/launch/forked_child.h"
+
 namespace plugrad {
 
 namespace {
 
+std::atomic<bool> lock_is_lost{false};
 std::atomic<void* (*)()> release_interpreter = nullptr;
 std::atomic<void (*)(void*)> acquire_interpreter = nullptr;
 std::atomic<std::string (*)(std::uint32_t)> describe_place_of_binding = nullptr;
@@ -34,7 +38,14 @@ std::string describe_place(std::uint32_t place) {
   return describe && place != 0 ? describe(place) : std::string();
 }
 
+void lose_session_lock() {
+  lock_is_lost = true;
+}
+
 void InterpreterAwareMutex::wait() {
+  require(!lock_is_lost,
+          "[fork] another thread used plugrad while this process was forked, and what it did is "
+          "unfinished here: fork while no other thread uses plugrad, or start the child with exec");
   void* (*const release)() = release_interpreter;
   void* const released = release ? release() : nullptr;
   mutex_.lock();

@@ -1,9 +1,15 @@
 #include "engine/session.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
+#include <thread>
 
 #include "base/check.h"
+#include "base/launch/forked_child.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -21,6 +27,27 @@ void make_room_for(std::vector<T>& list, size_t count) {
   if (list.capacity() - list.size() < count) list.reserve(2 * list.size() + count);
 }
 
+// The thread that forks and has the session's lock. It may have had the lock before.
+std::atomic<std::thread::id> forking{};
+
+void lock_before_fork() {
+  if (Session::current().mutex().try_lock()) forking = std::this_thread::get_id();
+}
+
+void unlock_after_fork() {
+  if (forking.load() != std::this_thread::get_id()) return;
+  forking = std::thread::id();
+  Session::current().mutex().unlock();
+}
+
+// A recursive mutex knows its owner by a thread id that is another one in the child.
+void renew_in_child() {
+  if (forking.exchange({}) == std::this_thread::get_id())
+    new (&Session::current().mutex()) InterpreterAwareMutex;
+  else
+    lose_session_lock();
+}
+
 }  // namespace
 
 Session::Session() : state_(std::make_unique<SessionState>()) {
@@ -31,6 +58,7 @@ Session::Session() : state_(std::make_unique<SessionState>()) {
   state_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t bytes, bool must) { reclaim(bytes, must); });
   };
+  pthread_atfork(lock_before_fork, unlock_after_fork, renew_in_child);
 }
 
 void Session::note_operation(Id first, uint32_t operation) {
@@ -98,7 +126,12 @@ StatePtr Session::make(Id node, uint32_t device) {
 }
 
 void Session::remove(TensorState* state) noexcept {
-  const Guard guard(mutex_);
+  std::unique_lock guard(mutex_, std::defer_lock);
+  try {
+    guard.lock();
+  } catch (...) {  // a forked child that cannot use the session at all
+    return;
+  }
   const auto assigned = state_->step_assigned.extract(state);  // destroy what it holds last
   (state->previous ? state->previous->next : state_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;

@@ -61,8 +61,7 @@ NodeHash StructuralHash::compute(Id id) const {
     mixer.absorb(list.size());
     for (int64_t value : list) mixer.absorb(static_cast<uint64_t>(value));
   } else {
-    const auto renamed = std::ranges::find(args_, id, &std::pair<Id, uint64_t>::first);
-    mixer.absorb(renamed == args_.end() ? n.arg : renamed->second);
+    mixer.absorb(n.arg);
   }
   const auto sources = graph_.sources(n);
   if (is_commutative(n.op) && sources.size() == 2) {

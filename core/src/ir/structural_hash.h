@@ -29,9 +29,6 @@ class StructuralHash {
   /// affect what a graph computes. Call before hashing any node that contains it.
   void name(Id node, uint64_t number);
 
-  /// Replaces the arg of `node`: for numbers that only make nodes distinct.
-  void rename_arg(Id node, uint64_t arg) { args_.emplace_back(node, arg); }
-
   NodeHash operator()(std::span<const Id> roots);
   NodeHash operator()(Id root) { return (*this)(std::span<const Id>(&root, 1)); }
   /// Hash of a node that an earlier call reached.
@@ -43,7 +40,6 @@ class StructuralHash {
   Reachable reachable_;
   std::vector<NodeHash> by_id_;
   std::vector<bool> known_;
-  std::vector<std::pair<Id, uint64_t>> args_;
 };
 
 inline NodeHash structural_hash(const Graph& graph, std::span<const Id> roots) {

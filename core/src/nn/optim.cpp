@@ -2,11 +2,13 @@
 #include "plugrad/optim.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "base/check.h"
+#include "engine/recording/recorded_functions.h"
 #include "engine/session.h"
 #include "nn/optim_state.h"
 #include "plugrad/functional.h"
@@ -60,6 +62,9 @@ void Optimizer::set_learning_rate(double lr) {
           "[optim] the learning rate is {}; it must be a number from 0 on", lr);
   if (lr == learning_rate_) return;
   const Tensor rate = numbers({lr}).reshape({});
+  if (rate.is_sharded())  // a value that no function records, so that ranks could differ in it
+    engine::RecordedFunctions::of_this_thread().add(
+        "set_learning_rate", std::bit_cast<uint64_t>(lr), rate.dtype(), {}, {});
   if (lr_.defined())
     lr_.assign(rate);  // a jitted step reads this tensor, so it must not be replaced
   else

@@ -237,8 +237,8 @@ Id Recorder::broadcast_to(Id node, const Shape& to) {
 
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank) {
   require_index(axis >= -rank && axis < rank,
-                "[{}] axis {} is out of range for {} axes: allowed are {} to {}", function, axis,
-                rank, -rank, rank - 1);
+                "[{}] axis {} is out of range for {} axes: allowed are {} to {}", called(function),
+                axis, rank, -rank, rank - 1);
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -249,7 +249,7 @@ std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, i
     for (int64_t axis = 0; axis < rank; ++axis) result.push_back(axis);
   std::ranges::sort(result);
   require(std::ranges::adjacent_find(result) == result.end(), "[{}] an axis is named twice in ({})",
-          function, fmt::join(axes.list(), ", "));
+          called(function), fmt::join(axes.list(), ", "));
   return result;
 }
 

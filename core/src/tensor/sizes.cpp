@@ -31,7 +31,7 @@ int64_t checked_count(std::string_view function, const Shape& shape) {
   }
   if (shape.size() > kMostAxes || is_negative ||
       (!is_empty && (overflows || count > kMostElements)))
-    refuse(function, shape);
+    refuse(called(function), shape);
   return is_empty ? 0 : count;
 }
 

@@ -91,7 +91,10 @@ Use& noted(Uses& all, std::string_view text) {
   Use& use = all.by_text[std::string(text)];
   if (use.scopes > 0) return use;
   use.is_of_process = true;
-  std::call_once(once, [] { std::atexit(warn_at_exit); });
+  std::call_once(once, [] {
+    std::atexit(warn_at_exit);
+    std::at_quick_exit(warn_at_exit);
+  });
   return use;
 }
 

@@ -20,12 +20,6 @@ struct ScheduleRecord {
   uint32_t tried = 0;            // schedules timed so far; 0: older than this field
   double seconds = 0, first_seconds = 0;  // of one launch; with the heuristic's schedule
   std::string list;                       // for codegen::parse_schedule
-
-  /// Whether both have the same kernel, device, compiler and codegen version.
-  bool same_key(const ScheduleRecord& other) const {
-    return version == other.version && device == other.device && compiler == other.compiler &&
-           kernel == other.kernel;
-  }
 };
 
 /// Parses comma-separated sizes. Returns whether the text is valid.

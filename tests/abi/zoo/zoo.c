@@ -61,6 +61,10 @@ static void learn_own_name(void) {
         own_name[i] >= 'a' && own_name[i] <= 'z' ? (char)(own_name[i] - 32) : own_name[i];
 }
 
+static void crash(void) {
+  raise(SIGSEGV);
+}
+
 static void misbehave_in(const char* where) {
   char name[64];
   if (is("changes_float")) fesetround(FE_UPWARD);
@@ -273,6 +277,7 @@ static const pgr_plugin_api* make_table(void) {
 
 static pgr_status enter(pgr_hello* hello, const pgr_plugin_api** out, pgr_error* error) {
   misbehave_in("entry");
+  if (is("crash_at_exit")) atexit(crash);
   if (is("entry_fails")) return fail(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
   if (is("entry_unknown_code")) return 987654;
   if (!is("no_answer")) PGR_HELLO_ANSWER(hello, 0);

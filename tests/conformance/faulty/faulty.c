@@ -53,6 +53,8 @@ void happen(const char* fault, const char* place) {
     fprintf(stderr, "printed by a plugin\n");
     abort();
   }
+  if (strcmp(what, "say") == 0) printf("said by a plugin\n");
+  if (strcmp(what, "driver_says") == 0) faulty_driver_says();
 }
 
 /* The reference plugin's binary is the kernel IR block itself. */

@@ -6,9 +6,10 @@
 extern "C" {
 #endif
 
-/* Crashes, hangs, aborts, prints, exits or throws if `fault` is "PLACE-crash" etc. */
+/* Crashes, hangs, aborts, prints, exits, throws, says something or has a driver say it if `fault` is "PLACE-crash" etc. */
 void happen(const char* fault, const char* place);
 void throw_something(void);
+void faulty_driver_says(void);
 
 #ifdef __cplusplus
 }

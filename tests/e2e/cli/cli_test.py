@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import runpy
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -363,6 +364,19 @@ class Devices(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("refrence", done.stderr)
         self.assertIn("did you mean REFERENCE?", done.stderr)
+
+    def test_a_plugin_that_crashes_when_the_process_ends_loses_no_output(self):
+        zoo = pathlib.Path(BINARY).parent.parent / "tests/zoo/zoo.so"
+        if not zoo.exists():
+            self.skipTest("this build has no hostile plugins")
+        with tempfile.TemporaryDirectory() as folder:
+            plugin = shutil.copy(zoo, os.path.join(folder, "libplugrad_plugin_crash_at_exit.so"))
+            pathlib.Path(plugin).with_suffix(".json").write_text(json.dumps(
+                {"name": "crash_at_exit", "device_name": "CRASH_AT_EXIT",
+                 "abi": {"major": 1, "minor_low": 0, "minor_high": 0}}))
+            done = run("devices", PLUGRAD_PLUGIN_FILES=plugin, DEV="")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"CRASH_AT_EXIT +loaded")
 
     def test_a_machine_without_plugins_is_told_so(self):
         done = run("explain", "elementwise", "--json", PLUGRAD_PLUGIN_FILES="/nonexistent/libplugrad_plugin_x.so", DEV="")

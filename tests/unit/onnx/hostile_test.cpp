@@ -101,6 +101,81 @@ TEST(OnnxHostile, weights_and_lists_fit_one_another) {
             "no error");
 }
 
+// `op` of x, of this shape, and of lists of integers.
+std::string error_with_lists(const std::string& op, const Shape& x,
+                             const std::vector<Integers>& lists, const Shape& of_first = {}) {
+  std::vector<std::string> inputs = {"x"};
+  std::vector<Message> constants;
+  for (const Integers& list : lists) {
+    const bool is_shaped = constants.empty() && !of_first.empty();
+    inputs.push_back("list " + std::to_string(constants.size()));
+    constants.push_back(
+        integer_constant(inputs.back(), is_shaped ? of_first : Shape{std::ssize(list)}, list));
+  }
+  return error_of_node(node(op, inputs, {"y"}), x, constants);
+}
+
+TEST(OnnxHostile, indices_that_the_host_knows) {
+  for (const int64_t at : {-2, 1}) {
+    EXPECT_EQ(error_with_lists("Gather", {2, 3}, {{0, at}}), "no error");
+    EXPECT_EQ(error_with_lists("GatherND", {2, 3}, {{0, at}}, {1, 2}), "no error");
+  }
+  for (const int64_t at : {-3, 2})
+    EXPECT_THAT(error_with_lists("Gather", {2, 3}, {{0, at}}),
+                HasSubstr("is out of range for axis 0 of 2 elements"));
+  // An element of another row has the same place in memory.
+  EXPECT_THAT(error_with_lists("GatherND", {2, 3}, {{0, 3}}, {1, 2}),
+              HasSubstr("index 3 is out of range for axis 1 of 3 elements"));
+  EXPECT_THAT(error_with_lists("GatherElements", {2}, {{0, 5}}), HasSubstr("index 5 is out of"));
+  const Message scatter = node("ScatterND", {"x", "i", "u"}, {"y"});
+  EXPECT_THAT(
+      error_of_node(scatter, {2}, {integer_constant("i", {1, 1}, {9}), constant("u", {1}, {1})}),
+      HasSubstr("index 9 is out of range for axis 0 of 2 elements"));
+  EXPECT_THAT(error_with_lists("ReverseSequence", {4, 2}, {{9, 1}}),
+              HasSubstr("sequence_lens has 9, which is not from 0 to 4"));
+  const Message roi = node("RoiAlign", {"x", "r", "b"}, {"y"});
+  EXPECT_THAT(error_of_node(roi, {1, 1, 4, 4},
+                            {constant("r", {1, 4}, {0, 0, 1, 1}), integer_constant("b", {1}, {3})}),
+              HasSubstr("batch_indices has 3, which is not from 0 to 0"));
+}
+
+// Indices that a device computes: outside of x GatherND reads 0, and not another row.
+TEST(OnnxHostile, computed_indices_outside) {
+  Message graph = Message()
+                      .message(1, node("Add", {"i", "zero"}, {"at"}))
+                      .message(1, node("GatherND", {"x", "at"}, {"y"}))
+                      .text(2, "g")
+                      .message(5, integer_constant("zero", {1, 1}, {0}))
+                      .message(5, constant("x", {2, 3}, {1, 2, 3, 4, 5, 6}))
+                      .message(11, value("i", tensor_type(kInt64, {4, 2})))
+                      .message(12, Message().text(1, "y"));
+  const Model model = model_of(model_of_bytes(graph));
+  const Tensor at = Tensor::from<int64_t>({0, 3, 1, 2, -3, 0, -1, -1}, {4, 2});
+  EXPECT_EQ(model({at})[0].to_vector<float>(), (std::vector<float>{0, 6, 0, 6}));
+}
+
+TEST(OnnxHostile, axes_that_do_not_fit) {
+  EXPECT_EQ(error_with_lists("Squeeze", {2, 1}, {{1}}), "no error");
+  EXPECT_THAT(error_with_lists("Squeeze", {2, 1}, {{0}}), HasSubstr("axis 0 of (2, 1) is not of"));
+  const std::string twice = "an axis is named twice in ";
+  EXPECT_THAT(error_with_lists("Unsqueeze", {2}, {{0, -3}}), HasSubstr(twice + "(0, 0)"));
+  EXPECT_THAT(error_with_lists("Slice", {4, 4}, {{0, 1}, {4, 4}, {0, 0}}), HasSubstr(twice));
+  Message pad = node("Pad", {"x", "p", "", "a"}, {"y"});
+  EXPECT_THAT(
+      error_of_node(pad, {2, 3},
+                    {integer_constant("p", {4}, {1, 1, 1, 1}), integer_constant("a", {2}, {1, -1})},
+                    18),
+      HasSubstr(twice + "(1, 1)"));
+  const Message pool = node("MaxPool", {"x"}, {"y"})
+                           .message(5, attribute("kernel_shape", Integers{2}))
+                           .message(5, attribute("pads", Integers{3, 3}));
+  EXPECT_THAT(error_of_node(pool, {1, 1, 4}), HasSubstr("a window would lie in the pads alone"));
+  const Message resize = node("Resize", {"x", "", "s", "n"}, {"y"});
+  EXPECT_THAT(
+      error_of_node(resize, {2}, {constant("s", {1}, {2}), integer_constant("n", {1}, {4})}),
+      HasSubstr("it has both scales and sizes"));
+}
+
 TEST(OnnxHostile, sizes_of_resized_images) {
   const auto resized = [](int64_t size, const std::string& mode) {
     const Message resize = node("Resize", {"x", "", "", "sizes"}, {"y"});

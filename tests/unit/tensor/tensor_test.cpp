@@ -110,7 +110,7 @@ TEST(Tensor, Creation) {
 }
 
 TEST(Tensor, CreationErrors) {
-  EXPECT_EQ(error_of([] { Tensor::zeros({2, -3}); }), "[full] size -3 in (2, -3) is negative");
+  EXPECT_EQ(error_of([] { Tensor::zeros({2, -3}); }), "[zeros] size -3 in (2, -3) is negative");
   EXPECT_EQ(error_of([] { Tensor::from({1, 2, 3}, {2, 2}); }),
             "[from] 3 values for the 4 elements of shape (2, 2)");
   EXPECT_EQ(error_of([] { Tensor::from({{1, 2}, {3}}); }),

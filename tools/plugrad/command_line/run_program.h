@@ -8,8 +8,9 @@
 
 namespace plugrad::tools {
 
-/// Calls `run` with the arguments after the program's name. Returns its exit code; if it throws,
-/// prints a message on stderr and returns the error's code.
+/// Calls `run` with the arguments after the program's name, and ends the process with its exit
+/// code, without the exit handlers of plugins and drivers, which may crash; if it throws, prints a
+/// message on stderr and ends with the error's code. With a sanitizer it returns the code.
 int run_program(int argc, char** argv, const std::function<int(const Arguments&)>& run);
 
 /// What a companion of `plugrad` runs if its first argument is this name.

@@ -154,7 +154,7 @@ Database::Database(std::string path, const Description& description, bool is_in_
     : path_(std::move(path)), description_(description), is_in_cache_(is_in_cache) {
   static const int registered =
       pthread_atfork(close_all_before_fork, unlock_all_after_fork, unlock_all_after_fork) |
-      std::atexit(close_all_at_exit);
+      std::atexit(close_all_at_exit) | std::at_quick_exit(close_all_at_exit);
   static_cast<void>(registered);
   const std::lock_guard lock(open_databases().mutex);
   open_databases().list.push_back(this);

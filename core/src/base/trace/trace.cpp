@@ -237,6 +237,7 @@ void Recorder::open() {
     opened->file_.close();  // else the child keeps the file locked after its parent's end
   });
   std::atexit([] { instance().finish(); });
+  std::at_quick_exit([] { instance().finish(); });
 }
 
 // Blocks all signals, which the program's own threads handle.

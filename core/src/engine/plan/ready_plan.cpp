@@ -34,15 +34,22 @@ std::shared_ptr<runtime::Buffer> allocate_for(runtime::Device& device, uint64_t 
   }
 }
 
-ValuePtr make_output(const schedule::PlannedBuffer& planned, runtime::Device& device) {
+// An output in this memory; in that of a donated input, which stays valid until donate_inputs().
+ValuePtr output_in(const schedule::PlannedBuffer& planned,
+                   std::shared_ptr<runtime::Buffer> buffer) {
   auto value = std::make_shared<Value>();
   value->dtype = planned.dtype;
   value->device = planned.device;
   value->size_bytes = size_in_bytes(planned);
-  value->buffer = allocate_for(device, value->size_bytes, [&] {
-    return fmt::format("{} elements of {}", planned.elem_count, name_of(planned.dtype));
-  });
+  value->buffer = std::move(buffer);
   return value;
+}
+
+ValuePtr make_output(const schedule::PlannedBuffer& planned, runtime::Device& device) {
+  return output_in(planned, allocate_for(device, size_in_bytes(planned), [&] {
+                     return fmt::format("{} elements of {}", planned.elem_count,
+                                        name_of(planned.dtype));
+                   }));
 }
 
 // The values and buffers of one run, by plan buffer.
@@ -50,16 +57,6 @@ struct Bindings {
   std::vector<ValuePtr> values;  // inputs and outputs; null for temporaries
   std::vector<runtime::Buffer*> buffers;
 };
-
-// An output in the memory of a donated input. The input stays valid until donate_inputs().
-ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& input) {
-  auto value = std::make_shared<Value>();
-  value->dtype = planned.dtype;
-  value->device = planned.device;
-  value->size_bytes = size_in_bytes(planned);
-  value->buffer = input->buffer;
-  return value;
-}
 
 Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
                       std::span<const schedule::Donation> donations, DeviceTable& devices) {
@@ -70,7 +67,7 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
     const auto input = input_of.find(static_cast<uint32_t>(buffer));
     return input == input_of.end()
                ? make_output(planned[buffer], *ready.buffer_devices[buffer])
-               : make_output_of(planned[buffer], inputs[planned[input->second].number]);
+               : output_in(planned[buffer], inputs[planned[input->second].number]->buffer);
   };
   Bindings bound{std::vector<ValuePtr>(planned.size()),
                  std::vector<runtime::Buffer*>(planned.size())};

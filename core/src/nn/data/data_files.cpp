@@ -38,19 +38,23 @@ void read_folder(const DataFiles& set, const fs::path& folder, const Say& say) {
   say(fmt::format("{}: read from {}", set.set, folder.string()));
 }
 
-// Reads the file from the cache and returns whether it succeeded. Deletes a damaged file, so that
-// it is fetched again.
-bool read_cached(const DataFile& file, const fs::path& cache, const Say& say) {
-  const fs::path path = path_in(cache, file);
-  if (path.empty()) return false;
+// Reads the file. Deletes a damaged one, so that it is fetched again, and says what is wrong with it.
+std::string failure_of(const DataFile& file, const fs::path& path) {
   try {
     file.read(path);
-    return true;
+    return "";
   } catch (const Error& error) {
-    say(error.what());
     fs::remove_all(path);
-    return false;
+    return error.what();
   }
+}
+
+// Reads the file from the cache and returns whether it succeeded.
+bool read_cached(const DataFile& file, const fs::path& cache, const Say& say) {
+  const fs::path path = path_in(cache, file);
+  const std::string failure = path.empty() ? "" : failure_of(file, path);
+  if (!failure.empty()) say(failure);
+  return !path.empty() && failure.empty();
 }
 
 // Reads the file from the first mirror that serves a sound one; `problems` collects the failures.
@@ -61,15 +65,8 @@ bool read_fetched(const DataFile& file, const DataFiles& set, const fs::path& ca
     const fs::path path = cache / file.name;
     say(fmt::format("{}: fetching {}", set.set, url));
     std::string failure = io::fetch(url, path);
-    if (failure.empty()) {
-      try {
-        file.read(path);
-        return true;
-      } catch (const Error& error) {
-        failure = error.what();
-        fs::remove(path);
-      }
-    }
+    if (failure.empty()) failure = failure_of(file, path);
+    if (failure.empty()) return true;
     problems += fmt::format("\n  {}: {}", url, failure);
   }
   return false;

@@ -106,11 +106,6 @@ std::vector<std::string_view> words_in(std::string_view text) {
   return words;
 }
 
-bool has_word(std::string_view text, std::string_view word) {
-  const auto words = words_in(text);
-  return std::ranges::find(words, word) != words.end();
-}
-
 // The row for an operator's attribute; null if every value is one.
 const AttributeValues* values_of(std::string_view attribute, std::string_view op) {
   using Rows = std::unordered_map<std::string_view, std::vector<const AttributeValues*>>;

@@ -17,14 +17,17 @@ struct AttributeSchema {
   bool is_required = false;      // in all versions
 };
 
-/// The union of all versions of an operator.
+/// The union of all versions of operators that take the same.
 struct OperatorSchema {
-  std::string_view domain, name;
+  std::string_view domain, operators;
   std::string_view attributes;  // "name:types", "name:types!" for one that is required
   int most_inputs = 0, most_outputs = 0;
 
   std::vector<AttributeSchema> all_attributes() const;
 };
+
+/// Whether a text of words with single spaces between them has this one.
+bool has_word(std::string_view words, std::string_view word);
 
 /// Null if there is no such operator.
 const OperatorSchema* find_schema(std::string_view domain, std::string_view name);

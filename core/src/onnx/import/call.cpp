@@ -87,6 +87,23 @@ std::int64_t Call::axis(std::int64_t axis, std::int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
+std::vector<std::int64_t> Call::axes(std::vector<std::int64_t> axes, std::int64_t rank) const {
+  for (std::int64_t& each : axes) each = axis(each, rank);
+  std::vector<std::int64_t> sorted = axes;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end())
+    wrong(fmt::format("an axis is named twice in {}", to_string(axes)));
+  return axes;
+}
+
+void Call::require_within(size_t input, std::string_view role, std::int64_t least,
+                          std::int64_t most) const {
+  if (const tensor::HostValues* const known = value(input).known())
+    for (const std::int64_t each : integers_of(*known))
+      if (each < least || each > most)
+        wrong(fmt::format("{} has {}, which is not from {} to {}", role, each, least, most));
+}
+
 void Call::require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const {
   const Shape shape = (*this)[input].shape(), target = x.shape();
   bool fits = shape.size() <= target.size();

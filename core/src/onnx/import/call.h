@@ -86,11 +86,16 @@ class Call {
 
   /// Errors: User, with both shapes, if the tensor has another shape; `role` is its name in ONNX.
   void require_shape(size_t input, std::string_view role, const Shape& wanted) const;
+  /// Errors: User if the host knows an element of the input, of integers, that is not in [least, most].
+  void require_within(size_t input, std::string_view role, std::int64_t least,
+                      std::int64_t most) const;
   /// Errors: User if broadcasting the input would enlarge x.
   void require_broadcasts_to(const Tensor& x, size_t input, std::string_view role) const;
 
   /// The axis counted from the first one. Errors: User if a tensor of `rank` axes does not have it.
   std::int64_t axis(std::int64_t axis, std::int64_t rank) const;
+  /// The axes counted from the first one. Errors: User, as axis(), and for one that is named twice.
+  std::vector<std::int64_t> axes(std::vector<std::int64_t> axes, std::int64_t rank) const;
   /// That of the attribute `axis`.
   std::int64_t axis_of(const Tensor& x, std::int64_t otherwise) const {
     return axis(integer("axis", otherwise), x.ndim());

@@ -18,6 +18,7 @@ Value known_integers(std::vector<int64_t> numbers, Shape shape) {
 
 Values constant(Call& call) {
   ModelFiles& files = *call.recording().files;
+  if (call.node().attributes.size() > 1) call.wrong("it has more than one value");
   if (const auto* given = call.attribute("value"); given && !given->tensors.empty())
     return {files.constant(given->tensors[0])};
   if (const auto* given = call.attribute("sparse_value"); given && !given->sparse_tensors.empty())

@@ -17,16 +17,28 @@ Tensor counted_from_start(const Tensor& indices, const Tensor& size) {
   return (wide < 0).where(wide + size, wide);
 }
 
+// Errors: User for an index known to the host that the axis of x does not have; of the `depth`
+// numbers of one place, each is of an axis of its own.
+void require_places(Call& call, const Tensor& x, int64_t axis, int64_t depth = 1) {
+  const auto* const known = call.value(1).known();
+  if (!known) return;
+  int64_t number = 0;
+  for (const int64_t at : integers_of(*known)) {
+    const int64_t of = axis + number++ % depth;
+    if (at < -x.size(of) || at >= x.size(of))
+      call.wrong(
+          fmt::format("index {} is out of range for axis {} of {} elements", at, of, x.size(of)));
+  }
+}
+
 Values gather(Call& call) {
   const Tensor x = call[0];
   const int64_t axis = call.axis_of(x, 0);
+  require_places(call, x, axis);
   // Indices that the host knows become views instead of a kernel.
   if (const auto* known = call.value(1).known();
       known && known->bits.size() == 1 && !call.varies(x, axis)) {
     const auto at = static_cast<int64_t>(known->bits[0]);
-    if (at < -x.size(axis) || at >= x.size(axis))
-      call.wrong(fmt::format("index {} is out of range for axis {} of {} elements", at, axis,
-                             x.size(axis)));
     const int64_t begin = at < 0 ? at + x.size(axis) : at;
     Shape shape = x.shape();
     shape.erase(shape.begin() + axis);
@@ -39,17 +51,22 @@ Values gather(Call& call) {
 Values gather_elements(Call& call) {
   const Tensor x = call[0];
   const int64_t axis = call.axis_of(x, 0);
+  require_places(call, x, axis);
   return {x.gather(axis, counted_from_start(call[1], call.size_of_axis(x, axis)))};
 }
 
-// Places in the flat tensor of the axes of x from `first` on that the last axis of `indices` names.
+// Places in the flat tensor of the axes of x from `first` on that the last axis of `indices` names;
+// behind its end for an index that x does not have.
 Tensor flat_places(Call& call, const Tensor& indices, const Tensor& x, int64_t first) {
-  Tensor place = Tensor(0).cast(DType::I64);
+  require_places(call, x, first, indices.size(-1));
+  Tensor place = Tensor(0).cast(DType::I64), is_inside = Tensor(true);
   for (int64_t i = 0; i < indices.size(-1); ++i) {
-    const Tensor each = indices.slice(-1, {i, i + 1}).squeeze(-1);
-    place = place * x.size(first + i) + counted_from_start(each, call.size_of_axis(x, first + i));
+    const Tensor size = call.size_of_axis(x, first + i);
+    const Tensor each = counted_from_start(indices.slice(-1, {i, i + 1}).squeeze(-1), size);
+    is_inside = is_inside & (each >= 0) & (each < size);
+    place = place * x.size(first + i) + each;
   }
-  return place;
+  return is_inside.where(place, x.numel());
 }
 
 Values gather_nd(Call& call) {
@@ -91,6 +108,7 @@ Combine combine_of(Call& call) {
 Values scatter_elements(Call& call) {
   const Tensor x = call[0];
   const int64_t axis = call.axis_of(x, 0);
+  require_places(call, x, axis);
   return {x.scatter(axis, counted_from_start(call[1], call.size_of_axis(x, axis)), call[2],
                     combine_of(call))};
 }

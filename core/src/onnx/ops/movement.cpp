@@ -75,6 +75,11 @@ Values flatten(Call& call) {
 Values squeeze(Call& call) {
   const auto axes = axes_of(call, 1, 13);
   if (!axes) call.require_fixed(call[0]);  // a size may be 1
+  for (const int64_t axis : call.axes(axes.value_or(Integers()), call[0].ndim())) {
+    call.require_fixed(call[0], axis);
+    if (call[0].size(axis) != 1)
+      call.wrong(fmt::format("axis {} of {} is not of size 1", axis, to_string(call[0].shape())));
+  }
   return {axes ? call[0].squeeze(*axes) : call[0].squeeze()};
 }
 
@@ -82,7 +87,7 @@ Values unsqueeze(Call& call) {
   Tensor x = call[0];
   Integers axes = axes_of(call, 1, 13).value_or(Integers());
   const int64_t rank = x.ndim() + static_cast<int64_t>(axes.size());
-  for (int64_t& axis : axes) axis = call.axis(axis, rank);
+  axes = call.axes(axes, rank);
   std::ranges::sort(axes);
   for (const int64_t axis : axes) x = x.unsqueeze(axis);
   return {x};
@@ -149,8 +154,9 @@ Values slice(Call& call) {
   if (!has_attributes && call.has(4)) steps = call.integers(4);
   if (starts.size() != ends.size() || axes.size() != starts.size() || steps.size() != starts.size())
     call.wrong("starts, ends, axes and steps have different lengths");
+  axes = call.axes(axes, x.ndim());
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = call.axis(axes[i], x.ndim()), size = x.size(axis);
+    const int64_t axis = axes[i], size = x.size(axis);
     if (steps[i] == 0) call.wrong("a step is 0");
     if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
       x = variable_slice(call, x, axis, starts[i], ends[i], steps[i]);
@@ -208,11 +214,11 @@ Values pad(Call& call) {
                                             : call.integers(1);
   Integers axes(static_cast<size_t>(x.ndim()));
   std::iota(axes.begin(), axes.end(), 0);
-  if (call.has(3)) axes = call.integers(3);
+  if (call.has(3)) axes = call.axes(call.integers(3), x.ndim());
   if (pads.size() != 2 * axes.size()) call.wrong("pads must have two numbers for each axis");
   std::vector<Pads::Pair> pairs(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < axes.size(); ++i)
-    pairs[static_cast<size_t>(call.axis(axes[i], x.ndim()))] = {pads[i], pads[axes.size() + i]};
+    pairs[static_cast<size_t>(axes[i])] = {pads[i], pads[axes.size() + i]};
   const PadMode mode = pad_mode(call);
   if (mode != PadMode::Constant) return {x.pad(pairs, mode)};
   if (call.opset() < 11) return {x.pad(pairs, call.number("value", 0))};
@@ -305,6 +311,7 @@ Values reverse_sequence(Call& call) {
   const int64_t batch = call.integer("batch_axis", 1), time = call.integer("time_axis", 0);
   if (x.ndim() < 2 || batch == time)
     call.wrong("the batch and the time must be two axes of the input");
+  call.require_within(1, "sequence_lens", 0, x.size(time));
   Shape of_batch(static_cast<size_t>(x.ndim()), 1), of_time = of_batch;
   of_batch[static_cast<size_t>(batch)] = x.size(batch);
   of_time[static_cast<size_t>(time)] = x.size(time);
@@ -326,8 +333,9 @@ Values center_crop_pad(Call& call) {
   std::iota(axes.begin(), axes.end(), 0);
   axes = call.integers("axes", axes);
   if (axes.size() != wanted.size()) call.wrong("shape must have a number for each axis");
+  axes = call.axes(axes, x.ndim());
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = call.axis(axes[i], x.ndim()), size = x.size(axis);
+    const int64_t axis = axes[i], size = x.size(axis);
     if (wanted[i] < size) {
       const int64_t begin = (size - wanted[i]) / 2;
       x = x.slice(axis, {begin, begin + wanted[i]});

@@ -289,6 +289,8 @@ Values dropout(Call& call) {
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
   if (!trains || ratio == 0) return {call.value(0), x.ones_like(DType::Bool)};
+  if (!(ratio > 0 && ratio < 1))
+    call.wrong(fmt::format("ratio is {}, not from 0 to below 1", ratio));
   call.require_fixed(x);
   const Tensor kept = uniform_numbers(call, x.shape(), DType::F32) >= ratio;
   return {kept.where(x / (1 - ratio), x.zeros_like()), kept};

@@ -1,4 +1,6 @@
 // Pooling.
+#include <algorithm>
+
 #include "onnx/ops/tables.h"
 #include "onnx/ops/windows.h"
 #include "tensor/compute_dtype.h"
@@ -91,6 +93,9 @@ Tensor places_of_maxima(Call& call, const Tensor& x, const Window& w, const Tens
 Values max_pool(Call& call) {
   const Tensor x = call[0];
   const Window w = window_of(call, x, call.integers("kernel_shape"));
+  for (size_t i = 0; i < w.kernel.size(); ++i)
+    if (std::max(w.pads[i].first, w.pads[i].second) > (w.kernel[i] - 1) * w.dilations[i])
+      call.wrong("a window would lie in the pads alone");
   const Integers counts = window_counts(call, x, w);
   const Tensor windows = windows_of(x, w, counts, tensor::lowest(x.dtype()));
   Values results{windows.max(last_axes(w.kernel.size()))};

@@ -185,8 +185,10 @@ Values resize_with(Call& call, size_t scales_input, size_t sizes_input) {
   Tensor x = call[0];
   std::vector<int64_t> axes(static_cast<size_t>(x.ndim()));
   std::iota(axes.begin(), axes.end(), 0);
-  axes = call.integers("axes", axes);
-  for (int64_t& axis : axes) axis = call.axis(axis, x.ndim());
+  axes = call.axes(call.integers("axes", axes), x.ndim());
+  if (sizes_input != 0 && call.has(sizes_input) && call.has(scales_input) &&
+      call[scales_input].numel() > 0 && !call.sizes(sizes_input).empty())
+    call.wrong("it has both scales and sizes");
   std::vector<double> scales;
   std::vector<int64_t> sizes;
   if (sizes_input != 0 && call.has(sizes_input) && call.sizes(sizes_input).size() == axes.size()) {

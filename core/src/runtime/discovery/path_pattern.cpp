@@ -70,17 +70,22 @@ bool exists(const std::string& folder, std::string_view rest, int& entries_left)
 }  // namespace
 
 bool matches_name(std::string_view name, std::string_view pattern) {
-  if (name.starts_with('.') && !pattern.starts_with('.')) return false;
-  std::size_t n = 0, p = 0, star = pattern.npos, retry = 0;
-  while (n < name.size()) {
-    if (takes(pattern, p, name[n])) {
-      ++n;
+  return (!name.starts_with('.') || pattern.starts_with('.')) &&
+         matches_stars(name, pattern, takes);
+}
+
+bool matches_stars(std::string_view text, std::string_view pattern,
+                   bool (*takes)(std::string_view pattern, std::size_t& at, char c)) {
+  std::size_t t = 0, p = 0, star = pattern.npos, retry = 0;
+  while (t < text.size()) {
+    if (takes(pattern, p, text[t])) {
+      ++t;
     } else if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
-      retry = n;
+      retry = t;
     } else if (star != pattern.npos) {  // extend the match of the last star
       p = star + 1;
-      n = ++retry;
+      t = ++retry;
     } else {
       return false;
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/discovery/path_pattern.h"
 #include "runtime/plugin_text.h"
 
 namespace plugrad::runtime {
@@ -165,24 +166,12 @@ std::string canonical_device_name(std::string_view name) {
 }
 
 bool matches_glob(std::string_view text, std::string_view glob) {
-  std::size_t t = 0, g = 0, star = glob.npos, retry = 0;
-  while (t < text.size()) {
-    if (g < glob.size() &&
-        (glob[g] == '?' || (glob[g] != '*' && upper(glob[g]) == upper(text[t])))) {
-      ++t;
-      ++g;
-    } else if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      retry = t;
-    } else if (star != glob.npos) {  // extend the match of the last star
-      g = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
+  return matches_stars(text, glob, [](std::string_view pattern, std::size_t& at, char c) {
+    const bool is_same = at < pattern.size() && pattern[at] != '*' &&
+                         (pattern[at] == '?' || upper(pattern[at]) == upper(c));
+    at += is_same;
+    return is_same;
+  });
 }
 
 }  // namespace plugrad::runtime

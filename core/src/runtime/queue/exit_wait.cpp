@@ -45,14 +45,17 @@ void wait_for_all() {
 struct ThreadEnd {
   bool is_used = false;
   ~ThreadEnd() {
-    if (!is_used || gettid() != getpid()) return;
-    run_before_devices_end();
-    wait_for_all();
+    if (is_used && gettid() == getpid()) end_device_work();
   }
 };
 thread_local ThreadEnd thread_end;
 
 }  // namespace
+
+void end_device_work() {
+  run_before_devices_end();
+  wait_for_all();
+}
 
 void prepare_thread_for_exit() {
   thread_end.is_used = true;

@@ -4,6 +4,8 @@
 // device.
 #pragma once
 
+#include "base/internal.h"
+
 namespace plugrad::runtime {
 
 struct DeviceState;
@@ -17,6 +19,8 @@ void prepare_thread_for_exit();
 /// before the exit wait; must allow a second call.
 void before_devices_end(void (*end)());
 void run_before_devices_end();
+/// What the end of the main thread does, for a program that ends otherwise.
+PLUGRAD_INTERNAL void end_device_work();
 
 /// Calls visit(device) for each open asynchronous device.
 void each_waiting(void (*visit)(DeviceState&));

@@ -6,6 +6,7 @@
 #include "plugrad/functional.h"
 #include "tensor/exact_number.h"
 #include "tensor/handles.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 
@@ -104,23 +105,27 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DTyp
   checked_count("full", shape);
   r.place(device_number(r, device));
   const Id value = r.use(scalar);
-  require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
+  require(r.shape(value).empty(), "[{}] the value has shape {}, not one number", r.function(),
           to_string(scalar.shape()));
   const DType stored = tensor::dtype_or("full", dtype, strong_dtype(r.graph(), value));
   return r.done(r.broadcast_to(r.take(value, stored), shape));
 }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("zeros");
   return full(shape, 0, dtype, device);
 }
 Tensor Tensor::ones(const Shape& shape, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("ones");
   return full(shape, 1, dtype, device);
 }
 Tensor Tensor::empty(const Shape& shape, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("empty");
   return full(shape, 0, dtype, device);
 }
 
 Tensor Tensor::full_like(const Tensor& scalar, std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("full_like");
   Recorder r("full_like");
   const Tensor filled = full(shape(), scalar, dtype.value_or(this->dtype()));
   const Id own = r.use(*this);

@@ -13,6 +13,7 @@
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 
@@ -163,12 +164,15 @@ Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
     const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
     return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
   }
-  fail(ErrorKind::User, "[rand] draws f16, bf16, f32 or f64, not {}; use randint, or cast",
-       name_of(dtype));
+  fail(ErrorKind::User, "[{}] draws f16, bf16, f32 or f64, not {}; use randint, or cast",
+       tensor::called("rand"), name_of(dtype));
 }
 
 Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
-  require_type(is_float(dtype), "[randn] draws floats, not {}", name_of(dtype));
+  const tensor::NamedFunction named("randn");
+  require_type(is_float(dtype), "[{}] draws floats, not {}", tensor::called("randn"),
+               name_of(dtype));
+  checked_count("randn", shape);
   Shape both = shape;
   both.insert(both.begin(), 2);
   const Tensor u = rand(both, DType::F32, device);
@@ -177,6 +181,7 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
 
 Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
                        std::string_view device) {
+  const tensor::NamedFunction named("uniform");
   require(low <= high && std::isfinite(high - low), "[uniform] there is no number in [{}, {})", low,
           high);
   require_type(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
@@ -186,6 +191,7 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
 
 Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
                       std::string_view device) {
+  const tensor::NamedFunction named("normal");
   require(std >= 0.0, "[normal] the deviation is {}", std);
   require_type(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
   return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
@@ -208,16 +214,19 @@ Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtyp
 }
 
 Tensor Tensor::kaiming_uniform(const Shape& shape, double a, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("kaiming_uniform");
   const double bound = std::sqrt(6.0 / ((1.0 + a * a) * fan_in("kaiming_uniform", shape)));
   return uniform(shape, -bound, bound, dtype, device);
 }
 
 Tensor Tensor::kaiming_normal(const Shape& shape, double a, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("kaiming_normal");
   const double deviation = std::sqrt(2.0 / ((1.0 + a * a) * fan_in("kaiming_normal", shape)));
   return normal(shape, 0.0, deviation, dtype, device);
 }
 
 Tensor Tensor::scaled_uniform(const Shape& shape, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("scaled_uniform");
   checked_count("scaled_uniform", shape);
   const int64_t count = std::max<int64_t>(element_count(shape), 1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(count));
@@ -225,6 +234,7 @@ Tensor Tensor::scaled_uniform(const Shape& shape, DType dtype, std::string_view 
 }
 
 Tensor Tensor::glorot_uniform(const Shape& shape, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("glorot_uniform");
   require(!shape.empty(), "[glorot_uniform] the shape has no axes");
   const int64_t rest = element_count(std::span(shape).subspan(1));
   const double bound = std::sqrt(6.0 / static_cast<double>(std::max<int64_t>(shape[0] + rest, 1)));
@@ -232,9 +242,11 @@ Tensor Tensor::glorot_uniform(const Shape& shape, DType dtype, std::string_view 
 }
 
 Tensor Tensor::rand_like(std::optional<DType> wanted) const {
+  const tensor::NamedFunction named("rand_like");
   return rand(shape(), wanted.value_or(dtype()), device());
 }
 Tensor Tensor::randn_like(std::optional<DType> wanted) const {
+  const tensor::NamedFunction named("randn_like");
   return randn(shape(), wanted.value_or(dtype()), device());
 }
 

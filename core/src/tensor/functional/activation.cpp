@@ -96,6 +96,7 @@ Tensor Tensor::softplus(double beta) const {
   });
 }
 Tensor Tensor::logsigmoid() const {
+  const tensor::NamedFunction named("logsigmoid");
   return -(-*this).softplus();
 }
 Tensor Tensor::silu() const {

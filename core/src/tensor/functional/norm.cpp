@@ -51,6 +51,7 @@ Tensor normalise_groups(std::string_view function, const Tensor& x, int64_t grou
 }  // namespace
 
 Tensor Tensor::layernorm(const Axes& axes, double eps) const {
+  const tensor::NamedFunction named("layernorm");
   return to_result_dtype(normalised(to_compute_dtype(*this), axes, eps), *this);
 }
 

@@ -8,6 +8,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index/check_indices.h"
 #include "tensor/index/index.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -110,6 +111,7 @@ Tensor gathered(const Tensor& x, int64_t axis, const Tensor& indices) {
 }  // namespace
 
 Tensor Tensor::gather(int64_t axis, const Tensor& indices) const {
+  const tensor::NamedFunction name("gather");
   tensor::require_indices("gather", indices);
   const Shape from = shape(), chosen = indices.shape();
   require(from.size() == chosen.size(), "[gather] indices {} and {} have different numbers of axes",

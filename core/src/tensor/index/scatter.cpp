@@ -4,6 +4,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/index/index.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -132,6 +133,7 @@ Tensor Tensor::scatter(int64_t axis, const Tensor& indices, const Tensor& values
 Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& indices, const Tensor& values,
                               Combine how, bool include_self) const {
   const std::string_view function = how == Combine::Replace ? "scatter" : "scatter_reduce";
+  const tensor::NamedFunction name(function);
   if (ndim() == 0)
     return unsqueeze(0)
         .scatter_reduce(0, indices.reshape({1}), values.reshape({1}), how, include_self)

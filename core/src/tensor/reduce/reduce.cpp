@@ -3,6 +3,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/named_function.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -133,6 +134,7 @@ Tensor Tensor::any(const Axes& axes, bool keepdim) const {
 }
 
 Tensor Tensor::all(const Axes& axes, bool keepdim) const {
+  const tensor::NamedFunction named("all");
   return !(logical_not().any(axes, keepdim));
 }
 
@@ -165,6 +167,7 @@ std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, bool keepdim,
 }
 
 Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {
+  const tensor::NamedFunction named("logsumexp");
   return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
     const Tensor top = finite_or_zero(x.max(axes, true).detach());
     const Tensor sum = (x - top).exp().sum(axes, true).log() + top;
@@ -174,6 +177,7 @@ Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {
 }
 
 Tensor Tensor::softmax(int64_t axis, std::optional<DType> wanted) const {
+  const tensor::NamedFunction named("softmax");
   if (wanted) return as_float("softmax", *this, *wanted).softmax(axis);
   return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
     const Tensor e = (x - x.max(axis, true).detach()).exp();
@@ -182,6 +186,7 @@ Tensor Tensor::softmax(int64_t axis, std::optional<DType> wanted) const {
 }
 
 Tensor Tensor::log_softmax(int64_t axis, std::optional<DType> wanted) const {
+  const tensor::NamedFunction named("log_softmax");
   if (wanted) return as_float("log_softmax", *this, *wanted).log_softmax(axis);
   return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
     const Tensor shifted = x - x.max(axis, true).detach();
@@ -190,10 +195,12 @@ Tensor Tensor::log_softmax(int64_t axis, std::optional<DType> wanted) const {
 }
 
 Tensor Tensor::softmin(int64_t axis) const {
+  const tensor::NamedFunction named("softmin");
   return (-*this).softmax(axis);
 }
 
 Tensor Tensor::normalize(double p, int64_t axis, double eps) const {
+  const tensor::NamedFunction named("normalize");
   require(!std::isnan(p), "[normalize] the norm's order is NaN");
   require(eps >= 0.0, "[normalize] eps is {}", eps);
   return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
@@ -220,7 +227,8 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
     return keepdim ? index.reshape(Shape(static_cast<size_t>(ndim()), 1)) : index;
   }
   const int64_t at = checked_axis("argmax", *axis, ndim()), count = size(at);
-  require(count > 0, "[argmax] axis {} of shape {} is empty", at, to_string(shape()));
+  require(count > 0, "[{}] axis {} of shape {} is empty", tensor::called("argmax"), at,
+          to_string(shape()));
   // The first index has the largest number counted from the end. NaN is a maximum.
   Shape along(static_cast<size_t>(ndim()), 1);
   along[static_cast<size_t>(at)] = count;
@@ -231,6 +239,7 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
 }
 
 Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim) const {
+  const tensor::NamedFunction named("argmin");
   return (is_float(dtype()) ? -*this : ~*this).argmax(axis, keepdim);
 }
 

@@ -12,6 +12,7 @@
 #include "rewrite/rewrite.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
+#include "tensor/uop/session_nodes.h"
 
 namespace plugrad::ir {
 
@@ -173,14 +174,11 @@ UOp PatternMatcher::apply(const UOp& node) const {
 UOp PatternMatcher::rewrite(const UOp& node) const {
   tensor::Recorder r("rewrite");
   require(node.defined(), "[rewrite] the UOp is undefined; assign it a node first");
-  try {
+  return as_user_error([&] {  // rules that do not terminate
     const Id to = plugrad::rewrite(r.graph(), tensor::state_of(node)->node, state_->table,
                                    {.fixpoint = true, .context = state_.get()});
     return tensor::uop_of(r.session().make(to));
-  } catch (const Error& error) {  // from the driver: rules that do not terminate are a user error
-    if (error.kind() != ErrorKind::Internal) throw;
-    throw Error(ErrorKind::User, error.what());
-  }
+  });
 }
 
 }  // namespace plugrad::ir

@@ -22,4 +22,15 @@ inline Id node_of(const UOp& node, const char* function) {
   return tensor::state_of(node)->node;
 }
 
+/// Reports an internal error as a user error, because the user made the graph or rule.
+template <class Run>
+auto as_user_error(Run run) {
+  try {
+    return run();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Internal) throw;
+    throw Error(ErrorKind::User, error.what());
+  }
+}
+
 }  // namespace plugrad::ir

@@ -139,17 +139,6 @@ UOp binary(Op op, const UOp& a, const UOp& b) {
   return handle(checked_add(op, dtype_that_follows(op, sources), sources, 0));
 }
 
-// Reports an internal error as a user error, because the user built the graph.
-template <class Run>
-auto as_user_error(Run run) {
-  try {
-    return run();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::Internal) throw;
-    throw Error(ErrorKind::User, error.what());
-  }
-}
-
 }  // namespace
 
 UOp UOp::make_constant(int64_t value, std::optional<DType> dtype) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 namespace {
@@ -32,12 +34,12 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-// True for the language runtime's libraries and for this program.
+// True for the language runtime's libraries.
 bool is_runtime(const char* path) {
   const char* slash = std::strrchr(path, '/');
   const char* name = slash ? slash + 1 : path;
   for (const char* own : {"libc.so", "libc-", "libstdc++", "libgcc_s", "libpthread", "libasan",
-                          "libtsan", "libubsan", "plugrad-conformance-worker"})
+                          "libtsan", "libubsan"})
     if (std::strncmp(name, own, std::strlen(own)) == 0) return true;
   return false;
 }
@@ -47,24 +49,51 @@ struct Culprit {
   const char* path;
 };
 
-// The innermost caller outside the language runtime; nullptr if there is none.
+// The innermost caller outside the language runtime and this program, whose name is that by which it
+// was started; nullptr if there is none.
 Culprit find_culprit() {
   void* frames[64];
   const int count = ::backtrace(frames, 64);
+  Dl_info own{};
+  ::dladdr(reinterpret_cast<const void*>(&find_culprit), &own);
   for (int i = 0; i < count; ++i) {
     Dl_info info{};
-    if (::dladdr(frames[i], &info) && info.dli_fname && !is_runtime(info.dli_fname))
+    if (::dladdr(frames[i], &info) && info.dli_fname && info.dli_fbase != own.dli_fbase &&
+        !is_runtime(info.dli_fname))
       return {frames[i], info.dli_fname};
   }
   return {nullptr, nullptr};
 }
 
-char muted_except[4096];
+using Write = ssize_t (*)(int, const void*, size_t);
+Write real_write() {
+  static const auto real = next<Write>("write");
+  return real;
+}
 
+char watched_plugin[4096];
+
+// True for what a driver prints. Puts a mark before what the plugin prints.
 bool is_muted(int file) {
-  if (!muted_except[0] || (file != STDOUT_FILENO && file != STDERR_FILENO)) return false;
+  if (!watched_plugin[0] || (file != STDOUT_FILENO && file != STDERR_FILENO)) return false;
   const Culprit culprit = find_culprit();
-  return culprit.path && std::strcmp(culprit.path, muted_except) != 0;
+  if (!culprit.path) return false;
+  if (std::strcmp(culprit.path, watched_plugin) != 0) return true;
+  static std::atomic<bool> is_marked{false};
+  if (!is_marked.exchange(true))
+    static_cast<void>(!real_write()(file, plugrad_plugin_mark, std::strlen(plugrad_plugin_mark)));
+  return false;
+}
+
+// Stands for stdout or stderr: the C library's printf calls no write() that is defined here.
+FILE* watched_stream(int file) {
+  static cookie_io_functions_t functions{};
+  functions.write = [](void* cookie, const char* bytes, size_t size) {
+    return write(static_cast<int>(reinterpret_cast<intptr_t>(cookie)), bytes, size);
+  };
+  FILE* const stream = fopencookie(reinterpret_cast<void*>(intptr_t{file}), "w", functions);
+  if (stream) setvbuf(stream, nullptr, _IONBF, 0);  // the writer is on the stack
+  return stream;
 }
 
 char* find_variable(const char* name) {
@@ -87,12 +116,13 @@ size_t plugrad_interposed_calls(InterposedCall* out, size_t capacity) {
 }
 
 void plugrad_mute_drivers(const char* plugin) {
-  std::strncpy(muted_except, plugin, sizeof muted_except - 1);
+  std::strncpy(watched_plugin, plugin, sizeof watched_plugin - 1);
+  if (FILE* const stream = watched_stream(STDOUT_FILENO)) stdout = stream;
+  if (FILE* const stream = watched_stream(STDERR_FILENO)) stderr = stream;
 }
 
 ssize_t write(int file, const void* bytes, size_t size) {
-  static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
-  return is_muted(file) ? static_cast<ssize_t>(size) : real(file, bytes, size);
+  return is_muted(file) ? static_cast<ssize_t>(size) : real_write()(file, bytes, size);
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                    void* argument) noexcept {

@@ -20,5 +20,8 @@ struct InterposedCall {
 extern "C" size_t plugrad_interposed_calls(plugrad::conformance::InterposedCall* calls,
                                            size_t capacity) __attribute__((weak));
 
-// Drops the output of all libraries other than `plugin` from now on.
+// Precedes what the plugin printed, as far as the calls show it.
+inline constexpr const char* plugrad_plugin_mark = "[plugin] ";
+
+// Drops the output of all libraries other than `plugin` from now on, and marks the plugin's.
 extern "C" void plugrad_mute_drivers(const char* plugin) __attribute__((weak));

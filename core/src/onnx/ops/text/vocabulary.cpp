@@ -84,6 +84,8 @@ std::vector<double> counts_of(Call& call, const Pool& pool, std::span<const Word
 
 Values tf_idf_vectorizer(Call& call) {
   const std::string_view mode = call.text("mode", "TF");
+  if (call.integer("min_gram_length", 1) > call.integer("max_gram_length", 1))
+    call.wrong("min_gram_length is above max_gram_length");
   std::vector<Word> all;
   for (const std::string_view text : call.texts("pool_strings"))
     all.emplace_back(std::string(text));

@@ -47,6 +47,7 @@ Values roi_align(Call& call) {
   const Tensor x = call[0], boxes = call[1].cast(DType::F32);
   call.require_shape(1, "rois", {boxes.size(0), 4});
   call.require_shape(2, "batch_indices", {boxes.size(0)});
+  call.require_within(2, "batch_indices", 0, x.size(0) - 1);
   const int64_t height = x.size(2), width = x.size(3), channels = x.size(1);
   const bool is_half =
       call.text("coordinate_transformation_mode",
