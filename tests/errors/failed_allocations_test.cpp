@@ -89,6 +89,56 @@ TEST_F(FailedAllocations, a_program_is_recorded_and_freed) {
   EXPECT_EQ(bystander.to_vector<float>()[2], (ramp(30, 1)[2]) * 3 + 1);
 }
 
+// A tensor, views of it, and a view of a view that stands for itself.
+struct Viewed {
+  Tensor x = Tensor::from(ramp(12, 1), {3, 4}), row = x[1], low = x.slice(1, {0, 3}),
+         apart = row.detach(), end = apart.slice(0, {2, 4});
+  Floats values() const {
+    Floats all;
+    for (const Tensor& t : {x, row, low, apart, end}) {
+      if (!t.defined()) continue;
+      const Floats one = t.to_vector<float>();
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
+};
+
+TEST_F(FailedAllocations, a_write_shows_in_all_views_or_in_none) {
+  Viewed whole;
+  const Floats before = whole.values();
+  const uint64_t count = count_of([&] { whole.end += 1; });
+  const Floats after = whole.values();
+  ASSERT_NE(before, after);
+  for_each_allocation(count, [&](uint64_t n) {
+    Viewed viewed;
+    const bool has_failed = fails_at(n, [&] { viewed.end += 1; });
+    ASSERT_EQ(viewed.values(), has_failed ? before : after);
+    if (has_failed) viewed.end += 1;
+    ASSERT_EQ(viewed.values(), after);
+  });
+}
+
+TEST_F(FailedAllocations, views_outlive_their_bases) {
+  const auto program = [] {
+    Viewed viewed;
+    viewed.apart = Tensor();
+    viewed.x = Tensor();
+    viewed.end += 1;  // to a base that only its views hold
+    viewed.low *= 2;
+    engine::Session::current().collect();
+    viewed.row += 3;
+    return viewed.values();
+  };
+  const Floats expected = program();
+  const uint64_t count = count_of([&] { program(); });
+  for_each_allocation(count, [&](uint64_t n) {
+    engine::Session::current().clear_caches();
+    fails_at(n, [&] { program(); });
+    ASSERT_EQ(program(), expected);
+  });
+}
+
 // A function that changes two tensors and returns a third.
 struct Jitted {
   Tensor state = Tensor::from(ramp(256, 0.5f)), average = Tensor::from(ramp(256, 0.25f));

@@ -101,6 +101,15 @@ void cut_tapes(engine::Session& session, const JitOutput& output) {
     if (state && !state->requires_grad) session.cut_tape(*state);
 }
 
+/// Runs the function. What it makes and returns are values: a replay returns no views either.
+JitOutput output_of(engine::Session& session, const JitCalls::Function& function) {
+  const uint64_t last = session.states_made();
+  JitOutput output = function();
+  for (const engine::StatePtr& state : output.tensors)
+    if (state && state->number > last) session.make_value(*state);
+  return output;
+}
+
 }  // namespace
 
 InlineScope::InlineScope() {
@@ -172,9 +181,9 @@ void JitCalls::warn_of_many() {
 JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
   const NestedCall nested;
-  // A part of what is recorded.
-  if (is_part_of_recording()) return function();
   engine::Session& session = engine::Session::current();
+  // A part of what is recorded.
+  if (is_part_of_recording()) return output_of(session, function);
   // Two threads could deadlock on the session and these locks. A caller that holds the session's
   // lock, e.g. in a backward function, therefore does not wait.
   std::unique_lock lock(mutex_, std::defer_lock);
@@ -183,7 +192,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   const bool is_free =
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) {
-    JitOutput output = function();
+    JitOutput output = output_of(session, function);
     cut_tapes(session, output);
     return output;
   }
@@ -218,8 +227,13 @@ JitRecording JitCalls::trace(JitOutput& output, std::span<const engine::StatePtr
     if (argument) states.push_back(argument.get());
   session.realize_with_pending(states);
   JitTrace trace(session, arguments);
-  output = function();
-  return trace.finish(output, keeps);
+  output = output_of(session, function);
+  JitRecording made = trace.finish(output, keeps);
+  for (const JitUpdate& update : made.updates)
+    if (const engine::StatePtr state = made.tensors[update.tensor].state.lock();
+        state && state->links.base && !update.is_gradient)
+      output.assigned_views.push_back(state);
+  return made;
 }
 
 JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> arguments,

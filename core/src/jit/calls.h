@@ -135,11 +135,13 @@ class JitReplay {
   Id node_of(const JitResult& result);
   engine::StatePtr made(const JitResult& result);
   struct Updated {
-    Id node = kNoId;        // of a tensor
-    engine::StatePtr grad;  // of a gradient
+    Id node = kNoId;                       // of a tensor
+    engine::StatePtr grad;                 // of a gradient
+    std::vector<engine::ShownNode> shown;  // in the tensor's views
   };
   Updated updated(const JitUpdate& update);
   bool has_the_counts();
+  bool has_overlaps();
   Id count_node(uint32_t value);
   void update(const JitUpdate& update, Updated&& to) noexcept;
   JitOutput results();

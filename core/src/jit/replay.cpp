@@ -43,7 +43,18 @@ bool JitReplay::is_valid() {
       return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
-  return has_the_counts();
+  return has_the_counts() && !has_overlaps();
+}
+
+// Whether an assigned tensor shows elements of another one of the call: recording says so.
+bool JitReplay::has_overlaps() {
+  for (const JitUpdate& update : recording_.updates) {
+    const engine::StatePtr& assigned = states_[update.tensor];
+    if (update.is_gradient || !(assigned->links.base || assigned->links.first)) continue;
+    for (const engine::StatePtr& other : states_)
+      if (other != assigned && session_.may_overlap(*assigned, *other)) return true;
+  }
+  return false;
 }
 
 bool JitReplay::has_the_gradients() const {
@@ -101,7 +112,11 @@ JitOutput JitReplay::run() {
   run_plans();
   JitOutput output = results();
   std::vector<Updated> nodes;
-  for (const JitUpdate& each : recording_.updates) nodes.push_back(updated(each));
+  for (const JitUpdate& each : recording_.updates) {
+    nodes.push_back(updated(each));
+    if (states_[each.tensor]->links.base && !each.is_gradient)
+      output.assigned_views.push_back(states_[each.tensor]);
+  }
   for (uint32_t tensor : recording_.marked) session_.prepare_to_denote(*states_[tensor], true);
   for (const JitUpdate& each : recording_.updates)
     session_.prepare_to_denote(*states_[each.tensor], states_[each.tensor]->requires_grad);
@@ -321,14 +336,17 @@ JitOutput JitReplay::results() {
 }
 
 JitReplay::Updated JitReplay::updated(const JitUpdate& update) {
-  if (!update.is_gradient) return {node_of(update.to), nullptr};
+  if (!update.is_gradient) {
+    const Id node = node_of(update.to);
+    return {node, nullptr, session_.nodes_of_views(*states_[update.tensor], node)};
+  }
   switch (update.to.kind) {
     case JitResult::Kind::Undefined:
       return {};
     case JitResult::Kind::Tensor:
-      return {kNoId, states_[update.to.number]};
+      return {kNoId, states_[update.to.number], {}};
     default:
-      return {kNoId, session_.make(node_of(update.to), states_[update.tensor]->device)};
+      return {kNoId, session_.make(node_of(update.to), states_[update.tensor]->device), {}};
   }
 }
 
@@ -342,6 +360,7 @@ void JitReplay::update(const JitUpdate& update, Updated&& to) noexcept {
   if (state.pending) std::erase(session_.state().pending, &state);
   state.pending = false;
   session_.state().replaced.erase(&state);
+  session_.show(to.shown);
 }
 
 }  // namespace plugrad::jit_detail

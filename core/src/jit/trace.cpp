@@ -65,9 +65,14 @@ void JitTrace::restore() noexcept {
   const std::lock_guard guard(session_.mutex());
   for (const Seen& seen : seen_) {
     const engine::StatePtr state = seen.state.lock();
-    if (!state || state->node != seen.during->node) continue;
-    session_.denote(*state, seen.before->node);
+    if (!state) continue;
+    if (state->node == seen.during->node) session_.denote(*state, seen.before->node);
+    state->links.stands_alone = false;
   }
+  for (const Seen& seen : seen_) try {
+      if (const engine::StatePtr state = seen.state.lock()) session_.catch_up(*state);
+    } catch (...) {  // without memory it is behind until its base is assigned again
+    }
   try {
     for (const auto& [hidden, value] : hidden_)
       if (!session_.state().values.find(hidden->node))
@@ -143,8 +148,9 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   }
   tensor.number = handle(state.node, state.device);
   recording_.tensors.push_back(tensor);
+  seen_of_.push_back(seen_.size());
   seen_.push_back({state.weak_from_this(), tensor.number, tensor.number, state.grad});
-  seen_of_.push_back(seen_.size() - 1);
+  state.links.stands_alone = state.links.base != nullptr;  // until it is restored
 }
 
 // The state's elements as a Value that no other state shares.
@@ -249,6 +255,7 @@ void JitTrace::cut_off(engine::TensorState& state, JitValue origin) {
   }
   session_.prepare_to_denote(state, state.requires_grad);
   seen_.push_back(std::move(seen));  // from here on it is restored
+  if (is_tensor) state.links.stands_alone = state.links.base != nullptr;
   session_.denote(state, node);
   const uint32_t tensor = origin.tensor;
   const uint32_t number = known ? known->value : add_value(value, std::move(origin));

@@ -19,6 +19,9 @@ namespace plugrad::jit_detail {
 struct JitOutput {
   std::vector<engine::StatePtr> tensors;  // null: undefined
   std::vector<uint64_t> structure;
+  // Views that existed before the call and were assigned in it: their bases have yet to be written
+  // (tensor/write.h).
+  std::vector<engine::StatePtr> assigned_views{};
 };
 
 /// Observes this thread during its lifetime. Each existing tensor that the function reads gets a
@@ -73,6 +76,7 @@ class JitTrace final : public engine::CallObserver {
   const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
   Id with_counts(Id node, const engine::TensorState& state, uint32_t tensor, bool is_gradient);
   std::vector<JitCount> counts_of(Id node);
+  void require_no_overlap(uint32_t assigned) const;
   void give_back_counts(engine::TensorState& state);
   void add_tensor(engine::TensorState& state, uint32_t argument);
   bool is_number(const engine::TensorState& state);

@@ -7,6 +7,7 @@
 #include "jit/calls.h"
 #include "plugrad/nn/training.h"
 #include "tensor/handles.h"
+#include "tensor/write.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -36,6 +37,7 @@ Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
     const Flat made = function();
     return jit_detail::JitOutput{states_of(made.tensors), made.words};
   });
+  for (const engine::StatePtr& view : output.assigned_views) tensor::write_base("jit", *view);
   results.words = std::move(output.structure);
   for (engine::StatePtr& state : output.tensors)
     results.tensors.push_back(state ? tensor::tensor_of(std::move(state)) : Tensor());

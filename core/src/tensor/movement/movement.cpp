@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -53,7 +54,7 @@ void require_rank(std::string_view function, size_t given, const Shape& shape) {
 Tensor Tensor::reshape(const Shape& shape) const {
   Recorder r("reshape");
   const Id node = r.use(*this);
-  return r.done(r.reshape(node, resolve_shape(r.shape(node), shape)));
+  return r.view_of(*this, r.reshape(node, resolve_shape(r.shape(node), shape)));
 }
 
 Tensor Tensor::permute(const std::vector<int64_t>& order) const {
@@ -64,7 +65,7 @@ Tensor Tensor::permute(const std::vector<int64_t>& order) const {
   std::vector<int64_t> axes;
   for (int64_t axis : order) axes.push_back(checked_axis("permute", axis, rank));
   checked_axes("permute", Axes(axes), rank);  // an axis must not occur twice
-  return r.done(r.permute(node, axes));
+  return r.view_of(*this, r.permute(node, axes));
 }
 
 Tensor Tensor::transpose(int64_t axis0, int64_t axis1) const {
@@ -90,7 +91,10 @@ Tensor Tensor::expand(const Shape& wanted) const {
       fail(ErrorKind::User, "[expand] {} does not expand to {}: only sizes of 1 repeat",
            r.shown(node), to_string(wanted));
   }
-  return r.done(r.broadcast_to(node, shape));
+  const Tensor expanded = r.view_of(*this, r.broadcast_to(node, shape));
+  if (element_count(shape) > element_count(from))
+    tensor::state_of(expanded)->links.writes = detail::ViewLinks::Writes::Expanded;
+  return expanded;
 }
 
 Tensor Tensor::shrink(const Box& box) const {
@@ -107,8 +111,8 @@ Tensor Tensor::shrink(const Box& box) const {
     list.insert(list.end(), {begin, end});
     whole &= begin == 0 && end == shape[i];
   }
-  if (whole) return r.done(node);
-  return r.done(r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
+  if (whole) return r.view_of(*this, node);
+  return r.view_of(*this, r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
 }
 
 Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
@@ -138,8 +142,11 @@ Tensor Tensor::flip(const Axes& axes) const {
   }
   Recorder r("flip");
   const Id node = r.use(x);
-  if (std::ranges::find(flags, 1) == flags.end()) return r.done(node);
-  return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
+  const bool is_flipped = std::ranges::find(flags, 1) != flags.end();
+  const Id flipped =
+      is_flipped ? r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)) : node;
+  // The elements of an axis of a variable size are read by indices.
+  return r.view_of(*this, flipped);
 }
 
 Tensor Tensor::squeeze(const Axes& axes) const {
