@@ -72,7 +72,7 @@ struct ViewLinks {
   bool is_lost =
       false;  ///< of a base: its tensor is gone; its node is kNoId, or still has the value
   bool stands_alone = false;  ///< during a jitted call that uses it: it has a value of its own
-  bool is_behind = false;     ///< then: the base was assigned
+  bool is_behind = false;     ///< then: the base was assigned, or the view was and is no more
 };
 
 /// The node that a Tensor (or a user's UOp) denotes: a root of the session's graph. Made by
@@ -198,12 +198,13 @@ class Session {
   /// node, if not to that of the base.
   std::vector<ShownNode> nodes_with_gradient(TensorState& view, Id node);
   void show(std::span<const ShownNode> shown) noexcept;
-  /// A view that stood alone while its base was assigned shows the base again.
+  /// A view that stood alone, and was assigned or its base was, shows the base again.
   void catch_up(TensorState& view);
   /// The views of a lost base get a base that denotes `node`, and hold it.
   void restore_base(TensorState& view, Id node);
-  /// Whether both may show an element of one base. Compares slices; other parts may overlap.
+  /// Whether both may show an element of one base (views/overlap.h).
   bool may_overlap(const TensorState& a, const TensorState& b);
+  std::vector<ViewStep> path_from_outermost(const TensorState& state);
   /// Number of the state that was made last.
   uint64_t states_made();
 
@@ -288,6 +289,8 @@ class Session {
     ~StepScope();
     StepScope(const StepScope&) = delete;
     StepScope& operator=(const StepScope&) = delete;
+    /// Without step_realize(): what was assigned stays.
+    void done() const noexcept;
 
    private:
     bool outer_;

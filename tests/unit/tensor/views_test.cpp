@@ -5,6 +5,7 @@
 
 #include "engine/session.h"
 #include "plugrad/no_grad.h"
+#include "tensor/handles.h"
 #include "unit/tensor/expect.h"
 #include "unit/tensor/view_program.h"
 
@@ -228,6 +229,60 @@ TEST(Views, OnTheSameDeviceToIsTheTensorItself) {
     expect_values(x, values(same));
   }
   expect_values(zeros, {1, 1});
+}
+
+// Whether two parts of a tensor may show one element, by the session.
+bool may_overlap(const Tensor& a, const Tensor& b) {
+  engine::Session& session = engine::Session::current();
+  const engine::Session::Lock lock(session);
+  return session.may_overlap(*tensor::state_of(a), *tensor::state_of(b));
+}
+
+TEST(Views, OverlapWhereTheyShowTheSameElements) {
+  const Tensor x = counting({2, 4});
+  EXPECT_FALSE(may_overlap(x.reshape({4, 2})[0], x.reshape({4, 2})[1]));
+  EXPECT_FALSE(may_overlap(x.transpose().reshape({8}).slice(0, {0, 3}),
+                           x.transpose().reshape({8}).slice(0, {3, 8})));
+  EXPECT_FALSE(may_overlap(x.slice(1, Slice({}, {}, 2)), x.slice(1, Slice(1, {}, -2)).flip(1)));
+  EXPECT_FALSE(may_overlap(x.reshape({2, 2, 2}).diagonal(), x.slice(1, {2, 4})[0]));
+  EXPECT_FALSE(may_overlap(x.slice(0, {1, 1}), x));
+  EXPECT_FALSE(may_overlap(x, counting({2, 4})));
+  EXPECT_TRUE(may_overlap(x.reshape({4, 2})[1], x[{0, Slice(2, 3)}]));
+  EXPECT_TRUE(may_overlap(x.detach()[0], x));
+  EXPECT_TRUE(may_overlap(x[0].expand({3, 4})[2], x.expand({3, 2, 4})[{0, 0}]));
+}
+
+TEST(Views, OverlapIsDecidedForAlmostAllParts) {
+  using namespace view_program;
+  int decided = 0, undecided = 0;
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const std::vector<Shape> shapes = {{3, 4}, {2, 3, 2}};
+    Options options;
+    options.actions = 12;
+    options.realizes = false;
+    std::vector<Tensor> tensors;
+    std::vector<Places> places;
+    for (const Shape& shape : shapes) {
+      tensors.push_back(counting(shape));
+      places.push_back(Places::of(std::vector<double>(12), shape));
+    }
+    std::vector<Action> views = make(seed, shapes, options);
+    std::erase_if(views, [](const Action& a) { return a.kind != Action::Kind::View; });
+    perform(views, tensors, Tensor());
+    perform(views, places, {});
+    for (size_t a = 0; a < tensors.size(); ++a)
+      for (size_t b = 0; b < a; ++b) {
+        const bool overlap =
+            places[a].root == places[b].root &&
+            std::ranges::find_first_of(places[a].at, places[b].at) != places[a].at.end();
+        const bool found = may_overlap(tensors[a], tensors[b]);
+        ASSERT_TRUE(found || !overlap) << "seed " << seed << ":\n"
+                                       << view_program::to_string(views);
+        ++(found == overlap ? decided : undecided);
+      }
+  }
+  EXPECT_GT(decided, 400);
+  EXPECT_LT(undecided * 100, decided) << undecided;
 }
 
 TEST(Views, RandomPrograms) {

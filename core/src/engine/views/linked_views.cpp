@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "engine/session_state.h"
+#include "engine/views/overlap.h"
 
 namespace plugrad::engine {
 namespace {
@@ -49,93 +49,22 @@ void forget_ancestor(TensorState& base, size_t level) {
   }
 }
 
+}  // namespace
+
 const TensorState& outermost(const TensorState& state) {
   const TensorState* base = &state;
   while (base->links.base) base = base->links.base;
   return *base;
 }
 
-/// The elements of the base that a view may show, as a range of each axis; reshapes that do more
-/// than add or drop axes of size 1 end the comparison.
-class ViewBox {
- public:
-  ViewBox(std::span<const int64_t> base, const std::vector<ViewStep>& path) {
-    for (size_t i = 0; i < base.size(); ++i) {
-      ranges_.emplace_back(0, base[i]);
-      axes_.push_back({i, false});
-    }
-    for (const ViewStep& step : path)
-      if (!apply(step)) return;
+bool is_part_of_leaf(const TensorState& view) {
+  const TensorState* each = &view;
+  while (each->links.base && !each->links.is_detached) {
+    each = each->links.base;
+    if (each->requires_grad) return true;
   }
-  bool overlaps(const ViewBox& other) const {
-    for (size_t i = 0; i < ranges_.size(); ++i)
-      if (ranges_[i].second <= other.ranges_[i].first ||
-          other.ranges_[i].second <= ranges_[i].first)
-        return false;
-    return true;
-  }
-
- private:
-  struct Axis {
-    std::optional<size_t> of;  // axis of the base; none: of size 1
-    bool is_reversed = false;
-  };
-
-  bool apply(const ViewStep& step) {
-    switch (step.op) {
-      case Op::Detach:
-      case Op::Bitcast:
-        return true;
-      case Op::Shrink:
-        for (size_t i = 0; i < axes_.size(); ++i)
-          cut(axes_[i], step.arg[2 * i], step.arg[2 * i + 1]);
-        return true;
-      case Op::Flip:
-        for (size_t i = 0; i < axes_.size(); ++i) axes_[i].is_reversed ^= step.arg[i] != 0;
-        return true;
-      case Op::Permute: {
-        const std::vector<Axis> before = axes_;
-        for (size_t i = 0; i < axes_.size(); ++i)
-          axes_[i] = before[static_cast<size_t>(step.arg[i])];
-        return true;
-      }
-      case Op::Reshape:
-        return reshape(step);
-      default:
-        return false;
-    }
-  }
-
-  void cut(const Axis& axis, int64_t begin, int64_t end) {
-    if (!axis.of) return;
-    auto& [low, high] = ranges_[*axis.of];
-    const int64_t from = axis.is_reversed ? high - end : low + begin;
-    high = axis.is_reversed ? high - begin : low + end;
-    low = from;
-  }
-
-  bool reshape(const ViewStep& step) {
-    std::vector<Axis> kept, all;
-    std::vector<int64_t> sizes;
-    for (size_t i = 0; i < axes_.size(); ++i)
-      if (step.shape[i] != 1) {
-        kept.push_back(axes_[i]);
-        sizes.push_back(step.shape[i]);
-      }
-    size_t next = 0;
-    for (int64_t size : step.arg) {
-      if (size != 1 && (next == kept.size() || sizes[next] != size)) return false;
-      all.push_back(size == 1 ? Axis{} : kept[next++]);
-    }
-    axes_ = std::move(all);
-    return next == kept.size();
-  }
-
-  std::vector<std::pair<int64_t, int64_t>> ranges_;
-  std::vector<Axis> axes_;
-};
-
-}  // namespace
+  return false;
+}
 
 void Session::link_view(TensorState& view, TensorState& of) {
   const Guard guard(mutex_);
@@ -249,11 +178,15 @@ void Session::show(std::span<const ShownNode> shown) noexcept {
 
 void Session::catch_up(TensorState& view) {
   const Guard guard(mutex_);
+  if (!view.links.is_behind) return;
   const TensorState* const base = view.links.base;
-  if (!base || !view.links.is_behind || base->links.is_lost) return;
   std::vector<ShownNode> shown;
-  add_shown(view, base->node, shown);
+  if (base && !base->links.is_lost)
+    add_shown(view, base->node, shown);
+  else
+    add_shown_by_views(view, view.node, shown);
   prepare_to_show(shown);
+  view.links.is_behind = false;
   show(shown);
 }
 
@@ -301,6 +234,7 @@ void Session::make_value(TensorState& state) {
   if (release_views(state)) {
     lost->node = state.node;
     lost->device = state.device;
+    lost->number = ++state_->states_made;
     lost->links.is_lost = true;
     lost->links.first = std::exchange(state.links.first, nullptr);
     for (TensorState* view = lost->links.first; view; view = view->links.next)
@@ -325,23 +259,25 @@ void Session::restore_base(TensorState& view, Id node) {
   show(shown);
 }
 
+std::vector<ViewStep> Session::path_from_outermost(const TensorState& state) {
+  const Guard guard(mutex_);
+  std::vector<ViewStep> path;
+  for (const TensorState* each = &state; each->links.base; each = each->links.base) {
+    std::vector<ViewStep> whole = path_of(*each);
+    whole.insert(whole.end(), path.begin(), path.end());
+    path = std::move(whole);
+  }
+  return path;
+}
+
 bool Session::may_overlap(const TensorState& a, const TensorState& b) {
   const Guard guard(mutex_);
-  const TensorState& base = outermost(a);
-  if (&base != &outermost(b)) return false;
-  const auto path_from_base = [&](const TensorState& state) {
-    std::vector<ViewStep> path;
-    for (const TensorState* each = &state; each->links.base; each = each->links.base) {
-      std::vector<ViewStep> whole = path_of(*each);
-      whole.insert(whole.end(), path.begin(), path.end());
-      path = std::move(whole);
-    }
-    return path;
+  if (&outermost(a) != &outermost(b)) return false;
+  const auto has_none = [&](const TensorState& state) {
+    return std::ranges::find(shape(state.node), 0) != shape(state.node).end();
   };
-  const std::vector<ViewStep> first = path_from_base(a), second = path_from_base(b);
-  if (first.empty() || second.empty()) return true;
-  const std::vector<int64_t>& sizes = first.front().shape;
-  return ViewBox(sizes, first).overlaps(ViewBox(sizes, second));
+  return !has_none(a) && !has_none(b) &&
+         engine::may_overlap(path_from_outermost(a), path_from_outermost(b));
 }
 
 // Views need no node of the graph from now on.

@@ -17,6 +17,13 @@ struct ViewStep {
   DType from, to;              // dtype of the source and of the result
   std::vector<int64_t> shape;  // of the source
   std::vector<int64_t> arg;    // of the node
+
+  bool operator==(const ViewStep&) const = default;
 };
+
+/// The tensor of which the state shows elements; itself if it is no view.
+const TensorState& outermost(const TensorState& state);
+/// Whether a write would change a part of a leaf, which is refused while gradients are recorded.
+bool is_part_of_leaf(const TensorState& view);
 
 }  // namespace plugrad::engine
