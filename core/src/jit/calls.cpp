@@ -203,7 +203,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   Entry& entry = entry_of(std::move(words), arguments, replay);
   if (entry.is_ready) {
     const bool is_valid = replay->is_valid(), is_as_captured = replay->has_captured_arguments();
-    if (is_valid && is_as_captured && settings().jit == 1) return replay->run();
+    if (is_valid && is_as_captured && settings().jit == 1) return replay->run(write_view_);
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
@@ -226,13 +226,17 @@ JitRecording JitCalls::trace(JitOutput& output, std::span<const engine::StatePtr
   for (const engine::StatePtr& argument : arguments)
     if (argument) states.push_back(argument.get());
   session.realize_with_pending(states);
-  JitTrace trace(session, arguments);
-  output = output_of(session, function);
-  JitRecording made = trace.finish(output, keeps);
-  for (const JitUpdate& update : made.updates)
-    if (const engine::StatePtr state = made.tensors[update.tensor].state.lock();
-        state && state->links.base && !update.is_gradient)
-      output.assigned_views.push_back(state);
+  JitRecording made;
+  std::vector<AssignedView> assigned;
+  {
+    JitTrace trace(session, arguments);
+    output = output_of(session, function);
+    made = trace.finish(output, keeps);
+    assigned = trace.assigned_views();
+  }
+  const engine::Session::StepScope all_or_none;
+  for (const auto& [view, value] : assigned) write_view_(*view, *value);
+  all_or_none.done();
   return made;
 }
 

@@ -59,19 +59,24 @@ JitTrace::~JitTrace() {
   restore();
 }
 
-// Restores each unassigned tensor's node and autograd history. Takes no Session::Lock, whose safe
+// Restores the nodes and autograd histories of tensors that are not assigned, and of views: their
+// values in the call did not reach their bases. Takes no Session::Lock, whose safe
 // point may need memory.
 void JitTrace::restore() noexcept {
   const std::lock_guard guard(session_.mutex());
   for (const Seen& seen : seen_) {
     const engine::StatePtr state = seen.state.lock();
     if (!state) continue;
-    if (state->node == seen.during->node) session_.denote(*state, seen.before->node);
+    const bool is_assigned = state->node != seen.during->node, is_view = state->links.stands_alone;
     state->links.stands_alone = false;
+    if (is_assigned && !is_view) continue;
+    if (is_assigned) session_.state().forget_assignments(state.get());
+    state->links.is_behind |= is_assigned;
+    session_.denote(*state, seen.before->node);
   }
   for (const Seen& seen : seen_) try {
       if (const engine::StatePtr state = seen.state.lock()) session_.catch_up(*state);
-    } catch (...) {  // without memory it is behind until its base is assigned again
+    } catch (...) {  // without memory its views are behind until its base is assigned
     }
   try {
     for (const auto& [hidden, value] : hidden_)

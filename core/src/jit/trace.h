@@ -19,10 +19,14 @@ namespace plugrad::jit_detail {
 struct JitOutput {
   std::vector<engine::StatePtr> tensors;  // null: undefined
   std::vector<uint64_t> structure;
-  // Views that existed before the call and were assigned in it: their bases have yet to be written
-  // (tensor/write.h).
-  std::vector<engine::StatePtr> assigned_views{};
 };
+
+/// A view that existed before the call, and its value after it.
+struct AssignedView {
+  engine::StatePtr view, value;
+};
+/// Gives a view, hence its base, a value: tensor::write_view(), of a room above this one.
+using WriteView = void (*)(engine::TensorState& view, const engine::TensorState& value);
 
 /// Observes this thread during its lifetime. Each existing tensor that the function reads gets a
 /// node of its own meanwhile, so that every value has one origin.
@@ -59,6 +63,9 @@ class JitTrace final : public engine::CallObserver {
   /// Computes the pending results and returns the recording. `keeps` false: the recording is only
   /// compared, and may leave tensors that no replay renews. Errors: User.
   JitRecording finish(const JitOutput& output, bool keeps);
+  /// After finish(): what is to be written once the trace is gone. Without that, the views and their
+  /// bases have the values that they had before the call.
+  std::vector<AssignedView> assigned_views();
 
  private:
   struct Seen {  // a tensor that existed before the call, or its gradient

@@ -25,7 +25,11 @@ uint64_t hash_of(std::string_view text) {
   return hash128(std::as_bytes(std::span(text))).low;
 }
 
-Calls::Calls(bool is_pure) : calls_(std::make_unique<jit_detail::JitCalls>(is_pure)) {}
+Calls::Calls(bool is_pure)
+    : calls_(std::make_unique<jit_detail::JitCalls>(
+          is_pure, [](engine::TensorState& view, const engine::TensorState& value) {
+            tensor::write_view("jit", view, value);
+          })) {}
 Calls::~Calls() = default;
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
@@ -37,7 +41,6 @@ Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
     const Flat made = function();
     return jit_detail::JitOutput{states_of(made.tensors), made.words};
   });
-  for (const engine::StatePtr& view : output.assigned_views) tensor::write_base("jit", *view);
   results.words = std::move(output.structure);
   for (engine::StatePtr& state : output.tensors)
     results.tensors.push_back(state ? tensor::tensor_of(std::move(state)) : Tensor());

@@ -171,7 +171,7 @@ void require_writable(std::string_view function, const TensorState& state, bool 
         "[{}] a leaf that requires a gradient cannot be changed in part: change a copy (x * 1), "
         "assign() all of it, or change it while no gradients are recorded (no_grad)",
         function);
-    if (each->links.stands_alone || !each->links.base) return;
+    if (!each->links.base) return;
     if (std::ranges::any_of(session.path_of(*each),
                             [](const ViewStep& step) { return step.op == Op::Detach; }))
       return;
@@ -186,9 +186,9 @@ void write(Recorder& r, TensorState& state, Id node, Id mask) {
   r.session().show(shown);
 }
 
-void write_base(std::string_view function, TensorState& view) {
-  Recorder r(function);
-  write_to_base(r, view, view.node, kNoId);
+void write_view(std::string_view function, TensorState& view, const TensorState& value) {
+  Recorder r(function);  // may renumber nodes
+  write(r, view, value.node);
 }
 
 }  // namespace plugrad::tensor

@@ -28,7 +28,8 @@ void require_writable(std::string_view function, const engine::TensorState& stat
 /// both show it.
 void write(Recorder& r, engine::TensorState& state, Id node, Id mask = kNoId);
 
-/// Gives what the view denotes to its base.
-void write_base(std::string_view function, engine::TensorState& view);
+/// The same for all of `view`, by what is no function of tensors.
+void write_view(std::string_view function, engine::TensorState& view,
+                const engine::TensorState& value);
 
 }  // namespace plugrad::tensor
