@@ -132,7 +132,8 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   tensor::Recorder r("setitem");
   const Id node = r.use(changed);
   r.use(*this);
-  const Id mask = where.defined() ? r.broadcast_to(r.use(where), r.shape(node)) : kNoId;
+  const bool is_view = state_->links.base != nullptr;  // of which the other elements stay
+  const Id mask = is_view && where.defined() ? r.broadcast_to(r.use(where), r.shape(node)) : kNoId;
   tensor::write(r, *state_, node, mask);
 }
 
@@ -191,6 +192,9 @@ void IndexedTensor::write(const Tensor& value) const {
   require(!target_->is_temporary,
           "[setitem] the elements of a temporary tensor would change, which nothing shows: use one "
           "index, x[{{indices, …}}] = value, or name the tensor");
+  // Nothing reads the elements of a temporary afterwards: it need not show the new ones.
+  if (const auto& own = tensor::state_of(*this); own.use_count() == 1)
+    engine::Session::current().make_value(*own);
   tensor::tensor_of(std::move(state)).set_index(target_->indices, value);
 }
 

@@ -18,35 +18,38 @@ using tensor::Recorder;
 
 namespace {
 
-/// `shape` with its -1 replaced by the size that the element count requires.
+/// `shape` with its -1 replaced by the size that the element count requires. Most tensors are made
+/// here: shapes become text only for an error.
 Shape resolve_shape(const Shape& from, const Shape& wanted) {
   const int64_t count = element_count(from);
   Shape shape = wanted;
   int64_t open = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != -1) {
-      require(shape[i] >= 0, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
-      continue;
-    }
-    require(open < 0, "[reshape] {} has more than one -1", to_string(wanted));
+    if (shape[i] < -1)
+      fail(ErrorKind::User, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
+    if (shape[i] >= 0) continue;
+    if (open >= 0) fail(ErrorKind::User, "[reshape] {} has more than one -1", to_string(wanted));
     open = static_cast<int64_t>(i);
     shape[i] = 1;
   }
   int64_t known = tensor::checked_count("reshape", shape);
   if (open >= 0) {
-    require(known > 0 && count % known == 0, "[reshape] {} does not fit the {} elements of {}",
-            to_string(wanted), count, to_string(from));
+    if (known <= 0 || count % known != 0)
+      fail(ErrorKind::User, "[reshape] {} does not fit the {} elements of {}", to_string(wanted),
+           count, to_string(from));
     shape[static_cast<size_t>(open)] = count / known;
     known = count;
   }
-  require(known == count, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
-          to_string(shape), known);
+  if (known != count)
+    fail(ErrorKind::User, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
+         to_string(shape), known);
   return shape;
 }
 
 void require_rank(std::string_view function, size_t given, const Shape& shape) {
-  require(given == shape.size(), "[{}] {} entries given for shape {} of {} axes", function, given,
-          to_string(shape), shape.size());
+  if (given == shape.size()) return;
+  fail(ErrorKind::User, "[{}] {} entries given for shape {} of {} axes", function, given,
+       to_string(shape), shape.size());
 }
 
 }  // namespace
