@@ -32,6 +32,16 @@ void shapes() {
   print(m.pad({{0, 0}, {1, -1}}, 3.0)[0]);
 }
 
+void views() {
+  Tensor x = Tensor::zeros({2, 3});
+  Tensor row = x[0];
+  row += 1;              // x: 1 1 1, 0 0 0
+  x.transpose()[2] = 5;  // x: 1 1 5, 0 0 5
+  x.assign(7);           // row: 7 7 7
+  for (Tensor& half : x.chunk(2)) half *= 2;
+  print(row);
+}
+
 void indices() {
   Tensor t = Tensor::arange(24).reshape({4, 3, 2});
   const Tensor rows = Tensor::from({0, 2}), columns = Tensor::from({1, 1}), value = Tensor(7);
@@ -77,6 +87,7 @@ void backward_of_your_own() {
 int main() {
   handles();
   shapes();
+  views();
   indices();
   windows();
   backward_of_your_own();

@@ -268,9 +268,9 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
       [](const Tensor& self) {
         if (self.ndim() == 0)
           throw nb::type_error("a tensor of shape () has no elements to iterate over");
-        nb::list rows;
-        for (int64_t i = 0; i < self.size(0); ++i) rows.append(self.index({Index(i)}));
-        return nb::iter(rows);
+        const nb::module_ builtins = nb::module_::import_("builtins");
+        return nb::iter(builtins.attr("map")(nb::find(self).attr("__getitem__"),
+                                             builtins.attr("range")(self.size(0))));
       },
       nb::sig("def __iter__(self) -> Iterator[Tensor]"));
 }

@@ -30,7 +30,9 @@ Tensor make_tensor(nb::handle data, std::optional<DType> dtype, const DeviceLike
          nb::cast<std::string>(nb::str(data.type())))
             .c_str());
   }
-  const Tensor moved = device.name.empty() ? value.get() : value.get().to(device.name);
+  // A tensor of its own also where device and dtype are those of `data`.
+  const Tensor own = value.get().clone();
+  const Tensor moved = device.name.empty() ? own : own.to(device.name);
   return dtype ? moved.cast(*dtype) : moved;
 }
 
@@ -93,8 +95,9 @@ void bind_creation(nb::class_<Tensor>& tensor) {
               "requires_grad: bool = False) -> None"),
       "A tensor of a number, nested lists of numbers, an array (NumPy, PyTorch, JAX: its values "
       "are "
-      "copied), or another tensor. Lists of integers are int32, or int64 where a value needs it; "
-      "lists "
+      "copied), or another tensor, whose value it has: no assignment to one changes the other, and "
+      "requires_grad marks the new one. Lists of integers are int32, or int64 where a value needs "
+      "it; lists "
       "with floats are float32; arrays keep their dtype. Errors: ValueError for lists of unequal "
       "lengths, OverflowError for integers beyond 64 bits, TypeError for what holds no numbers.");
   tensor.def_static(

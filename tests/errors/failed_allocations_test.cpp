@@ -89,8 +89,65 @@ TEST_F(FailedAllocations, a_program_is_recorded_and_freed) {
   EXPECT_EQ(bystander.to_vector<float>()[2], (ramp(30, 1)[2]) * 3 + 1);
 }
 
-// A function that changes two tensors and returns a third.
+// A tensor, views of it, and a view of a view that stands for itself.
+struct Viewed {
+  Tensor x = Tensor::from(ramp(12, 1), {3, 4}), row = x[1], low = x.slice(1, {0, 3}),
+         apart = row.detach(), end = apart.slice(0, {2, 4});
+  Floats values() const {
+    Floats all;
+    for (const Tensor& t : {x, row, low, apart, end}) {
+      if (!t.defined()) continue;
+      const Floats one = t.to_vector<float>();
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
+};
+
+TEST_F(FailedAllocations, a_write_shows_in_all_views_or_in_none) {
+  Viewed whole;
+  const Floats before = whole.values();
+  const uint64_t count = count_of([&] { whole.end += 1; });
+  const Floats after = whole.values();
+  ASSERT_NE(before, after);
+  for_each_allocation(count, [&](uint64_t n) {
+    Viewed viewed;
+    const bool has_failed = fails_at(n, [&] { viewed.end += 1; });
+    ASSERT_EQ(viewed.values(), has_failed ? before : after);
+    if (has_failed) viewed.end += 1;
+    ASSERT_EQ(viewed.values(), after);
+  });
+}
+
+TEST_F(FailedAllocations, views_outlive_their_bases) {
+  const auto program = [] {
+    Viewed viewed;
+    viewed.apart = Tensor();
+    viewed.x = Tensor();
+    viewed.end += 1;  // to a base that only its views hold
+    viewed.low *= 2;
+    engine::Session::current().collect();
+    viewed.row += 3;
+    return viewed.values();
+  };
+  const Floats expected = program();
+  const uint64_t count = count_of([&] { program(); });
+  for_each_allocation(count, [&](uint64_t n) {
+    engine::Session::current().clear_caches();
+    fails_at(n, [&] { program(); });
+    ASSERT_EQ(program(), expected);
+  });
+}
+
+// A function that changes two tensors, or two parts of one, and returns a third.
 struct Jitted {
+  explicit Jitted(bool of_views) {
+    if (!of_views) return;
+    state = whole.slice(0, {128, 384});
+    average = whole.slice(0, {384, 640});
+  }
+  Tensor whole = Tensor::from(ramp(640, 0.125f));
+  const Tensor turned = whole.flip(0);
   Tensor state = Tensor::from(ramp(256, 0.5f)), average = Tensor::from(ramp(256, 0.25f));
   std::function<Tensor(const Tensor&)> call = jit([this](const Tensor& x) {
     average.assign(average * 0.5 + x);
@@ -98,17 +155,23 @@ struct Jitted {
     return state.sum();
   });
   Floats values() const {
-    Floats all = state.to_vector<float>();
-    const Floats more = average.to_vector<float>();
-    all.insert(all.end(), more.begin(), more.end());
+    Floats all;
+    for (const Tensor& t : {state, average, whole, turned}) {
+      const Floats one = t.to_vector<float>();
+      all.insert(all.end(), one.begin(), one.end());
+    }
     return all;
   }
 };
 
-TEST_F(FailedAllocations, a_jitted_function_is_recorded) {
+class FailedAllocationsOfCalls : public FailedAllocations,
+                                 public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(OfTensorsAndOfViews, FailedAllocationsOfCalls, testing::Bool());
+
+TEST_P(FailedAllocationsOfCalls, a_jitted_function_is_recorded) {
   const Tensor x = Tensor::from(ramp(256, 0.125f));
   const auto four_calls = [&] {
-    Jitted jitted;
+    Jitted jitted(GetParam());
     Floats all;
     for (int i = 0; i < 4; ++i) all.push_back(jitted.call(x).item<float>());
     const Floats last = jitted.values();
@@ -125,12 +188,12 @@ TEST_F(FailedAllocations, a_jitted_function_is_recorded) {
 }
 
 // A call that fails while it is recorded, and whose error the program catches, is made again.
-TEST_F(FailedAllocations, a_recorded_call_leaves_its_tensors) {
+TEST_P(FailedAllocationsOfCalls, a_recorded_call_leaves_its_tensors) {
   const Tensor x = Tensor::from(ramp(256, 0.125f));
   std::vector<Floats> after;  // each number of calls
   uint64_t count = 0;
   {
-    Jitted jitted;
+    Jitted jitted(GetParam());
     after.push_back(jitted.values());
     count = count_of([&] { jitted.call(x); });
     after.push_back(jitted.values());
@@ -141,7 +204,7 @@ TEST_F(FailedAllocations, a_recorded_call_leaves_its_tensors) {
   }
   for_each_allocation(count, [&](uint64_t n) {
     engine::Session::current().clear_caches();
-    Jitted jitted;
+    Jitted jitted(GetParam());
     const bool has_failed = fails_at(n, [&] { jitted.call(x); });
     const Floats found = jitted.values();
     // The function itself ran to its end if only its recording failed.
@@ -153,9 +216,9 @@ TEST_F(FailedAllocations, a_recorded_call_leaves_its_tensors) {
   });
 }
 
-TEST_F(FailedAllocations, a_replay_changes_all_tensors_or_none) {
+TEST_P(FailedAllocationsOfCalls, a_replay_changes_all_tensors_or_none) {
   const Tensor x = Tensor::from(ramp(256, 0.125f));
-  Jitted jitted;
+  Jitted jitted(GetParam());
   for (int i = 0; i < 4; ++i) jitted.call(x);
   const Floats state = ramp(256, 0.5f), average = ramp(256, 0.25f);
   const auto set = [&] {

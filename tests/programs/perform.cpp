@@ -31,7 +31,8 @@ void add_results(World& world, const Step& step, const std::vector<Tensor>& resu
     const std::string_view name = step.operation->name;
     const bool leaf = (name == "leaf" || name == "given_leaf") && is_float(result.dtype());
     const bool is_made = std::string_view(step.operation->family) == "leaf";
-    const Tensor placed = world.place ? world.place(result, step.id, is_made) : result;
+    Tensor placed = world.place ? world.place(result, step.id, is_made) : result;
+    if (!world.pure) placed = placed.clone();  // tests/unit/tensor/view_program.h tries views
     World::Slot slot{std::make_shared<Tensor>(placed), leaf, leaf};
     if (leaf && !world.pure) slot.tensor->requires_grad_();
     world.slots[{step.id, output++}] = slot;

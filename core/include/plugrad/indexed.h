@@ -10,7 +10,8 @@
 namespace plugrad {
 
 /// Assigning to a temporary changes the indexed tensor for every copy of its handle; see
-/// Tensor::set_index. A named one (auto row = x[0]) behaves like any other Tensor.
+/// Tensor::set_index. A named one (auto row = x[0]) behaves like any other Tensor: `row = v` makes
+/// the handle denote another tensor; row.assign(v) and row += v change the elements of x.
 class PLUGRAD_API IndexedTensor : public Tensor {
  public:
   struct Target;

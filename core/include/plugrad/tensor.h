@@ -202,8 +202,8 @@ class PLUGRAD_API Tensor {
   std::vector<Kernel> kernelize() const;  ///< the same before code generation: AST and ranges only
   ir::UOp uop() const;                    ///< the present node of this tensor; see uop.h
 
-  // ---- Assignment, visible through every copy. Values recorded before it stay unchanged ----
-  /// Errors: User when `value` does not broadcast to shape(), or is a float and this is not.
+  // ---- Assignment, visible in every copy and view. Values recorded before it stay unchanged ----
+  /// Errors: User if `value` does not fit shape() and dtype(), for expanded tensors and leaves' views.
   Tensor& assign(const Tensor& value);
   Tensor& operator+=(const Tensor& other) &;
   Tensor& operator-=(const Tensor& other) &;
@@ -366,7 +366,7 @@ class PLUGRAD_API Tensor {
   std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true,
                                  bool sorted = true) const;
 
-  // ---- Movement: views, no copies; joins and padding are fused into their consumers ----
+  // ---- Movement: views, which share elements; joins and padding are fused into consumers ----
   /// Errors of all of these: User, with the shapes.
   Tensor reshape(const Shape& shape) const;  ///< one size may be -1
   Tensor view(const Shape& shape) const { return reshape(shape); }
@@ -416,12 +416,12 @@ class PLUGRAD_API Tensor {
   Tensor operator[](std::initializer_list<Index> indices) const&;
   IndexedTensor operator[](const Index& index) &;  ///< may be assigned to, see indexed.h
   IndexedTensor operator[](std::initializer_list<Index> indices) &;
+  IndexedTensor operator[](const Index& index) &&;  ///< x.transpose()[0] = 1 changes x
+  IndexedTensor operator[](std::initializer_list<Index> indices) &&;
   Tensor index(const std::vector<Index>& indices) const;
-  /// x[indices] = value. Errors: User like operator[] and assign, and for a leaf that requires a
-  /// gradient.
+  /// x[indices] = value. Errors: User like operator[] and assign.
   void set_index(const std::vector<Index>& indices, const Tensor& value);
-  /// the axes of `indices` replace the axis
-  Tensor index_select(int64_t axis, const Tensor& indices) const;
+  Tensor index_select(int64_t axis, const Tensor& indices) const;  ///< its axes replace the axis
   /// has the shape of `indices`, which fits in this tensor
   Tensor gather(int64_t axis, const Tensor& indices) const;
   /// A copy with `values` (a number, or at least the shape of `indices`) at `indices` of
@@ -456,9 +456,9 @@ class PLUGRAD_API Tensor {
   /// Reinterprets the bits. If the element size changes, the last axis grows or shrinks, low bytes
   /// first. Errors: User when it does not divide, or to bool from another size.
   Tensor bitcast(DType dtype) const;
-  Tensor clone() const;       ///< the same value as a new tensor
-  Tensor contiguous() const;  ///< stored when realised, not a view
-  Tensor to(std::string_view device) const;
+  Tensor clone() const;                      ///< the same value as a new tensor
+  Tensor contiguous() const;                 ///< stored when realised, not a view
+  Tensor to(std::string_view device) const;  ///< itself where device() is that one, else a copy
 
   // ---- Sharding over a mesh of devices; see sharding.h ----
   /// The same value, on the mesh by the spec: cut into parts, or moved from another spec. Errors:

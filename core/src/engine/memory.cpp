@@ -76,6 +76,13 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
   }
 }
 
+// Nothing that lives needs the value of a lost base: it may no longer be computed.
+void Session::note_lost_values() {
+  state_->each_lost_base([&](TensorState& base) {
+    if (base.node != kNoId && !(state_->marks[base.node] & kNeeded)) base.node = kNoId;
+  });
+}
+
 void Session::note_marked() {
   state_->maybe_garbage = state_->maybe_unreached_value = state_->has_values_between = false;
   if (is_one_of_several())
@@ -90,6 +97,7 @@ void Session::note_marked() {
 void Session::forget_unreached() {
   remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
+  note_lost_values();
   state_->each_state([&](TensorState& state) {
     std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
   });
@@ -149,11 +157,14 @@ Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
 // Memory may run out: makes everything for the new graph before it changes anything.
 void Session::renumber() {
   remark_leaves();  // leaves that died since then no longer need a tape
+  keep_paths();
   const uint32_t old_size = graph_.size();
   Graph graph;
   ValueTable values;
   std::vector<Id> new_id(old_size, kNoId);
-  for (Id id : mark_without_dead_calls()) {
+  mark_without_dead_calls();
+  note_lost_values();
+  for (Id id : state_->live) {
     new_id[id] = copy_node(graph, id, new_id);
     if (state_->values.find(id) && (state_->marks[id] & kNeeded))
       values.set(new_id[id], state_->values.share(id));
@@ -183,6 +194,9 @@ void Session::renumber() {
   state_->computed = std::move(computed);
   state_->tape = std::move(tape);
   state_->held = std::move(held);
+  state_->each_lost_base([&](TensorState& base) {
+    if (base.node != kNoId) base.node = new_id[base.node];
+  });
   state_->values = std::move(values);
   shapes_->clear();
   devices_->clear();

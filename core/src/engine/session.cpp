@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/launch/forked_child.h"
@@ -112,6 +113,7 @@ StatePtr Session::make(Id node, uint32_t device) {
   ensure(node < graph_.size(), "node {} is not in the session's graph", node);
   auto state = std::make_unique<TensorState>();
   state->device = device;
+  state->number = ++state_->states_made;
   denote(*state, node);
   if (const CallObserver* observer = CallObserver::active()) state->call = observer->call();
   TensorState* const raw = state.release();
@@ -120,25 +122,50 @@ StatePtr Session::make(Id node, uint32_t device) {
   state_->first_state = raw;
   ++state_->state_count;
   return StatePtr(raw, [this](TensorState* dead) {  // without memory it calls this at once
-    remove(dead);
-    delete dead;
+    if (remove(dead)) delete dead;
   });
 }
 
-void Session::remove(TensorState* state) noexcept {
+// False if several views still show its elements: the state stays as their lost base.
+bool Session::remove(TensorState* state) noexcept {
   std::unique_lock guard(mutex_, std::defer_lock);
   try {
     guard.lock();
   } catch (...) {  // a forked child that cannot use the session at all
-    return;
+    return false;
   }
   const auto assigned = state_->step_assigned.extract(state);  // destroy what it holds last
+  const bool has_views = release_views(*state);
+  leave_base(*state);
   (state->previous ? state->previous->next : state_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   state_->forget_assignments(state);
   release_node(*state);
   --state_->state_count;
   state_->maybe_garbage = true;
+  if (!has_views) return true;
+  const StatePtr gradient = std::exchange(state->grad, nullptr);
+  state->links.is_lost = true;
+  state->requires_grad = false;
+  state->earlier.clear();
+  state->previous = state->next = nullptr;
+  return false;
+}
+
+uint64_t new_identity() {
+  static std::atomic<uint64_t> next{1};
+  return next++;
+}
+
+Id Session::leaf_node(Id node) {
+  const Guard guard(mutex_);
+  const DType dtype = graph_[node].dtype;
+  return graph_.add(Op::Contiguous, dtype, {graph_.unary(Op::Detach, node)}, new_identity());
+}
+
+uint64_t Session::states_made() {
+  const Guard guard(mutex_);
+  return state_->states_made;
 }
 
 // Allocates before the state denotes the node: without memory it keeps its value.
@@ -181,9 +208,14 @@ void Session::denote(TensorState& state, Id node) {
   state_->computed.reserve(held);
   if (state.requires_grad) {
     state_->tape.reserve(node + 1);
-    make_room_for(state.earlier, 2);
+    const bool had_it = std::ranges::find(state.earlier, node) != state.earlier.end();
+    make_room_for(state.earlier, had_it ? 1 : 2);
   }
-  state_->computed.hold(held);
+  set_node(state, node);
+}
+
+void Session::set_node(TensorState& state, Id node) noexcept {
+  state_->computed.hold(state_->held.of(graph_, node));
   if (state.node != kNoId) release_node(state);
   if (state.requires_grad && state.node != node) {
     state.earlier.push_back(state.node);
@@ -199,7 +231,9 @@ void Session::prepare_to_denote(TensorState& state, bool is_leaf) {
   state_->computed.reserve(last);
   if (!is_leaf) return;
   state_->tape.reserve(graph_.size());
-  make_room_for(state.earlier, 2);  // of this node, and of that one when this comes back
+  size_t count = 2;  // of this node, and of that one when this comes back
+  for (const TensorState* base = state.links.base; base; base = base->links.base) ++count;
+  make_room_for(state.earlier, count);  // a write may show in a view once for each base
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {

@@ -41,7 +41,39 @@ namespace plugrad::runtime {
 class Buffer;
 }
 
+namespace plugrad::engine {
+struct ViewStep;
+}
+
 namespace plugrad::detail {
+
+struct TensorState;
+
+/// Connects a state that shows elements of another, its base, with it (engine/views/linked_views.h).
+struct ViewLinks {
+  enum class Writes : uint8_t {
+    ToBase,    ///< go to the elements of the base; without a base, to the state itself
+    Expanded,  ///< refused: an element of the base stands at several places
+    Computed,  ///< refused: no movement leads back to the tensor whose elements are shown
+  };
+  TensorState* base = nullptr;
+  TensorState* first = nullptr;  ///< view of this base; the others follow by `next`
+  TensorState* previous = nullptr;
+  TensorState* next = nullptr;
+  // The movements from the base's node to the view's: `path`, then the nodes above `from` up to
+  // `node`, two nodes that the graph has until it is renumbered.
+  using Path = std::shared_ptr<const std::vector<engine::ViewStep>>;
+  Path path;
+  Id from = kNoId, node = kNoId;
+  std::vector<Path> outer_paths;  ///< from the base's base, its base, …: for when the base dies
+  std::shared_ptr<TensorState> held_base;  ///< a base that only its views hold
+  Writes writes = Writes::ToBase;
+  bool is_detached = false;  ///< no gradient flows from the base
+  bool is_lost =
+      false;  ///< of a base: its tensor is gone; its node is kNoId, or still has the value
+  bool stands_alone = false;  ///< during a jitted call that uses it: it has a value of its own
+  bool is_behind = false;     ///< then: the base was assigned, or the view was and is no more
+};
 
 /// The node that a Tensor (or a user's UOp) denotes: a root of the session's graph. Made by
 /// Session::make; its fields are accessed under a Session::Lock. Here because the public handles
@@ -56,6 +88,8 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   uint64_t backward = 0;  ///< of a gradient: the number of its backward() call; 0: none
   uint64_t call = 0;      ///< number of the jitted call that made it (jit/trace.h)
   uint64_t recorded = 0;  ///< on a mesh: number of the function that made it (RecordedFunctions)
+  uint64_t number = 0;    ///< of this state among all that were made
+  ViewLinks links;
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
@@ -76,6 +110,16 @@ class PendingSizeChecks;
 struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
+
+/// What a view shows once its base denotes `base`.
+struct ShownNode {
+  TensorState* view;
+  Id base = kNoId, moved = kNoId;  // the base's elements that it shows; kNoId: as they are
+  Id node = kNoId;                 // kNoId: it stands alone
+};
+
+/// A process-wide unique number, for nodes that must not be merged with equal ones.
+uint64_t new_identity();
 
 /// The state of the random generator: the next word is number `counter` of the stream of `seed`.
 struct RandomState {
@@ -137,6 +181,33 @@ class Session {
   /// Makes room for denote() of any node there is now, and for set_requires_grad() if the state is
   /// to be a leaf, which then need no memory.
   void prepare_to_denote(TensorState& state, bool is_leaf);
+  /// A node of its own with the value, for a leaf of the tape, on which no other leaf depends.
+  Id leaf_node(Id node);
+
+  // Views (views/linked_views.cpp). Functions of tensors write to them with tensor::write().
+  /// Makes `view`, which was just recorded by moving elements of `of`, a view of it or of its base.
+  PLUGRAD_INTERNAL void link_view(TensorState& view, TensorState& of);
+  /// The state becomes a value of its own, of which nothing is a view.
+  PLUGRAD_INTERNAL void make_value(TensorState& state);
+  /// The movements from the base to the view.
+  PLUGRAD_INTERNAL std::vector<ViewStep> path_of(const TensorState& view);
+  /// What the views of a base, and their views, show once it denotes `node`. Makes room for
+  /// show(), so that a write is done as a whole or not at all.
+  std::vector<ShownNode> nodes_of_views(TensorState& base, Id node);
+  /// What a detached view that is given `node`, and its views, show besides: gradients flow to that
+  /// node, if not to that of the base.
+  std::vector<ShownNode> nodes_with_gradient(TensorState& view, Id node);
+  void show(std::span<const ShownNode> shown) noexcept;
+  /// A view that stood alone, and was assigned or its base was, shows the base again.
+  void catch_up(TensorState& view);
+  /// The views of a lost base get a base that denotes `node`, and hold it.
+  void restore_base(TensorState& view, Id node);
+  /// Whether both may show an element of one base (views/overlap.h).
+  bool may_overlap(const TensorState& a, const TensorState& b);
+  std::vector<ViewStep> path_from_outermost(const TensorState& state);
+  /// Number of the state that was made last.
+  uint64_t states_made();
+
   /// Marks or unmarks a leaf of the tape.
   void set_requires_grad(TensorState& state, bool on);
   /// Live states marked with requires_grad.
@@ -218,6 +289,8 @@ class Session {
     ~StepScope();
     StepScope(const StepScope&) = delete;
     StepScope& operator=(const StepScope&) = delete;
+    /// Without step_realize(): what was assigned stays.
+    void done() const noexcept;
 
    private:
     bool outer_;
@@ -288,8 +361,17 @@ class Session {
 
   Session();
   ~Session() = delete;
-  void remove(TensorState* state) noexcept;
+  bool remove(TensorState* state) noexcept;
   void release_node(const TensorState& state) noexcept;
+  void set_node(TensorState& state, Id node) noexcept;
+  void add_shown(TensorState& view, Id base, std::vector<ShownNode>& shown);
+  void add_shown_by_views(TensorState& base, Id node, std::vector<ShownNode>& shown);
+  void prepare_to_show(std::span<const ShownNode> shown);
+  bool release_views(TensorState& base) noexcept;
+  void leave_base(TensorState& state) noexcept;
+  Id moved(Id node, const TensorState& view);
+  void note_lost_values();
+  void keep_paths();
 
   // realize.cpp
   using RootGroups =

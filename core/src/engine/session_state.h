@@ -26,6 +26,7 @@ struct SessionState {
 
   TensorState* first_state = nullptr;
   size_t state_count = 0;
+  uint64_t states_made = 0;
   std::vector<TensorState*> pending;
   std::unordered_map<TensorState*, std::weak_ptr<Value>>
       replaced;                                                // by pending state: its value before
@@ -90,6 +91,14 @@ struct SessionState {
   template <class Visit>
   void each_state(Visit visit) {
     for (TensorState* state = first_state; state; state = state->next) visit(*state);
+  }
+  /// Bases that are gone while several views live (engine/views/linked_views.h).
+  template <class Visit>
+  void each_lost_base(Visit visit) {
+    each_state([&](TensorState& state) {
+      TensorState* const base = state.links.base;
+      if (base && base->links.is_lost && base->links.first == &state) visit(*base);
+    });
   }
 };
 

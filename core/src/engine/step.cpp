@@ -14,6 +14,11 @@ using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 thread_local bool records_step = false;
 
+// What the assignments held goes when the list is empty: states that die look into it.
+void forget_step(SessionState& state) noexcept {
+  const auto assigned = std::exchange(state.step_assigned, {});
+}
+
 }  // namespace
 
 Session::StepScope::StepScope()
@@ -24,6 +29,12 @@ Session::StepScope::~StepScope() {
   Session& session = Session::current();
   const Guard guard(session.mutex_);
   session.undo_step();
+}
+
+void Session::StepScope::done() const noexcept {
+  Session& session = Session::current();
+  const Guard guard(session.mutex_);
+  if (!outer_) forget_step(*session.state_);
 }
 
 void Session::note_assignment(TensorState& state) {
@@ -61,7 +72,7 @@ void Session::step_realize() {
     undo_step();
     throw;
   }
-  state_->step_assigned.clear();
+  forget_step(*state_);
   state_->losses.clear();
 }
 

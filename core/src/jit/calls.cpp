@@ -101,6 +101,15 @@ void cut_tapes(engine::Session& session, const JitOutput& output) {
     if (state && !state->requires_grad) session.cut_tape(*state);
 }
 
+/// Runs the function. What it makes and returns are values: a replay returns no views either.
+JitOutput output_of(engine::Session& session, const JitCalls::Function& function) {
+  const uint64_t last = session.states_made();
+  JitOutput output = function();
+  for (const engine::StatePtr& state : output.tensors)
+    if (state && state->number > last) session.make_value(*state);
+  return output;
+}
+
 }  // namespace
 
 InlineScope::InlineScope() {
@@ -172,9 +181,9 @@ void JitCalls::warn_of_many() {
 JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
   const NestedCall nested;
-  // A part of what is recorded.
-  if (is_part_of_recording()) return function();
   engine::Session& session = engine::Session::current();
+  // A part of what is recorded.
+  if (is_part_of_recording()) return output_of(session, function);
   // Two threads could deadlock on the session and these locks. A caller that holds the session's
   // lock, e.g. in a backward function, therefore does not wait.
   std::unique_lock lock(mutex_, std::defer_lock);
@@ -183,7 +192,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   const bool is_free =
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) {
-    JitOutput output = function();
+    JitOutput output = output_of(session, function);
     cut_tapes(session, output);
     return output;
   }
@@ -194,7 +203,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   Entry& entry = entry_of(std::move(words), arguments, replay);
   if (entry.is_ready) {
     const bool is_valid = replay->is_valid(), is_as_captured = replay->has_captured_arguments();
-    if (is_valid && is_as_captured && settings().jit == 1) return replay->run();
+    if (is_valid && is_as_captured && settings().jit == 1) return replay->run(write_view_);
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
@@ -217,9 +226,18 @@ JitRecording JitCalls::trace(JitOutput& output, std::span<const engine::StatePtr
   for (const engine::StatePtr& argument : arguments)
     if (argument) states.push_back(argument.get());
   session.realize_with_pending(states);
-  JitTrace trace(session, arguments);
-  output = function();
-  return trace.finish(output, keeps);
+  JitRecording made;
+  std::vector<AssignedView> assigned;
+  {
+    JitTrace trace(session, arguments);
+    output = output_of(session, function);
+    made = trace.finish(output, keeps);
+    assigned = trace.assigned_views();
+  }
+  const engine::Session::StepScope all_or_none;
+  for (const auto& [view, value] : assigned) write_view_(*view, *value);
+  all_or_none.done();
+  return made;
 }
 
 JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> arguments,

@@ -36,7 +36,7 @@ class JitCalls {
   using Function = std::function<JitOutput()>;
 
   /// `is_pure`: the function depends on its arguments alone, so that one call makes a recording.
-  explicit JitCalls(bool is_pure) : is_pure_(is_pure) {}
+  JitCalls(bool is_pure, WriteView write_view) : is_pure_(is_pure), write_view_(write_view) {}
 
   /// Runs `function`, or replays a recorded call with such arguments. `key`: everything else the
   /// call depends on. Errors: User for what a replay could not repeat; those of the function and
@@ -81,6 +81,7 @@ class JitCalls {
 
   std::atomic<size_t> most_results_ = 0;
   const bool is_pure_;
+  const WriteView write_view_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<const engine::TensorState*, Captured>
@@ -105,7 +106,7 @@ class JitReplay {
   bool has_captured_arguments() const;
   /// Errors leave every tensor unchanged; if the device failed midway, tensors whose memory was
   /// donated may be gone (schedule/memory/donations.cpp).
-  JitOutput run();
+  JitOutput run(WriteView write_view);
 
  private:
   void require_no_tape();
@@ -135,11 +136,15 @@ class JitReplay {
   Id node_of(const JitResult& result);
   engine::StatePtr made(const JitResult& result);
   struct Updated {
-    Id node = kNoId;        // of a tensor
-    engine::StatePtr grad;  // of a gradient
+    Id node = kNoId;                       // of a tensor; kNoId: of a view, which has it already
+    engine::StatePtr grad;                 // of a gradient
+    std::vector<engine::ShownNode> shown;  // in the tensor's views
   };
+  bool is_view(const JitUpdate& update) const;
   Updated updated(const JitUpdate& update);
   bool has_the_counts();
+  bool may_refuse_writes();
+  bool has_overlaps();
   Id count_node(uint32_t value);
   void update(const JitUpdate& update, Updated&& to) noexcept;
   JitOutput results();

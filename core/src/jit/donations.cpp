@@ -81,6 +81,10 @@ std::vector<engine::ValuePtr> JitReplay::run_donating(const JitRun& run,
   const auto is_reached = [&](Id base) {
     if (!reached) {
       session.leaving = states;
+      for (const engine::TensorState* each : states)  // their views will show the new values
+        for (engine::TensorState* view = each->links.first; view; view = view->links.next)
+          session.leaving.push_back(view);
+      std::ranges::sort(session.leaving);
       reached = session_.mark();
       session.leaving.clear();
     }

@@ -125,6 +125,9 @@ struct JitRecording {
   bool takes_gradients = false;
   // By run, null for a run without a constant part; computed by the first replay.
   std::vector<std::shared_ptr<JitConstants>> constants;
+  // Numbers of the tensors that share elements with others, and of the tensors whose elements those
+  // are, when the last replay found that it assigns to none that another one shows.
+  std::vector<uint64_t> apart;
   bool has_strangers = false;  // used a value of unknown origin, e.g. of another thread
 
   /// Empty if this recording equals `other`; else the first difference.

@@ -6,6 +6,7 @@
 #include "engine/recording/recorded_functions.h"
 #include "engine/refine/refinement.h"
 #include "engine/session_state.h"
+#include "engine/views/linked_views.h"
 #include "jit/calls.h"
 #include "jit/constants.h"
 #include "jit/facts.h"
@@ -43,7 +44,40 @@ bool JitReplay::is_valid() {
       return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
-  return has_the_counts();
+  return has_the_counts() && !may_refuse_writes();
+}
+
+bool JitReplay::is_view(const JitUpdate& update) const {
+  return !update.is_gradient && states_[update.tensor]->links.base;
+}
+
+// Whether a call of the function may refuse what this one assigns: a part of a leaf, or elements that
+// another tensor of the call shows.
+bool JitReplay::may_refuse_writes() {
+  for (const JitUpdate& update : recording_.updates)
+    if (is_view(update) && engine::is_part_of_leaf(*states_[update.tensor])) return true;
+  return has_overlaps();
+}
+
+// Views show the same part of a tensor as long as both live, so the last answer is kept.
+bool JitReplay::has_overlaps() {
+  const auto is_linked = [](const engine::StatePtr& s) { return s->links.base || s->links.first; };
+  const auto assigns_to = [&](const JitUpdate& update) {
+    return !update.is_gradient && is_linked(states_[update.tensor]);
+  };
+  if (std::ranges::none_of(recording_.updates, assigns_to)) return false;
+  std::vector<uint64_t> apart;
+  for (const engine::StatePtr& state : states_)
+    if (is_linked(state))
+      apart.insert(apart.end(), {state->number, engine::outermost(*state).number});
+  if (apart == recording_.apart) return false;
+  for (const JitUpdate& update : recording_.updates | std::views::filter(assigns_to))
+    for (const engine::StatePtr& other : states_)
+      if (const engine::StatePtr& assigned = states_[update.tensor];
+          other != assigned && session_.may_overlap(*assigned, *other))
+        return true;
+  recording_.apart = std::move(apart);
+  return false;
 }
 
 bool JitReplay::has_the_gradients() const {
@@ -91,7 +125,7 @@ bool JitReplay::has_the_counts() {
   return true;
 }
 
-JitOutput JitReplay::run() {
+JitOutput JitReplay::run(WriteView write_view) {
   const Guard guard(session_.mutex());
   const trace::Scope span(trace::Category::Jit, "replay");
   session_.safe_point();
@@ -100,6 +134,12 @@ JitOutput JitReplay::run() {
   bind();
   run_plans();
   JitOutput output = results();
+  const engine::Session::StepScope all_or_none;
+  for (const JitUpdate& each : recording_.updates)
+    if (is_view(each)) {
+      const engine::StatePtr value = session_.make(node_of(each.to), 0);
+      write_view(*states_[each.tensor], *value);
+    }
   std::vector<Updated> nodes;
   for (const JitUpdate& each : recording_.updates) nodes.push_back(updated(each));
   for (uint32_t tensor : recording_.marked) session_.prepare_to_denote(*states_[tensor], true);
@@ -109,6 +149,7 @@ JitOutput JitReplay::run() {
   session_.random().counter += recording_.random_words;
   for (uint32_t tensor : recording_.marked) session_.set_requires_grad(*states_[tensor], true);
   for (size_t i = 0; i < nodes.size(); ++i) update(recording_.updates[i], std::move(nodes[i]));
+  all_or_none.done();
   session_.state().maybe_garbage = true;
   return output;
 }
@@ -321,14 +362,18 @@ JitOutput JitReplay::results() {
 }
 
 JitReplay::Updated JitReplay::updated(const JitUpdate& update) {
-  if (!update.is_gradient) return {node_of(update.to), nullptr};
+  if (is_view(update)) return {};
+  if (!update.is_gradient) {
+    const Id node = node_of(update.to);
+    return {node, nullptr, session_.nodes_of_views(*states_[update.tensor], node)};
+  }
   switch (update.to.kind) {
     case JitResult::Kind::Undefined:
       return {};
     case JitResult::Kind::Tensor:
-      return {kNoId, states_[update.to.number]};
+      return {kNoId, states_[update.to.number], {}};
     default:
-      return {kNoId, session_.make(node_of(update.to), states_[update.tensor]->device)};
+      return {kNoId, session_.make(node_of(update.to), states_[update.tensor]->device), {}};
   }
 }
 
@@ -338,10 +383,12 @@ void JitReplay::update(const JitUpdate& update, Updated&& to) noexcept {
     state.grad = std::move(to.grad);
     return;
   }
+  if (to.node == kNoId) return;
   session_.denote(state, to.node);
   if (state.pending) std::erase(session_.state().pending, &state);
   state.pending = false;
   session_.state().replaced.erase(&state);
+  session_.show(to.shown);
 }
 
 }  // namespace plugrad::jit_detail

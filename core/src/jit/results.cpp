@@ -101,13 +101,30 @@ void JitTrace::note_gradients(uint32_t tensor, engine::TensorState& leaf) {
   recording_.updates.push_back(std::move(update));
 }
 
+// Each tensor of the call has a value of its own, so an assignment to one does not show in another.
+void JitTrace::require_no_overlap(uint32_t assigned) const {
+  const engine::StatePtr one = recording_.tensors[assigned].state.lock();
+  for (uint32_t tensor = 0; tensor < recording_.tensors.size(); ++tensor) {
+    const engine::StatePtr other = recording_.tensors[tensor].state.lock();
+    if (tensor == assigned || !other || !session_.may_overlap(*one, *other)) continue;
+    fail(ErrorKind::User,
+         "[jit] the function changes a tensor of shape ({}) and uses one of shape ({}), which may "
+         "show some of the same elements; give it one of both, and take parts inside of the "
+         "function",
+         fmt::join(recording_.tensors[assigned].shape, ", "),
+         fmt::join(recording_.tensors[tensor].shape, ", "));
+  }
+}
+
 void JitTrace::note_updates() {
   for (uint32_t tensor = 0; tensor < recording_.tensors.size(); ++tensor) {
     const Seen& seen = seen_[seen_of_[tensor]];
     const engine::StatePtr state = seen.state.lock();
     if (!state) continue;
-    if (state->node != seen.during->node)
+    if (state->node != seen.during->node) {
+      require_no_overlap(tensor);
       recording_.updates.push_back({.tensor = tensor, .to = result_of(*state)});
+    }
     note_gradients(tensor, *state);
   }
 }
@@ -173,6 +190,17 @@ void JitTrace::give_back_counts(engine::TensorState& state) {
       if (extents[axis].count == c.during->node)
         session_.denote(state,
                         session_.bound(state.node, axis, c.before->node, extents[axis].least));
+}
+
+std::vector<AssignedView> JitTrace::assigned_views() {
+  const engine::Session::Lock lock(session_);
+  std::vector<AssignedView> assigned;
+  for (const Seen& seen : seen_) {
+    const engine::StatePtr state = seen.state.lock();
+    if (state && state->links.stands_alone && state->node != seen.during->node)
+      assigned.push_back({state, handle(state->node, state->device)});
+  }
+  return assigned;
 }
 
 JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {

@@ -59,15 +59,25 @@ JitTrace::~JitTrace() {
   restore();
 }
 
-// Restores each unassigned tensor's node and autograd history. Takes no Session::Lock, whose safe
+// Restores the nodes and autograd histories of tensors that are not assigned, and of views: their
+// values in the call did not reach their bases. Takes no Session::Lock, whose safe
 // point may need memory.
 void JitTrace::restore() noexcept {
   const std::lock_guard guard(session_.mutex());
   for (const Seen& seen : seen_) {
     const engine::StatePtr state = seen.state.lock();
-    if (!state || state->node != seen.during->node) continue;
+    if (!state) continue;
+    const bool is_assigned = state->node != seen.during->node, is_view = state->links.stands_alone;
+    state->links.stands_alone = false;
+    if (is_assigned && !is_view) continue;
+    if (is_assigned) session_.state().forget_assignments(state.get());
+    state->links.is_behind |= is_assigned;
     session_.denote(*state, seen.before->node);
   }
+  for (const Seen& seen : seen_) try {
+      if (const engine::StatePtr state = seen.state.lock()) session_.catch_up(*state);
+    } catch (...) {  // without memory its views are behind until its base is assigned
+    }
   try {
     for (const auto& [hidden, value] : hidden_)
       if (!session_.state().values.find(hidden->node))
@@ -143,8 +153,9 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   }
   tensor.number = handle(state.node, state.device);
   recording_.tensors.push_back(tensor);
+  seen_of_.push_back(seen_.size());
   seen_.push_back({state.weak_from_this(), tensor.number, tensor.number, state.grad});
-  seen_of_.push_back(seen_.size() - 1);
+  state.links.stands_alone = state.links.base != nullptr;  // until it is restored
 }
 
 // The state's elements as a Value that no other state shares.
@@ -249,6 +260,7 @@ void JitTrace::cut_off(engine::TensorState& state, JitValue origin) {
   }
   session_.prepare_to_denote(state, state.requires_grad);
   seen_.push_back(std::move(seen));  // from here on it is restored
+  if (is_tensor) state.links.stands_alone = state.links.base != nullptr;
   session_.denote(state, node);
   const uint32_t tensor = origin.tensor;
   const uint32_t number = known ? known->value : add_value(value, std::move(origin));

@@ -21,6 +21,13 @@ struct JitOutput {
   std::vector<uint64_t> structure;
 };
 
+/// A view that existed before the call, and its value after it.
+struct AssignedView {
+  engine::StatePtr view, value;
+};
+/// Gives a view, hence its base, a value: tensor::write_view(), of a room above this one.
+using WriteView = void (*)(engine::TensorState& view, const engine::TensorState& value);
+
 /// Observes this thread during its lifetime. Each existing tensor that the function reads gets a
 /// node of its own meanwhile, so that every value has one origin.
 class JitTrace final : public engine::CallObserver {
@@ -56,6 +63,9 @@ class JitTrace final : public engine::CallObserver {
   /// Computes the pending results and returns the recording. `keeps` false: the recording is only
   /// compared, and may leave tensors that no replay renews. Errors: User.
   JitRecording finish(const JitOutput& output, bool keeps);
+  /// After finish(): what is to be written once the trace is gone. Without that, the views and their
+  /// bases have the values that they had before the call.
+  std::vector<AssignedView> assigned_views();
 
  private:
   struct Seen {  // a tensor that existed before the call, or its gradient
@@ -73,6 +83,7 @@ class JitTrace final : public engine::CallObserver {
   const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
   Id with_counts(Id node, const engine::TensorState& state, uint32_t tensor, bool is_gradient);
   std::vector<JitCount> counts_of(Id node);
+  void require_no_overlap(uint32_t assigned) const;
   void give_back_counts(engine::TensorState& state);
   void add_tensor(engine::TensorState& state, uint32_t argument);
   bool is_number(const engine::TensorState& state);

@@ -14,6 +14,7 @@ void become(std::string_view function, const Tensor& tensor, const Tensor& chang
   Id node = r.use(changed);
   node = r.graph().add(Op::Detach, r.dtype(node), {node});
   node = r.graph().add(Op::Contiguous, r.dtype(node), {node}, tensor::new_identity());
+  r.session().make_value(state);
   r.session().assign(state, node);
   state.device = tensor::state_of(changed)->device;
   state.recorded = tensor::state_of(changed)->recorded;

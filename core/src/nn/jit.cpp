@@ -7,6 +7,7 @@
 #include "jit/calls.h"
 #include "plugrad/nn/training.h"
 #include "tensor/handles.h"
+#include "tensor/write.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -24,7 +25,11 @@ uint64_t hash_of(std::string_view text) {
   return hash128(std::as_bytes(std::span(text))).low;
 }
 
-Calls::Calls(bool is_pure) : calls_(std::make_unique<jit_detail::JitCalls>(is_pure)) {}
+Calls::Calls(bool is_pure)
+    : calls_(std::make_unique<jit_detail::JitCalls>(
+          is_pure, [](engine::TensorState& view, const engine::TensorState& value) {
+            tensor::write_view("jit", view, value);
+          })) {}
 Calls::~Calls() = default;
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {

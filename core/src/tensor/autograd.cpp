@@ -10,6 +10,7 @@
 #include "tensor/function_gradient.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
+#include "tensor/write.h"
 
 namespace plugrad {
 
@@ -99,6 +100,10 @@ void require_no_kernel_between(Recorder& r, Id loss, std::span<const Id> targets
 
 NoGradScope::NoGradScope() : outer_(std::exchange(records_gradients, false)) {}
 NoGradScope::~NoGradScope() {
+  records_gradients = outer_;
+}
+tensor::GradScope::GradScope() : outer_(std::exchange(records_gradients, true)) {}
+tensor::GradScope::~GradScope() {
   records_gradients = outer_;
 }
 bool is_grad_enabled() {

@@ -2,7 +2,6 @@
 #include "tensor/record.h"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
 
 #include "base/binding.h"
@@ -104,9 +103,20 @@ Tensor Recorder::done(Id node) {
   return tensor_of(std::move(state));
 }
 
+Tensor Recorder::view_of(const Tensor& of, Id node) {
+  Tensor view = done(node);
+  session_.link_view(*state_of(view), *state_of(of));
+  return view;
+}
+
 Tensor own_handle(const Tensor& tensor) {
   Recorder r("tensor");
   return r.done(r.use(tensor));
+}
+
+Tensor without_writes(Tensor x) {
+  state_of(x)->links.writes = detail::ViewLinks::Writes::Computed;
+  return x;
 }
 
 Shape Recorder::shape(Id node) const {
@@ -274,11 +284,6 @@ DType narrow_sum_dtype(DType dtype) {
   if (dtype == DType::Bool || (is_integer(dtype) && size_of(dtype) < 4))
     return is_unsigned(dtype) && dtype != DType::Bool ? DType::U32 : DType::I32;
   return strong(dtype);
-}
-
-uint64_t new_identity() {
-  static std::atomic<uint64_t> next{1};
-  return next++;
 }
 
 Tensor stored_once(const Tensor& x) {

@@ -43,6 +43,8 @@ class Recorder {
   PLUGRAD_INTERNAL Id use(const Tensor& tensor);
   /// A new tensor on the device of the operands.
   PLUGRAD_INTERNAL Tensor done(Id node);
+  /// The same for movements of the elements of `of`: a view of it.
+  Tensor view_of(const Tensor& of, Id node);
   /// Sets the device of a result that is made of constants only.
   void place(uint32_t device) { hint_ = device; }
 
@@ -123,12 +125,13 @@ std::string shown_shape(const Tensor& x);
 /// Errors: User if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis = {});
 
-/// The same value under a new handle. A function that returns its argument unchanged uses it, so
-/// that assigning to the result does not change the argument.
+/// The same value under a new handle. A function uses it whose result is no view, but may be its
+/// argument or moved elements of it: assigning to the result does not change the argument.
 Tensor own_handle(const Tensor& tensor);
+/// `x`, which shows elements of a tensor to which nothing leads back: it refuses writes.
+Tensor without_writes(Tensor x);
 
-/// A process-wide unique number, for nodes that must not be merged with equal ones.
-uint64_t new_identity();
+using engine::new_identity;
 /// `x` such that all its readers see equal bits, for comparisons of its elements with each other.
 Tensor stored_once(const Tensor& x);
 

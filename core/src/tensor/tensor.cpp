@@ -12,6 +12,7 @@
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
+#include "tensor/write.h"
 
 namespace plugrad {
 
@@ -326,13 +327,9 @@ Tensor& Tensor::assign(const Tensor& value) {
   require_type(is_float(own) || !is_float(r.dtype(node)),
                "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
                name_of(own));
+  tensor::require_writable(r.function(), *state_, false);
   node = r.assigned(old, r.broadcast_to(r.take(node, own), shape));
-  // A leaf needs a node of its own, and the new value must not depend on other leaves.
-  if (state_->requires_grad) {
-    node = r.graph().add(Op::Detach, own, {node});
-    node = r.graph().add(Op::Contiguous, own, {node}, tensor::new_identity());
-  }
-  r.session().assign(*state_, node);
+  tensor::write(r, *state_, node);
   state_->recorded = value.state_->recorded;
   return *this;
 }
@@ -384,14 +381,18 @@ Tensor Tensor::contiguous() const {
 
 Tensor Tensor::detach() const {
   Recorder r("detach");
-  return r.done(r.graph().unary(Op::Detach, r.use(*this)));
+  return r.view_of(*this, r.graph().unary(Op::Detach, r.use(*this)));
 }
 
 Tensor Tensor::to(std::string_view name) const {
   Recorder r("to");
   const Id node = r.use(*this);
   const uint32_t device = r.session().device_number(name), from = r.session().devices()[node];
-  if (from == device) return *this;
+  const uint32_t would_be = state_->device != 0 ? state_->device : r.session().default_device();
+  if ((from != 0 ? from : would_be) == device) {
+    if (from == 0) state_->device = device;  // also where the default changes before it is stored
+    return *this;
+  }
   if (from == 0) return Tensor(r.session().make(node, device));  // constants have no device
   return Tensor(r.session().make(r.graph().add(Op::Copy, r.dtype(node), {node}, device), device));
 }

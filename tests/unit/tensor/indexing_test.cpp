@@ -115,15 +115,16 @@ TEST(SetItem, WritesThroughChainsOfIndices) {
   x[1][2] = 9;
   x[Slice(0, 1)][0][Slice(1, 3)] -= 5;
   expect_values(x, {0, -4, -3, 3, 4, 9});
-  auto row = x[0];  // a separate tensor
+  auto row = x[0];
   row[0] = 100;
   row += 1;
-  row = row * 2;
+  row = row * 2;  // another tensor from here on
   expect_values(row, {202, -6, -4});
-  expect_values(x, {0, -4, -3, 3, 4, 9});
-  EXPECT_EQ(error_of([&] { x[{{0, 1}}][0] = 1; }),
-            "[setitem] x[indices][…] = value would change a copy: use one index, "
-            "x[{indices, …}] = value");
+  expect_values(x, {101, -3, -2, 3, 4, 9});
+  EXPECT_EQ(
+      error_of([&] { x[{{0, 1}}][0] = 1; }),
+      "[setitem] the elements of a temporary tensor would change, which nothing shows: use one "
+      "index, x[{indices, …}] = value, or name the tensor");
 }
 
 TEST(SetItem, PlacesThatAreData) {

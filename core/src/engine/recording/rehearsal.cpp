@@ -28,8 +28,9 @@ std::size_t Rehearsal::undo() {
   std::size_t count = 0;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     TensorState& state = *states_[i];
-    if (state.node == existing_[i]->node || !state.pending) continue;
-    ++count;
+    const bool is_view = state.links.base != nullptr;  // pending is what it shows
+    if (state.node == existing_[i]->node || !(state.pending || is_view)) continue;
+    count += state.pending;
     if (!was_pending_[i]) session_.state().forget_assignments(&state);
     session_.denote(state, existing_[i]->node);
   }

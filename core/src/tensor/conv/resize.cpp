@@ -161,7 +161,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
     y = weighs ? resize_linear(y, axis, steps[i], o.align_corners)
                : nearest(y, axis, steps[i], o.mode == Interpolation::NearestExact);
   }
-  return is_float(x.dtype()) ? y.cast(strong(x.dtype())) : y;
+  return is_float(x.dtype()) ? y.cast(strong(x.dtype())) : tensor::own_handle(y);
 }
 
 }  // namespace plugrad

@@ -224,7 +224,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view i
   for (size_t i = 0; i < rank; ++i) {
     Shape along(rank, 1);
     along[axis_of(i)] = axes[i].numel();
-    grid.push_back(axes[i].reshape(along).expand(shape));
+    grid.push_back(tensor::own_handle(axes[i].reshape(along).expand(shape)));
   }
   return grid;
 }

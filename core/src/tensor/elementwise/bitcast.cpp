@@ -21,14 +21,15 @@ DType unsigned_of(uint32_t size_bytes) {
   }
 }
 
-/// Bitcast to a dtype of the same size. The bits of bool are 0 and 1; all bits but 0 become true.
+/// Bitcast to a dtype of the same size. The bits of bool are 0 and 1; all bits but 0 become true:
+/// a write to them would not go back to the bits.
 Tensor same_size(const Tensor& x, DType to) {
-  if (x.dtype() == to) return tensor::own_handle(x);
-  if (to == DType::Bool) return same_size(x, DType::U8) != 0;
-  if (x.dtype() == DType::Bool) return same_size(x.cast(DType::U8), to);
+  if (x.dtype() == to) return x.reshape(x.shape());
+  if (to == DType::Bool) return tensor::without_writes(same_size(x, DType::U8) != 0);
+  if (x.dtype() == DType::Bool) return tensor::without_writes(same_size(x.cast(DType::U8), to));
   Recorder r("bitcast");
   const Id node = r.cast(r.use(x), x.dtype());
-  return r.done(r.graph().add(Op::Bitcast, to, {node}));
+  return r.view_of(x, r.graph().add(Op::Bitcast, to, {node}));
 }
 
 /// Splits each word of the last axis into parts of `size` bytes, lowest first.
@@ -75,12 +76,12 @@ Tensor Tensor::bitcast(DType wanted) const {
           "[bitcast] {} and {} have elements of different size, and there is no axis to change",
           name_of(dtype()), name_of(to));
   const Tensor bits = same_size(*this, unsigned_of(from_size));
-  if (from_size > to_size) return same_size(split_words(bits, to_size), to);
+  if (from_size > to_size) return tensor::without_writes(same_size(split_words(bits, to_size), to));
   const int64_t count = to_size / from_size;
   require(size(-1) % count == 0,
           "[bitcast] the last axis of {} does not divide into {} of {} {} each", to_string(shape()),
           name_of(to), count, name_of(dtype()));
-  return same_size(join_words(bits, to_size), to);
+  return tensor::without_writes(same_size(join_words(bits, to_size), to));
 }
 
 }  // namespace plugrad

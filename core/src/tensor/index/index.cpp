@@ -38,9 +38,8 @@ Tensor cut(const Tensor& x, int64_t axis, int64_t begin, int64_t end) {
 Tensor every(const Tensor& x, int64_t axis, int64_t step, int64_t count) {
   // negative if the axis has a tail after the last row
   const int64_t missing = count * step - x.size(axis);
-  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
-  pads[static_cast<size_t>(axis)] = {0, missing};
-  const Tensor rows = x.pad(pads).unflatten(axis, {count, step});
+  const Tensor whole = missing < 0 ? cut(x, axis, 0, count * step) : padded_view(x, axis, missing);
+  const Tensor rows = whole.unflatten(axis, {count, step});
   return cut(rows, axis + 1, 0, 1).squeeze(axis + 1);
 }
 

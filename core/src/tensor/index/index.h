@@ -28,6 +28,9 @@ struct IndexEntry {
 /// integers.
 std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index>& indices);
 
+/// Whether an index of the axis is in the range; undefined if all are.
+Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis);
+
 /// Applies the entries that are movement. Axes of tensor entries stay whole.
 Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries);
 
@@ -66,6 +69,8 @@ Tensor wrapped_indices(const Tensor& indices, const Tensor& x, int64_t axis);
 /// Elements of an axis at `indices` (i32 or i64), whose axes replace it. Indices out of
 /// range read 0.
 Tensor select(const Tensor& x, int64_t axis, const Tensor& indices);
+/// x with `after` zeros behind an axis, as a view: what is written to its other elements goes to x.
+Tensor padded_view(const Tensor& x, int64_t axis, int64_t after);
 /// 0 to count - 1 along `axis`, with size 1 in the other axes of `rank`.
 Tensor counter(int64_t count, int64_t rank, int64_t axis);
 

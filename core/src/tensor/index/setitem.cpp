@@ -3,12 +3,32 @@
 #include <algorithm>
 
 #include "plugrad/functional.h"
+#include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
+#include "tensor/write.h"
 
 namespace plugrad {
+
+namespace tensor {
+
+Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis) {
+  if (range.count == size) return {};
+  const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
+  const int64_t low = range.step < 0 ? range.start - (range.count - 1) * by : range.start;
+  const int64_t high = low + (range.count - 1) * by;
+  const Tensor along = counter(size, rank, axis);
+  Tensor hit;
+  const auto also = [&](const Tensor& more) { hit = hit.defined() ? hit & more : more; };
+  if (low > 0) also(along >= low);
+  if (high < size - 1) also(along <= high);
+  if (by > 1) also((along - low) % by == 0);
+  return hit;
+}
+
+}  // namespace tensor
 
 namespace {
 
@@ -33,38 +53,28 @@ Tensor framed_value(const Tensor& value, int64_t axis, const Range& range, int64
   return y.pad(pads);
 }
 
-/// Whether an index of the axis is in the range; undefined if all are.
-Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis) {
-  if (range.count == size) return {};
-  const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
-  const int64_t low = range.step < 0 ? range.start - (range.count - 1) * by : range.start;
-  const int64_t high = low + (range.count - 1) * by;
-  const Tensor along = tensor::counter(size, rank, axis);
-  Tensor hit;
-  const auto also = [&](const Tensor& more) { hit = hit.defined() ? hit & more : more; };
-  if (low > 0) also(along >= low);
-  if (high < size - 1) also(along <= high);
-  if (by > 1) also((along - low) % by == 0);
-  return hit;
-}
+/// A tensor after an assignment, and where it differs (undefined: everywhere).
+struct Updated {
+  Tensor x, where;
+};
 
 /// x after the assignment of `value`, which has the shape that the index reads, to its ranges.
-Tensor write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, const Tensor& value) {
+Updated write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, const Tensor& value) {
   const Shape shape = x.shape();
   Shape box;
   for (const IndexEntry& e : entries)
     if (e.kind != Index::Kind::NewAxis) box.push_back(e.range.count);
-  if (std::ranges::find(box, 0) != box.end()) return x;
+  if (std::ranges::find(box, 0) != box.end()) return {x, Tensor(false)};
   Tensor frame = value.reshape(box), hit;
   int64_t axis = 0;
   for (const IndexEntry& e : entries) {
     if (e.kind == Index::Kind::NewAxis) continue;
     const int64_t size = shape[static_cast<size_t>(axis)];
-    const Tensor here = reached(e.range, size, x.ndim(), axis);
+    const Tensor here = tensor::reached(e.range, size, x.ndim(), axis);
     if (here.defined()) hit = hit.defined() ? hit & here : here;
     frame = framed_value(frame, axis++, e.range, size);
   }
-  return hit.defined() ? plugrad::where(hit, frame, x) : frame;
+  return {hit.defined() ? plugrad::where(hit, frame, x) : frame, hit};
 }
 
 /// `value` in the dtype of `x` and the assigned shape.
@@ -90,7 +100,7 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
 }
 
 /// x after x[indices] = value.
-Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
+Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
   const std::vector<IndexEntry> entries = tensor::resolve_indices(x, indices);
   for (const IndexEntry& e : entries)
     require(e.kind != Index::Kind::Number || !e.indices.defined(),
@@ -109,37 +119,34 @@ Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor&
 
 void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   const tensor::NamedFunction named("setitem");
-  require(!requires_grad(),
-          "[setitem] a leaf that requires a gradient cannot be changed in part: change a copy "
-          "(x * 1), or assign() all of it");
-  const Tensor changed = updated(*this, indices, value);
+  require(defined(), "[setitem] the tensor is undefined; assign it a value first");
+  tensor::require_writable("setitem", *state_, true);
+  // The elements that stay keep their gradients, also where none are recorded.
+  const Tensor given = is_grad_enabled() || !value.defined() ? value : value.detach();
+  const tensor::GradScope scope;
+  const auto [changed, where] = updated(*this, indices, given);
   if (is_sharded()) {  // it stays on its mesh, with its spec
     assign(changed);
     return;
   }
   tensor::Recorder r("setitem");
-  r.session().assign(*state_, r.use(changed));
+  const Id node = r.use(changed);
+  r.use(*this);
+  const bool is_view = state_->links.base != nullptr;  // of which the other elements stay
+  const Id mask = is_view && where.defined() ? r.broadcast_to(r.use(where), r.shape(node)) : kNoId;
+  tensor::write(r, *state_, node, mask);
 }
 
-/// Target of an assignment: x[indices] of a tensor, which may be gone, or of the elements of
-/// another index expression (`outer`).
+/// Target of an assignment: x[indices], of a tensor that may be gone.
 struct IndexedTensor::Target {
   std::weak_ptr<engine::TensorState> base;
   std::vector<Index> indices;
-  std::shared_ptr<const Target> outer;
-  Tensor elements;  // of outer
+  bool is_temporary = false;  // no handle and no other tensor would show the elements
 
-  void write(const Tensor& value) const {
-    if (outer) {
-      for (const Index& i : outer->indices)
-        require(i.kind != Index::Kind::Tensor && i.kind != Index::Kind::List,
-                "[setitem] x[indices][…] = value would change a copy: use one index, "
-                "x[{{indices, …}}] = value");
-      return outer->write(updated(elements, indices, value));
-    }
-    std::shared_ptr<engine::TensorState> state = base.lock();
-    require(state != nullptr, "[setitem] the indexed tensor is gone");
-    tensor::tensor_of(std::move(state)).set_index(indices, value);
+  bool has_tensors() const {
+    return std::ranges::any_of(indices, [](const Index& i) {
+      return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
+    });
   }
 };
 
@@ -148,8 +155,19 @@ IndexedTensor Tensor::operator[](const Index& i) & {
 }
 
 IndexedTensor Tensor::operator[](std::initializer_list<Index> indices) & {
+  return {index(indices),
+          std::make_shared<IndexedTensor::Target>(IndexedTensor::Target{state_, indices})};
+}
+
+IndexedTensor Tensor::operator[](const Index& i) && {
+  return std::move(*this)[{i}];
+}
+
+IndexedTensor Tensor::operator[](std::initializer_list<Index> indices) && {
+  const bool is_temporary = state_ && state_.use_count() == 1 && !state_->links.base &&
+                            state_->links.writes == detail::ViewLinks::Writes::ToBase;
   return {index(indices), std::make_shared<IndexedTensor::Target>(
-                              IndexedTensor::Target{state_, indices, nullptr, {}})};
+                              IndexedTensor::Target{state_, indices, is_temporary})};
 }
 
 IndexedTensor IndexedTensor::operator[](const Index& i) && {
@@ -157,7 +175,9 @@ IndexedTensor IndexedTensor::operator[](const Index& i) && {
 }
 
 IndexedTensor IndexedTensor::operator[](std::initializer_list<Index> indices) && {
-  return {index(indices), std::make_shared<Target>(Target{{}, indices, target_, *this})};
+  const bool is_copy = target_ && (target_->is_temporary || target_->has_tensors());
+  return {index(indices),
+          std::make_shared<Target>(Target{tensor::state_of(*this), indices, is_copy})};
 }
 
 IndexedTensor& IndexedTensor::operator=(const Tensor& other) & {
@@ -167,8 +187,15 @@ IndexedTensor& IndexedTensor::operator=(const Tensor& other) & {
 }
 
 void IndexedTensor::write(const Tensor& value) const {
-  require(target_ != nullptr, "[setitem] the indexed tensor is gone");
-  target_->write(value);
+  std::shared_ptr<engine::TensorState> state = target_ ? target_->base.lock() : nullptr;
+  require(state != nullptr, "[setitem] the indexed tensor is gone");
+  require(!target_->is_temporary,
+          "[setitem] the elements of a temporary tensor would change, which nothing shows: use one "
+          "index, x[{{indices, …}}] = value, or name the tensor");
+  // Nothing reads the elements of a temporary afterwards: it need not show the new ones.
+  if (const auto& own = tensor::state_of(*this); own.use_count() == 1)
+    engine::Session::current().make_value(*own);
+  tensor::tensor_of(std::move(state)).set_index(target_->indices, value);
 }
 
 }  // namespace plugrad

@@ -186,7 +186,7 @@ class Einsum {
     Tensor y = aligned(summed_over(result, output), output);
     Shape shape;  // the sizes of the result
     for (char name : output) shape.push_back(sizes_[static_cast<unsigned char>(name)]);
-    return y.expand(shape);
+    return tensor::own_handle(y.expand(shape));
   }
 
  private:

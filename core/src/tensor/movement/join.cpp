@@ -58,7 +58,7 @@ Tensor Tensor::repeat(const Shape& repeats) const {
     expanded.insert(expanded.end(), {repeats[i], shape[i]});
     result.push_back(repeats[i] * shape[i]);
   }
-  return reshape(split).expand(expanded).reshape(result);
+  return tensor::own_handle(reshape(split).expand(expanded).reshape(result));
 }
 
 Tensor Tensor::repeat_interleave(int64_t count, std::optional<int64_t> axis) const {
@@ -68,7 +68,7 @@ Tensor Tensor::repeat_interleave(int64_t count, std::optional<int64_t> axis) con
   Shape expanded = shape(), result = expanded;
   expanded.insert(expanded.begin() + at + 1, count);
   result[static_cast<size_t>(at)] *= count;
-  return unsqueeze(at + 1).expand(expanded).reshape(result);
+  return tensor::own_handle(unsqueeze(at + 1).expand(expanded).reshape(result));
 }
 
 Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {

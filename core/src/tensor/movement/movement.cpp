@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plugrad/functional.h"
+#include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -17,35 +18,38 @@ using tensor::Recorder;
 
 namespace {
 
-/// `shape` with its -1 replaced by the size that the element count requires.
+/// `shape` with its -1 replaced by the size that the element count requires. Most tensors are made
+/// here: shapes become text only for an error.
 Shape resolve_shape(const Shape& from, const Shape& wanted) {
   const int64_t count = element_count(from);
   Shape shape = wanted;
   int64_t open = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != -1) {
-      require(shape[i] >= 0, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
-      continue;
-    }
-    require(open < 0, "[reshape] {} has more than one -1", to_string(wanted));
+    if (shape[i] < -1)
+      fail(ErrorKind::User, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
+    if (shape[i] >= 0) continue;
+    if (open >= 0) fail(ErrorKind::User, "[reshape] {} has more than one -1", to_string(wanted));
     open = static_cast<int64_t>(i);
     shape[i] = 1;
   }
   int64_t known = tensor::checked_count("reshape", shape);
   if (open >= 0) {
-    require(known > 0 && count % known == 0, "[reshape] {} does not fit the {} elements of {}",
-            to_string(wanted), count, to_string(from));
+    if (known <= 0 || count % known != 0)
+      fail(ErrorKind::User, "[reshape] {} does not fit the {} elements of {}", to_string(wanted),
+           count, to_string(from));
     shape[static_cast<size_t>(open)] = count / known;
     known = count;
   }
-  require(known == count, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
-          to_string(shape), known);
+  if (known != count)
+    fail(ErrorKind::User, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
+         to_string(shape), known);
   return shape;
 }
 
 void require_rank(std::string_view function, size_t given, const Shape& shape) {
-  require(given == shape.size(), "[{}] {} entries given for shape {} of {} axes", function, given,
-          to_string(shape), shape.size());
+  if (given == shape.size()) return;
+  fail(ErrorKind::User, "[{}] {} entries given for shape {} of {} axes", function, given,
+       to_string(shape), shape.size());
 }
 
 }  // namespace
@@ -53,7 +57,7 @@ void require_rank(std::string_view function, size_t given, const Shape& shape) {
 Tensor Tensor::reshape(const Shape& shape) const {
   Recorder r("reshape");
   const Id node = r.use(*this);
-  return r.done(r.reshape(node, resolve_shape(r.shape(node), shape)));
+  return r.view_of(*this, r.reshape(node, resolve_shape(r.shape(node), shape)));
 }
 
 Tensor Tensor::permute(const std::vector<int64_t>& order) const {
@@ -64,7 +68,7 @@ Tensor Tensor::permute(const std::vector<int64_t>& order) const {
   std::vector<int64_t> axes;
   for (int64_t axis : order) axes.push_back(checked_axis("permute", axis, rank));
   checked_axes("permute", Axes(axes), rank);  // an axis must not occur twice
-  return r.done(r.permute(node, axes));
+  return r.view_of(*this, r.permute(node, axes));
 }
 
 Tensor Tensor::transpose(int64_t axis0, int64_t axis1) const {
@@ -90,7 +94,10 @@ Tensor Tensor::expand(const Shape& wanted) const {
       fail(ErrorKind::User, "[expand] {} does not expand to {}: only sizes of 1 repeat",
            r.shown(node), to_string(wanted));
   }
-  return r.done(r.broadcast_to(node, shape));
+  const Tensor expanded = r.view_of(*this, r.broadcast_to(node, shape));
+  if (element_count(shape) > element_count(from))
+    tensor::state_of(expanded)->links.writes = detail::ViewLinks::Writes::Expanded;
+  return expanded;
 }
 
 Tensor Tensor::shrink(const Box& box) const {
@@ -107,8 +114,8 @@ Tensor Tensor::shrink(const Box& box) const {
     list.insert(list.end(), {begin, end});
     whole &= begin == 0 && end == shape[i];
   }
-  if (whole) return r.done(node);
-  return r.done(r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
+  if (whole) return r.view_of(*this, node);
+  return r.view_of(*this, r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
 }
 
 Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
@@ -138,8 +145,11 @@ Tensor Tensor::flip(const Axes& axes) const {
   }
   Recorder r("flip");
   const Id node = r.use(x);
-  if (std::ranges::find(flags, 1) == flags.end()) return r.done(node);
-  return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
+  const bool is_flipped = std::ranges::find(flags, 1) != flags.end();
+  const Id flipped =
+      is_flipped ? r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)) : node;
+  // The elements of an axis of a variable size are read by indices.
+  return r.view_of(*this, flipped);
 }
 
 Tensor Tensor::squeeze(const Axes& axes) const {

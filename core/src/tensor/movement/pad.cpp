@@ -4,6 +4,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/exact_number.h"
+#include "tensor/index/index.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 
@@ -124,6 +125,14 @@ Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t afte
 
 }  // namespace
 
+Tensor tensor::padded_view(const Tensor& x, int64_t axis, int64_t after) {
+  Recorder r("pad");
+  const Id node = r.use(x);
+  Pairs pads(r.shape(node).size());
+  pads[static_cast<size_t>(axis)] = {0, after};
+  return r.view_of(x, pad_node(r, node, pads));
+}
+
 Tensor Tensor::pad(const Pads& pads, const Tensor& value) const {
   const tensor::NamedFunction named("pad");
   Pairs positive;
@@ -143,7 +152,7 @@ Tensor Tensor::pad(const Pads& given, PadMode mode, const Tensor& value) const {
     if (pads[i].first != 0 || pads[i].second != 0)
       x = continue_axis(x, static_cast<int64_t>(i), pads[i].first, pads[i].second, mode);
   }
-  return mode == PadMode::Reflect ? crop(x, crops, pads) : x;
+  return tensor::own_handle(mode == PadMode::Reflect ? crop(x, crops, pads) : x);
 }
 
 Tensor Tensor::pad_to(const std::vector<std::optional<int64_t>>& sizes, const Tensor& value) const {

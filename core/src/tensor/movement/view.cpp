@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plugrad/functional.h"
+#include "tensor/index/index.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -30,16 +31,15 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
   Shape flat = lead, rows = lead;
   flat.push_back(count * count);
   rows.insert(rows.end(), {count, count + 1});
-  Tensor x = square.reshape(flat);
-  std::vector<std::pair<int64_t, int64_t>> pads(flat.size());
-  pads.back() = {0, count};
-  return x.pad(pads).reshape(rows).slice(-1, {0, 1}).squeeze(-1);
+  const auto last = static_cast<int64_t>(flat.size()) - 1;
+  const Tensor x = tensor::padded_view(square.reshape(flat), last, count);
+  return x.reshape(rows).slice(-1, {0, 1}).squeeze(-1);
 }
 
 Tensor Tensor::diag(int64_t offset) const {
   require(ndim() == 1 || ndim() == 2, "[diag] shape {}: a vector or a matrix is needed",
           to_string(shape()));
-  if (ndim() == 2) return diagonal(offset);
+  if (ndim() == 2) return tensor::own_handle(diagonal(offset));
   tensor::require_fixed("diag", *this);
   require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
   const int64_t count = size(0), away = std::abs(offset);
