@@ -2,8 +2,8 @@
 // stored. The value of a Reduce flows through elementwise ops and views that read each element
 // once, because they can run in its loops:
 //   matmul -> + bias -> relu -> [store]       sum -> * 1/n -> [store] -> expand …
-// The flow ends at a view that repeats elements, where paths part and do not meet again, and at
-// most other Reduces.
+// The flow ends at a view that repeats elements, at a wide frame of padding (the loops of the Reduce
+// would run for its elements, too), where paths part and do not meet again, and at most other Reduces.
 #include <algorithm>
 #include <functional>
 
