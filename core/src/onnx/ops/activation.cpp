@@ -10,8 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 Values leaky_relu(Call& call) {
   return {call[0].leaky_relu(call.number("alpha", 0.01))};
 }

@@ -12,8 +12,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 struct CastTarget {
   DataType type = DataType::Undefined;  // of strings and emulated types
   DType dtype = DType::F32;

@@ -10,8 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 Value known_integers(std::vector<int64_t> numbers, Shape shape) {
   return Value::known({std::move(shape), DType::I64, {numbers.begin(), numbers.end()}});
 }

@@ -11,8 +11,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 bool is_true(const tensor::HostValues& condition) {
   return !condition.bits.empty() && condition.bits[0] != 0;
 }

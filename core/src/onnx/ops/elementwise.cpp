@@ -8,8 +8,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 template <auto function>
 Values combined(Call& call) {
   Tensor result = call[0];

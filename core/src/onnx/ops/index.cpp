@@ -9,8 +9,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 // `size`: a number, or a tensor of shape ().
 Tensor counted_from_start(const Tensor& indices, const Tensor& size) {
   const Tensor wide = indices.cast(DType::I64);

@@ -7,8 +7,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 Reduction reduction_of(Call& call) {
   const std::string_view how = call.text("reduction", "mean");
   if (how == "mean") return Reduction::Mean;

@@ -10,9 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 // Axes that an attribute had and an input has since an operator set; none if they are left out.
 std::optional<Integers> axes_of(Call& call, size_t input, int64_t since) {
   if (call.opset() < since) {

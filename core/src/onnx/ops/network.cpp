@@ -14,9 +14,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 Values mat_mul(Call& call) {
   return {call[0].matmul(call[1])};
 }

@@ -8,9 +8,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 // The number of windows along an axis, which ceil_mode rounds up.
 int64_t window_count(Call& call, const Window& w, size_t axis, int64_t size, bool rounds_up) {
   const int64_t reach = (w.kernel[axis] - 1) * w.dilations[axis] + 1;

@@ -13,8 +13,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 // A scale or zero point for x: of one element, of one each index of the axis, or of one each block
 // of it.
 Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {

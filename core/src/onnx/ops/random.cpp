@@ -15,8 +15,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 uint64_t seed_of(Call& call) {
   const AttributeMessage& seed = *call.attribute("seed");
   if (seed.integer) return static_cast<uint64_t>(*seed.integer);

@@ -12,7 +12,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
 // The functions of each direction: `names` are those of one without the attribute.
 std::vector<std::vector<Activation>> activations_of(Call& call, size_t directions,
                                                     const std::vector<std::string_view>& names) {

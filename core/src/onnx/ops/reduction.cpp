@@ -6,8 +6,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 struct ReduceArguments {
   Tensor x;
   Axes axes;

@@ -10,8 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 constexpr double kScaleError = 1e-6;  // of a size, from a scale that f32 rounded
 
 // How the elements of one axis are computed.

@@ -9,8 +9,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 // A position counted from the start; `most` is the last one that is allowed.
 size_t position(Call& call, size_t input, size_t count, size_t most) {
   const int64_t given = call.integer_input(input), size = static_cast<int64_t>(count);

@@ -11,8 +11,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 constexpr double kPi = std::numbers::pi;
 constexpr int64_t kMostDirect = 256;  // elements of a transform that is one product of matrices
 

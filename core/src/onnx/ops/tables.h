@@ -8,6 +8,9 @@
 
 namespace plugrad::onnx {
 
+using Values = std::vector<Value>;
+using Integers = std::vector<int64_t>;
+
 /// The steps of a loop that become part of the surrounding graph, where they may fuse; a longer
 /// loop is recorded as one (plugrad/scan.h), so that its kernels are planned and compiled once.
 inline constexpr int64_t kMostUnrolled = 4;

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "onnx/ops/tables.h"
+
 namespace plugrad::onnx {
-
-using Integers = std::vector<int64_t>;
-
 namespace {
 
 Tensor with_channels_moved(const Tensor& x, int64_t from, int64_t to) {

@@ -12,8 +12,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 // One number for each feature of x, or for all. Errors: User for other lists.
 Tensor row_for(Call& call, const Tensor& x, const std::vector<double>& numbers) {
   const auto count = static_cast<int64_t>(numbers.size());

@@ -13,7 +13,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
 using Numbers = std::vector<double>;
 
 // The samples (n, features).

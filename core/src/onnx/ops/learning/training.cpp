@@ -6,8 +6,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 struct OptimiserStep {
   Tensor rate, number;  // without axes
 };

@@ -15,8 +15,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
 using Numbers = std::vector<double>;
 
 constexpr std::string_view kModes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE",    "BRANCH_GT",

@@ -11,9 +11,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 // Numbers in the order of the elements; equal elements have equal numbers. NaNs are equal, and
 // after all others.
 struct Ranks {

@@ -10,8 +10,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 struct Heads {
   Tensor q, k, v;  // (batch, heads, length, size)
 };

@@ -5,8 +5,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 Values reorder_input(Call& call) {
   Tensor x = call[0];
   if (x.ndim() < 3) call.wrong(fmt::format("X has the shape {}", to_string(x.shape())));

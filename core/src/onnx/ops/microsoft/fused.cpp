@@ -9,9 +9,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 struct Normalised {
   Tensor result, mean, inverse;
 };

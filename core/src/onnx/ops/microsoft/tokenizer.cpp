@@ -9,7 +9,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
 using Tokens = std::vector<std::string_view>;
 
 constexpr std::string_view kStartOfText = "\x02", kEndOfText = "\x03";

@@ -11,8 +11,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-
 // Elements of x for each element of the shape that x broadcasts to.
 std::vector<std::string> broadcast(const Strings& x, const Shape& shape) {
   std::vector<std::string> elements;

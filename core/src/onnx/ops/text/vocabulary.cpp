@@ -12,7 +12,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
 // A word; numbers are bits of a constant (ir/graph.h).
 using Word = std::variant<std::string, uint64_t>;
 

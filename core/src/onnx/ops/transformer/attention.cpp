@@ -92,8 +92,6 @@ AttentionSteps attend(Call& call, const Tensor& q, const Tensor& k, const Tensor
 
 namespace {
 
-using Values = std::vector<Value>;
-
 // Keys before the queries: those of the past, or those of each sample's cache.
 Tensor keys_before(Call& call, const Tensor& q) {
   if (call.has(4)) return Tensor(call[4].size(2)).cast(DType::I64);

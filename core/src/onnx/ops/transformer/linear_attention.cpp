@@ -25,8 +25,6 @@ Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin, bool is_in
 
 namespace {
 
-using Values = std::vector<Value>;
-
 Values rotary_embedding(Call& call) {
   const Tensor x = call[0];
   const bool is_flat = x.ndim() == 3;

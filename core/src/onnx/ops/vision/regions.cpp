@@ -15,9 +15,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 // Along one axis: the two elements that each sample lies between and their weights, (rois, bins,
 // samples, 2), and whether the box has the sample, (rois, 1, samples).
 struct Samples {

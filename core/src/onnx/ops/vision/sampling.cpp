@@ -11,9 +11,6 @@
 namespace plugrad::onnx {
 namespace {
 
-using Values = std::vector<Value>;
-using Integers = std::vector<int64_t>;
-
 // x mirrored at low and high until it is between them.
 Tensor mirrored(const Tensor& x, double low, double high) {
   const double range = high - low;
