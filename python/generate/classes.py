@@ -34,8 +34,10 @@ PYTORCH_NAMES = {
     "RMSNorm": {"shape": "normalized_shape", "affine": "elementwise_affine"},
     "LSTMCell": {"in_": "input_size", "hidden": "hidden_size"},
     "GRUCell": {"in_": "input_size", "hidden": "hidden_size"},
+    "RNNCell": {"in_": "input_size", "hidden": "hidden_size"},
     "LSTM": {"in_": "input_size", "hidden": "hidden_size", "layers": "num_layers"},
     "GRU": {"in_": "input_size", "hidden": "hidden_size", "layers": "num_layers"},
+    "RNN": {"in_": "input_size", "hidden": "hidden_size", "layers": "num_layers"},
     "MultiHeadAttention": {"width": "embed_dim", "heads": "num_heads"},
 }
 

@@ -111,12 +111,14 @@ def test_convolutions_equal_pytorchs(kind, rank, size, options):
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN", "RNN relu"])
 def test_recurrent_layers_equal_pytorchs(name, bidirectional, batch_first):
     torch = pytest.importorskip("torch")
-    theirs = getattr(torch.nn, name)(3, 4, num_layers=2, bidirectional=bidirectional,
-                                     batch_first=batch_first)
-    ours = getattr(nn, name)(3, 4, layers=2, bidirectional=bidirectional, batch_first=batch_first)
+    name, *relu = name.split()
+    options = {"bidirectional": bidirectional, "batch_first": batch_first}
+    options |= {"nonlinearity": "relu"} if relu else {}
+    theirs = getattr(torch.nn, name)(3, 4, num_layers=2, **options)
+    ours = getattr(nn, name)(3, 4, num_layers=2, **options)
     equal_weights(ours, theirs)
     x, h, c = values(2, 5, 3), values(4 if bidirectional else 2, 2, 4), values(
         4 if bidirectional else 2, 2, 4)
@@ -134,10 +136,12 @@ def test_recurrent_layers_equal_pytorchs(name, bidirectional, batch_first):
     assert ours(x)[0].shape == output.shape  # from zeros
 
 
-@pytest.mark.parametrize("name", ["LSTMCell", "GRUCell"])
+@pytest.mark.parametrize("name", ["LSTMCell", "GRUCell", "RNNCell", "RNNCell relu"])
 def test_recurrent_cells_equal_pytorchs(name):
     torch = pytest.importorskip("torch")
-    theirs, ours = (getattr(module, name)(3, 4) for module in (torch.nn, nn))
+    name, *relu = name.split()
+    options = {"nonlinearity": "relu"} if relu else {}
+    theirs, ours = (getattr(module, name)(3, 4, **options) for module in (torch.nn, nn))
     equal_weights(ours, theirs)
     x, h, c = values(2, 3), values(2, 4), values(2, 4)
     if name == "LSTMCell":
@@ -147,6 +151,12 @@ def test_recurrent_cells_equal_pytorchs(name):
         near(c1, expected[1])
     else:
         near(ours(x, h), theirs(torch.from_numpy(x), torch.from_numpy(h)))
+
+
+def test_rnn_refuses_other_nonlinearities():
+    for layer in (nn.RNN, nn.RNNCell):
+        with pytest.raises(ValueError, match='nonlinearity "gelu" is unknown'):
+            layer(3, 4, nonlinearity="gelu")
 
 
 def test_lengths_of_sequences_are_pytorchs_packed_sequences():
@@ -319,7 +329,8 @@ def test_misuses_have_pythons_classes(make, error):
 def test_every_layer_has_a_docstring_and_a_repr():
     for name in ("Linear", "Embedding", "Dropout", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
                  "ConvTranspose2d", "ConvTranspose3d", "BatchNorm", "LayerNorm", "GroupNorm",
-                 "InstanceNorm", "RMSNorm", "MultiHeadAttention", "LSTMCell", "GRUCell", "LSTM",
+                 "InstanceNorm", "RMSNorm", "MultiHeadAttention", "LSTMCell", "GRUCell", "RNNCell",
+                 "LSTM", "RNN",
                  "GRU"):
         assert getattr(nn, name).__doc__, name
     assert repr(nn.Linear(3, 2)) == "Linear(weight (2, 3) f32, bias (2,) f32)"

@@ -117,6 +117,51 @@ TEST(RecurrentLayers, AreTheirCellsInALoop) {
   EXPECT_EQ(single.state.shape(), (Shape{1, kHidden}));
 }
 
+/// The outputs of a simple recurrent network from zeros, (time, hidden), for one row of x.
+std::vector<double> steps_of(const nn::RecurrentWeights::Direction& w, const Tensor& x, bool relu) {
+  const auto in = x.to_vector<double>(), wi = w.weight_ih.to_vector<double>();
+  const auto wh = w.weight_hh.to_vector<double>(), bi = w.bias_ih.to_vector<double>();
+  const auto bh = w.bias_hh.to_vector<double>();
+  std::vector<double> h(kHidden, 0), all;
+  for (size_t t = 0; t < kTime; ++t) {
+    std::vector<double> next;
+    for (size_t i = 0; i < kHidden; ++i) {
+      double sum = bi[i] + bh[i];
+      for (size_t k = 0; k < kIn; ++k) sum += wi[i * kIn + k] * in[t * kIn + k];
+      for (size_t k = 0; k < kHidden; ++k) sum += wh[i * kHidden + k] * h[k];
+      next.push_back(relu ? std::max(sum, 0.0) : std::tanh(sum));
+    }
+    h = next;
+    all.insert(all.end(), h.begin(), h.end());
+  }
+  return all;
+}
+
+TEST(RecurrentLayers, ASimpleOneIsElmansEquation) {
+  for (const bool relu : {false, true}) {
+    const nn::RNN layer(kIn, kHidden, {}, relu ? "relu" : "tanh");
+    set_parameters(layer, DType::F32);
+    const Tensor x = wave({kTime, kIn}, 1);
+    const auto result = layer(x);
+    const std::vector<double> expected = steps_of(layer.weights.directions[0], x, relu);
+    expect_values(result.output, expected, "output");
+    expect_values(result.state, {expected.end() - kHidden, expected.end()}, "state");
+    nn::RNNCell cell(kIn, kHidden, true, relu ? "relu" : "tanh");
+    nn::load_state_dict(cell, {{"weight_ih", layer.weights.directions[0].weight_ih},
+                               {"weight_hh", layer.weights.directions[0].weight_hh},
+                               {"bias_ih", layer.weights.directions[0].bias_ih},
+                               {"bias_hh", layer.weights.directions[0].bias_hh}});
+    Tensor h;
+    for (int64_t t = 0; t < kTime; ++t) expect_near(h = cell(x[t], h), result.output[t], 1e-6);
+  }
+  EXPECT_EQ(
+      nn::RNN(kIn, kHidden, {.layers = 2, .bidirectional = true})(wave({kTime, kBatch, kIn}, 0))
+          .state.shape(),
+      (Shape{4, kBatch, kHidden}));
+  EXPECT_THAT(message_of([] { nn::RNN(kIn, kHidden, {}, "gelu"); }),
+              HasSubstr("[RNN] nonlinearity \"gelu\" is unknown"));
+}
+
 TEST(RecurrentLayers, ARowOfLengthNoneKeepsItsState) {
   const nn::LSTM layer(kIn, kHidden, {.bidirectional = true});
   const Tensor h = wave({2, 2, kHidden}, 1), c = wave({2, 2, kHidden}, 2);

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "nn/initial.h"
+#include "nn/nonlinearity.h"
 #include "plugrad/nn.h"
 #include "tensor/named_function.h"
 
@@ -74,6 +75,20 @@ Tensor GRUCell::operator()(const Tensor& x, const Tensor& before) const {
   const Tensor update = (from_x[1] + from_h[1]).sigmoid();
   const Tensor candidate = (from_x[2] + reset * from_h[2]).tanh();
   return (1.0 - update) * candidate + update * h;
+}
+
+RNNCell::RNNCell(int64_t in, int64_t hidden, bool with_bias, std::string_view nonlinearity)
+    : is_relu(is_relu_named("RNNCell", nonlinearity)) {
+  Weights w = begin("RNNCell", in, hidden, 1, with_bias);
+  weight_ih = w.weight_ih, weight_hh = w.weight_hh, bias_ih = w.bias_ih, bias_hh = w.bias_hh;
+}
+
+Tensor RNNCell::operator()(const Tensor& x, const Tensor& before) const {
+  const tensor::NamedFunction named("RNNCell");
+  const Tensor h = checked_state("RNNCell", "h", before, x, weight_ih, weight_hh);
+  const Tensor sum =
+      linear(x, weight_ih.transpose(), bias_ih) + linear(h, weight_hh.transpose(), bias_hh);
+  return is_relu ? sum.relu() : sum.tanh();
 }
 
 }  // namespace plugrad::nn

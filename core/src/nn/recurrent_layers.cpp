@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "nn/initial.h"
+#include "nn/nonlinearity.h"
 #include "plugrad/functional.h"
 #include "plugrad/nn.h"
 #include "plugrad/operators.h"
@@ -24,7 +25,7 @@ using Cell = std::function<Tensors(const Direction&, const Tensor& from_x, const
 /// The part of the gates that does not depend on the states, for all steps.
 using Gates = std::function<Tensor(const Direction&, const Tensor& x)>;
 
-Tensor gates_of_lstm(const Direction& w, const Tensor& x) {
+Tensor gates_with_all_biases(const Direction& w, const Tensor& x) {
   return linear(x, w.weight_ih.transpose(), w.bias_ih.defined() ? w.bias_ih + w.bias_hh : Tensor());
 }
 
@@ -43,6 +44,13 @@ Tensors gru_cell(const Direction& w, const Tensor& from_x, const Tensors& states
   const auto h = linear(states[0], w.weight_hh.transpose(), w.bias_hh).chunk(3, -1);
   const Tensor reset = (x[0] + h[0]).sigmoid(), update = (x[1] + h[1]).sigmoid();
   return {(1.0 - update) * (x[2] + reset * h[2]).tanh() + update * states[0]};
+}
+
+Cell rnn_cell(bool is_relu) {
+  return [is_relu](const Direction& w, const Tensor& from_x, const Tensors& states) -> Tensors {
+    const Tensor sum = from_x + matmul(states[0], w.weight_hh.transpose());
+    return {is_relu ? sum.relu() : sum.tanh()};
+  };
 }
 
 class Sequence {
@@ -188,7 +196,7 @@ LSTM::LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options)
 
 LSTM::Result LSTM::operator()(const Tensor& x, const State& before, const Tensor& lengths) const {
   const tensor::NamedFunction named("LSTM");
-  Sequence sequence("LSTM", weights, gates_of_lstm, lstm_cell);
+  Sequence sequence("LSTM", weights, gates_with_all_biases, lstm_cell);
   auto [output, states] = sequence.run(x, {before.h, before.c}, lengths);
   return {output, {states[0], states[1]}};
 }
@@ -199,6 +207,16 @@ GRU::GRU(int64_t in, int64_t hidden, const RecurrentOptions& options)
 GRU::Result GRU::operator()(const Tensor& x, const Tensor& before, const Tensor& lengths) const {
   const tensor::NamedFunction named("GRU");
   Sequence sequence("GRU", weights, gates_of_gru, gru_cell);
+  auto [output, states] = sequence.run(x, {before}, lengths);
+  return {output, states[0]};
+}
+
+RNN::RNN(int64_t in, int64_t hidden, const RecurrentOptions& options, std::string_view nonlinearity)
+    : is_relu(is_relu_named("RNN", nonlinearity)), weights("RNN", in, hidden, 1, options) {}
+
+RNN::Result RNN::operator()(const Tensor& x, const Tensor& before, const Tensor& lengths) const {
+  const tensor::NamedFunction named("RNN");
+  Sequence sequence("RNN", weights, gates_with_all_biases, rnn_cell(is_relu));
   auto [output, states] = sequence.run(x, {before}, lengths);
   return {output, states[0]};
 }

@@ -43,7 +43,8 @@ Family layers() {
             [](const T& x, const T&) {
               const nn::LSTMCell lstm(x.size(1), 4);
               const nn::GRUCell gru(x.size(1), 4);
-              return Ts{lstm(x, lstm(x)).h, gru(x, gru(x))};
+              const nn::RNNCell rnn(x.size(1), 4);
+              return Ts{lstm(x, lstm(x)).h, gru(x, gru(x)), rnn(x, rnn(x))};
             }},
            {"recorded loops",
             [](const T& x, const T&) {
@@ -55,7 +56,8 @@ Family layers() {
                   },
                   {T::zeros({x.size(1)})}, {x});
               return Ts{last[0], all[0], nn::LSTM(x.size(1), 3)(sequence).output,
-                        nn::GRU(x.size(1), 3)(sequence).output};
+                        nn::GRU(x.size(1), 3)(sequence).output,
+                        nn::RNN(x.size(1), 3)(sequence).output};
             }},
            {"MultiHeadAttention",
             [](const T& x, const T&) {

@@ -33,6 +33,18 @@ struct PLUGRAD_API GRUCell {
   PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
 };
 
+/// Elman's network: h' = f(W_ih x + b_ih + W_hh h + b_hh), f = tanh or relu. Shape: x (…, in), h
+/// (…, hidden), zeros if undefined -> (…, hidden). Elman 1990.
+struct PLUGRAD_API RNNCell {
+  /// Errors: User for a nonlinearity other than "tanh" and "relu".
+  RNNCell(int64_t in, int64_t hidden, bool with_bias = true,
+          std::string_view nonlinearity = "tanh");
+  Tensor operator()(const Tensor& x, const Tensor& before = {}) const;
+  bool is_relu;
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+  PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
+};
+
 /// Options of the layers for whole sequences.
 struct RecurrentOptions {
   int64_t layers = 1;          ///< stacked layers; each reads the outputs of the previous one
@@ -85,6 +97,17 @@ struct PLUGRAD_API GRU {
   GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
   Result operator()(const Tensor& x, const Tensor& before = {}, const Tensor& lengths = {}) const;
   void visit_fields(StateVisitor& visitor) const { weights.visit_fields(visitor); }
+  RecurrentWeights weights;
+};
+
+/// Elman's network over sequences. Shapes and errors as for LSTM, and as for RNNCell. Elman 1990.
+struct PLUGRAD_API RNN {
+  using Result = GRU::Result;
+  RNN(int64_t in, int64_t hidden, const RecurrentOptions& options = {},
+      std::string_view nonlinearity = "tanh");
+  Result operator()(const Tensor& x, const Tensor& before = {}, const Tensor& lengths = {}) const;
+  void visit_fields(StateVisitor& visitor) const { weights.visit_fields(visitor); }
+  bool is_relu;
   RecurrentWeights weights;
 };
 
