@@ -52,6 +52,7 @@ RESULTS = {
     "LSTMCell::State": "tuple[Tensor, Tensor]",
     "LSTM::Result": "tuple[Tensor, tuple[Tensor, Tensor]]",
     "GRU::Result": "tuple[Tensor, Tensor]",
+    "RNN::Result": "tuple[Tensor, Tensor]",
     "Schedule": "Schedule",
 }
 # Python's types of attributes: (the type that is read, the type that is assigned)
