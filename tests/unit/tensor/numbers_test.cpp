@@ -431,7 +431,7 @@ TEST(Dtypes, NumbersThatAreNoneAreErrors) {
   EXPECT_EQ(error_of([&] { Tensor::arange(3, mistyped); }),
             "[arange] void is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { x.rand_like(mistyped); }),
-            "[rand] draws f16, bf16, f32 or f64, not void; use randint, or cast");
+            "[rand_like] draws f16, bf16, f32 or f64, not void; use randint, or cast");
   EXPECT_THAT(error_of([&] { x.bitcast(DType::Bool); }), HasSubstr("[bitcast] f32 and bool"));
 }
 
