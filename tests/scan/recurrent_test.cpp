@@ -158,6 +158,7 @@ TEST(RecurrentLayers, ASimpleOneIsElmansEquation) {
       nn::RNN(kIn, kHidden, {.layers = 2, .bidirectional = true})(wave({kTime, kBatch, kIn}, 0))
           .state.shape(),
       (Shape{4, kBatch, kHidden}));
+  EXPECT_EQ(nn::RNN(1, 2)(Tensor::arange(3).reshape({3, 1, 1})).output.dtype(), DType::F32);
   EXPECT_THAT(message_of([] { nn::RNN(kIn, kHidden, {}, "gelu"); }),
               HasSubstr("[RNN] nonlinearity \"gelu\" is unknown"));
 }

@@ -24,6 +24,13 @@ bool is_one_of_several() {
 // followed.
 constexpr uint8_t kLive = 1, kNeeded = 2, kForGradient = 4, kEnds = 8;
 
+// Whether the value of a lost base cannot be made of what its views show.
+bool has_expanded_view(const TensorState& base) {
+  for (const TensorState* view = base.links.first; view; view = view->links.next)
+    if (view->links.writes == detail::ViewLinks::Writes::Expanded) return true;
+  return false;
+}
+
 }  // namespace
 
 // A node that has a value needs its sources only if a gradient may flow to them or if it has
@@ -54,6 +61,9 @@ const std::vector<Id>& Session::mark() {
   state_->each_state([&](TensorState& state) {
     if (!std::ranges::binary_search(state_->leaving, &state))
       marks[state.node] = kLive | kNeeded | kForGradient;
+  });
+  state_->each_lost_base([&](TensorState& base) {
+    if (base.node != kNoId && has_expanded_view(base)) marks[base.node] |= kLive | kNeeded;
   });
   for (Id id = graph_.size(); id-- > 0;) {
     if (marks[id] == 0) continue;

@@ -145,12 +145,16 @@ void Session::realize_with_pending(States states) {
 }
 
 // The states have values now: they are no longer pending, and keep their inputs only for a gradient.
+// Another tensor may denote the node of a leaf, as x.reshape(x.shape()) does, which then is its input.
 // Without memory to cut one of them all stay pending, and an optimiser's step can be undone.
 void Session::settle(States states) {
   for (TensorState* const state : states) {
     const Id base = stored_base(state->node, state->device);
-    const bool assigned_leaf = state->pending && state->requires_grad;
-    if (assigned_leaf || !state_->tape.has_tracked_source(graph_, state->node)) cut(*state, base);
+    Tape& tape = state_->tape;
+    const bool has_history = state->requires_grad
+                                 ? !state->pending && tape.has_tracked_source(graph_, state->node)
+                                 : tape.is_tracked(graph_, state->node);
+    if (!has_history) cut(*state, base);
   }
   for (TensorState* const state : states) {
     state_->forget_assignments(state);

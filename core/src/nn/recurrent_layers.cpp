@@ -124,8 +124,10 @@ class Sequence {
     return tensor::limited(is_within, 0, tensor::axis_size(x, 0));
   }
 
-  Tensor first_state(const Tensor& given, int64_t number, const Tensor& x, bool is_single) const {
-    if (!given.defined()) return Tensor::zeros({x.size(1), hidden()}, x.dtype(), x.device());
+  Tensor first_state(const Tensor& given, int64_t number, const Tensor& gates,
+                     bool is_single) const {
+    if (!given.defined())
+      return Tensor::zeros({gates.size(1), hidden()}, gates.dtype(), gates.device());
     return is_single ? given[number].unsqueeze(0) : Tensor(given[number]);
   }
 
@@ -133,7 +135,8 @@ class Sequence {
                       bool is_single) const {
     const Direction& w = weights_.directions[static_cast<size_t>(number)];
     Tensors first, inputs = {gates_(w, x)};
-    for (const Tensor& given : before) first.push_back(first_state(given, number, x, is_single));
+    for (const Tensor& given : before)
+      first.push_back(first_state(given, number, inputs[0], is_single));
     if (mask_.defined()) inputs.push_back(mask_);
     const auto step = [&](const Tensors& states, const Tensors& in) {
       ScanResult result{cell_(w, in[0], states), {}};

@@ -12,6 +12,49 @@
 namespace plugrad {
 namespace {
 
+// A reshape to the same shape, and the like, denotes the node of the tensor itself.
+TEST(Views, ReadingOneOfALeafKeepsItsGradient) {
+  Tensor x = (Tensor::from<float>({1, 2}) + 1.0).requires_grad_();
+  const Tensor h = x.reshape({2}), c = x.contiguous();
+  expect_values(h, {2, 3});
+  expect_values(c, {2, 3});
+  (h * 3.0 + c + x).sum().backward();
+  expect_values(x.grad(), {5, 5});
+}
+
+TEST(Views, ElementsThatIndicesLeaveKeepTheirGradients) {
+  const Tensor at[] = {Tensor::from<int32_t>({0}), Tensor::from<int32_t>(std::vector<int32_t>{})};
+  const std::vector<std::vector<double>> expected = {{0, 2, 2}, {2, 2, 2}};
+  for (size_t i = 0; i < 2; ++i) {
+    Tensor x = Tensor::from<float>({1, 2, 3}).requires_grad_(), y = x * 2.0, d = y.detach();
+    d[at[i]] = 7.0;
+    expect_values(gradient(y.sum() + x.sum() * 0.0, {x})[0], expected[i]);
+    Tensor z = x * 2.0, part = z.detach()[Slice(0, 2)];
+    part.set_index({at[i]}, 7.0);
+    expect_values(gradient(z.sum() + x.sum() * 0.0, {x})[0], expected[i]);
+  }
+}
+
+TEST(Views, OfABaseThatIsGoneBesideAnExpandedOne) {
+  Tensor b = Tensor::from<float>({1, 2}) + 2.0, v = b.reshape({2, 1});
+  v.realize();
+  const Tensor u = v.expand({2, 2});
+  b = Tensor();
+  engine::Session::current().collect();
+  v += 1.0;
+  expect_values(v, {4, 5});
+  expect_values(u, {4, 4, 5, 5});
+}
+
+TEST(Views, WindowsThatDoNotOverlapAreWritten) {
+  Tensor x = Tensor::zeros({5}).realize(), apart = x.unfold(0, 1, 2);
+  apart += 1;
+  expect_values(x, {1, 0, 1, 0, 1});
+  Tensor one = x.unfold(0, 3, 4);
+  one.assign(2);
+  expect_values(x, {2, 2, 2, 0, 1});
+}
+
 TEST(Views, WritesGoToTheTensorThatIsShown) {
   Tensor x = counting({2, 3});
   x[0][1] = 5;

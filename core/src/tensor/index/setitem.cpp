@@ -115,6 +115,16 @@ Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor
   return write_ranges(x, entries, tensors.is_empty() ? fitting : tensors.written(fitting));
 }
 
+bool is_tensor_index(const Index& i) {
+  return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
+}
+
+bool is_behind_detach(const engine::TensorState& state) {
+  for (const engine::TensorState* each = &state; each; each = each->links.base)
+    if (each->links.is_detached) return true;
+  return false;
+}
+
 }  // namespace
 
 void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
@@ -129,11 +139,18 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
     assign(changed);
     return;
   }
+  // The gradients of elements that a tensor of indices leaves flow on behind a detached view.
+  const Tensor mask_of_change =
+      is_behind_detach(*state_) && std::ranges::any_of(indices, is_tensor_index)
+          ? updated(Tensor::zeros(shape(), DType::Bool, device()), indices, Tensor(true)).x
+          : where;
   tensor::Recorder r("setitem");
   const Id node = r.use(changed);
   r.use(*this);
   const bool is_view = state_->links.base != nullptr;  // of which the other elements stay
-  const Id mask = is_view && where.defined() ? r.broadcast_to(r.use(where), r.shape(node)) : kNoId;
+  const Id mask = is_view && mask_of_change.defined()
+                      ? r.broadcast_to(r.use(mask_of_change), r.shape(node))
+                      : kNoId;
   tensor::write(r, *state_, node, mask);
 }
 
@@ -143,11 +160,7 @@ struct IndexedTensor::Target {
   std::vector<Index> indices;
   bool is_temporary = false;  // no handle and no other tensor would show the elements
 
-  bool has_tensors() const {
-    return std::ranges::any_of(indices, [](const Index& i) {
-      return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
-    });
-  }
+  bool has_tensors() const { return std::ranges::any_of(indices, is_tensor_index); }
 };
 
 IndexedTensor Tensor::operator[](const Index& i) & {

@@ -57,11 +57,14 @@ Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
           to_string(shape()));
   const int64_t count = (n - window) / step + 1;
   std::vector<int64_t> order;
-  if (window == step) {  // windows do not overlap
+  if (window > 0 && (window <= step || count == 1)) {  // windows do not overlap
     for (int64_t i = 0; i <= ndim(); ++i)
       if (i != at + 1) order.push_back(i);
     order.push_back(at + 1);
-    return slice(at, {0, count * step}).unflatten(at, {count, step}).permute(order);
+    const int64_t row = count == 1 ? window : step, missing = count * row - n;
+    const Tensor whole =
+        missing > 0 ? tensor::padded_view(*this, at, missing) : slice(at, {0, count * row});
+    return whole.unflatten(at, {count, row}).slice(at + 1, {0, window}).permute(order);
   }
   for (int64_t i = 0; i < ndim(); ++i)
     if (i != at) order.push_back(i);
