@@ -111,7 +111,7 @@ struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
 
-/// What a view shows once its base denotes `base`.
+/// The nodes of a view after a write to its base.
 struct ShownNode {
   TensorState* view;
   Id base = kNoId, moved = kNoId;  // the base's elements that it shows; kNoId: as they are
@@ -191,11 +191,11 @@ class Session {
   PLUGRAD_INTERNAL void make_value(TensorState& state);
   /// The movements from the base to the view.
   PLUGRAD_INTERNAL std::vector<ViewStep> path_of(const TensorState& view);
-  /// What the views of a base, and their views, show once it denotes `node`. Makes room for
+  /// The nodes of all views of a base, and of their views, once the base denotes `node`. Makes room for
   /// show(), so that a write is done as a whole or not at all.
   std::vector<ShownNode> nodes_of_views(TensorState& base, Id node);
-  /// What a detached view that is given `node`, and its views, show besides: gradients flow to that
-  /// node, if not to that of the base.
+  /// The nodes of a detached view after a write of `node`, and of its views: gradients flow to `node`,
+  /// not to the base. Empty if no gradient flows.
   std::vector<ShownNode> nodes_with_gradient(TensorState& view, Id node);
   void show(std::span<const ShownNode> shown) noexcept;
   /// A view that stood alone, and was assigned or its base was, shows the base again.

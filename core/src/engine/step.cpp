@@ -14,7 +14,7 @@ using Guard = std::lock_guard<InterpreterAwareMutex>;
 
 thread_local bool records_step = false;
 
-// What the assignments held goes when the list is empty: states that die look into it.
+// Empties the list before its entries die: a state that dies searches the list.
 void forget_step(SessionState& state) noexcept {
   const auto assigned = std::exchange(state.step_assigned, {});
 }

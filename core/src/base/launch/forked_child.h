@@ -1,4 +1,4 @@
-// What a forked child cannot use.
+// The session's lock in a forked child.
 #pragma once
 
 namespace plugrad {

@@ -19,7 +19,7 @@ void prepare_thread_for_exit();
 /// before the exit wait; must allow a second call.
 void before_devices_end(void (*end)());
 void run_before_devices_end();
-/// What the end of the main thread does, for a program that ends otherwise.
+/// Ends the threads that use devices and waits for the devices, for programs without exit handlers.
 PLUGRAD_INTERNAL void end_device_work();
 
 /// Calls visit(device) for each open asynchronous device.
