@@ -178,6 +178,31 @@ TEST(Jit, OtherShapesDtypesAndNumbersAreRecordedApart) {
   EXPECT_EQ(f.recordings(), 5u);
 }
 
+// A tensor that is the same number everywhere is data, whether it is computed yet or not.
+TEST(Jit, TensorsOfOneNumberAreReplayed) {
+  using Make = Tensor (*)(float);
+  const Make makes[] = {
+      [](float v) { return Tensor::full({}, v); },
+      [](float v) { return Tensor::full({3}, v).realize(); },
+      [](float v) { return Tensor::full({3}, v).contiguous(); },
+      [](float v) { return Tensor::ones({3}) * v; },
+      [](float v) { return Tensor::full({}, v).cast(DType::F64).cast(DType::F32); },
+      [](float v) { return Tensor::arange(3, DType::F32) * 0 + v; },
+  };
+  const Tensor x = Tensor::from<float>({1, -0.5f, 0}).realize();
+  for (const Make make : makes) {
+    int runs = 0;
+    auto f = jit([&](const Tensor& k) {
+      ++runs;
+      return x * k;
+    });
+    for (const float v : {2.0f, 3.0f, 0.0f, -1.0f, 0.1f, 1e30f})
+      EXPECT_EQ(floats(f(make(v))), (std::vector<float>{v, -0.5f * v, 0 * v}));
+    EXPECT_EQ(runs, 2);
+    EXPECT_EQ(f.recordings(), 1u);
+  }
+}
+
 TEST(Jit, KeepsABoundedNumberOfRecordings) {
   auto f = jit([](const Tensor& x) { return x + 1; });
   for (int n = 1; n <= 50; ++n)

@@ -53,8 +53,8 @@ std::vector<uint64_t> full_key(engine::Session& session,
     if (!argument) continue;
     add_facts(words, session, *argument);
     words.push_back(argument->requires_grad);
-    const Node& node = session.graph()[argument->node];
-    if (node.op == Op::Const) words.push_back(node.arg);
+    if (!is_number(session, *argument)) continue;
+    if (const auto number = session.constant_value(argument->node)) words.push_back(*number);
   }
   add_counts(words, session, arguments);
   return words;

@@ -203,7 +203,8 @@ void JitReplay::bind() {
         value.kind != JitValue::Kind::Count)
       continue;
     engine::TensorState& source = source_of(value);
-    if ((values_[i] = quick_value(source))) continue;
+    if ((values_[i] = quick_value(source)) || (values_[i] = value_of_constant(session_, source)))
+      continue;
     missing.push_back(&source);
     missing_numbers.push_back(i);
   }

@@ -127,16 +127,6 @@ void JitTrace::use_gradient(engine::TensorState& leaf) {
   is_whole_ = true;
 }
 
-// Whether the state is a number, which has no device. With a single device, a value computed from
-// numbers alone is not one: it may be a state about to be assigned.
-bool JitTrace::is_number(const engine::TensorState& state) {
-  const Id node = state.node;
-  const DType dtype = session_.graph()[node].dtype;
-  if (dtype == DType::Index || dtype == DType::WeakFloat) return true;
-  return session_.devices()[node] == 0 && state.device == 0 &&
-         session_.state().devices.opened().size() > 1;
-}
-
 void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   const auto number = static_cast<uint32_t>(recording_.tensors.size());
   tensor_of_.emplace(&state, number);
@@ -146,7 +136,7 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   tensor.dtype = session_.graph()[state.node].dtype;
   add_facts(tensor.facts, session_, state);
   tensor.requires_grad = state.requires_grad;
-  tensor.is_number = is_number(state);
+  tensor.is_number = is_number(session_, state);
   if (!tensor.is_number) {
     recording_.tensors.push_back(tensor);
     return cut_off(state, {.kind = JitValue::Kind::Tensor, .tensor = number});
@@ -161,19 +151,14 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
 // The state's elements as a Value that no other state shares.
 engine::ValuePtr JitTrace::own_value(engine::TensorState& state) {
   const Suspended suspended;
-  auto own = std::make_shared<engine::Value>();
-  if (session_.constant_value(state.node)) {
-    auto bytes = std::make_shared<std::vector<std::byte>>(*session_.peek(state));
-    own->dtype = strong(session_.graph()[state.node].dtype);
-    own->device = state.device == 0 ? session_.default_device() : state.device;
-    own->size_bytes = bytes->size();
-    own->host = *bytes;
-    own->host_owner = bytes;
-    if (is_integer(own->dtype)) host_[own.get()] = *bytes;
-    engine::buffer_of(*own, session_.state().devices);
-    return own;
+  if (engine::ValuePtr constant = value_of_constant(session_, state)) {
+    if (is_integer(constant->dtype))
+      host_[constant.get()] = {constant->host.begin(), constant->host.end()};
+    engine::buffer_of(*constant, session_.state().devices);
+    return constant;
   }
   const engine::ValuePtr value = session_.readable_value(state);
+  auto own = std::make_shared<engine::Value>();
   if (value->sharded) return own_parts(*value);
   if (!value->buffer && is_integer(value->dtype))
     host_[own.get()] = {value->host.begin(), value->host.end()};

@@ -86,7 +86,6 @@ class JitTrace final : public engine::CallObserver {
   void require_no_overlap(uint32_t assigned) const;
   void give_back_counts(engine::TensorState& state);
   void add_tensor(engine::TensorState& state, uint32_t argument);
-  bool is_number(const engine::TensorState& state);
   void cut_off(engine::TensorState& state, JitValue origin);
   engine::ValuePtr own_value(engine::TensorState& state);
   engine::ValuePtr own_parts(const engine::Value& whole);
