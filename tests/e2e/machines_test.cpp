@@ -51,7 +51,7 @@ TEST_F(Machines, are_part_of_the_keys_of_plans) {
   const uint32_t number = devices.number(device);
   const auto key = [&] {
     const auto options = engine::plan_options(devices, std::span(&number, 1));
-    return engine::plan_key({1, 2}, number, options, {});
+    return engine::PlanRequest{number, options, {}}.key({1, 2});
   };
   const Hash128 before = key();
   EXPECT_EQ(key(), before);

@@ -11,6 +11,7 @@
 #include "ir/range.h"
 #include "plugrad/dtype.h"
 #include "plugrad/plugin_api/device.h"
+#include "plugrad/plugin_api/kernel_ir.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
@@ -22,8 +23,12 @@ struct Kernel {
   Options options;
   std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
   KernelSchedule applied;
-  uint32_t param_count = 0;      // of the AST; parameters that became unused keep their indices
-  std::vector<int64_t> scalars;  // of the AST: the maximum of each scalar, by number
+  uint32_t param_count = 0;  // of the AST; parameters that became unused keep their indices
+  struct ScalarInfo {
+    DType dtype = DType::Index;
+    int64_t most = 0;  // of an Index
+  };
+  std::vector<ScalarInfo> scalars;  // of the AST, by number
 
   /// Requires options.machine, which generate() sets.
   const cost::Machine& machine() const { return *options.machine; }
@@ -121,8 +126,8 @@ std::string kernel_name(const Kernel& kernel, bool in_color);
 Estimates estimate(Kernel& kernel);
 
 inline bool claims(const pgr_device_caps& caps, Op op, DType dtype) {
-  const auto number = static_cast<size_t>(op);
-  return number < 64 && (caps.op_dtypes[number] >> static_cast<size_t>(dtype) & 1) != 0;
+  const auto number = static_cast<size_t>(op), type = static_cast<size_t>(dtype);
+  return number < 64 && type < PGR_DTYPE_COUNT && (caps.op_dtypes[number] >> type & 1) != 0;
 }
 
 /// Whether the dtype may be stored in memory and moved by kernels.

@@ -115,7 +115,7 @@ constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check_stage, te
 void record_scalar(Kernel& kernel, Id scalar) {
   const size_t number = scalar_number(kernel.graph, scalar);
   if (kernel.scalars.size() <= number) kernel.scalars.resize(number + 1);
-  kernel.scalars[number] = kernel.graph.arg_list(scalar)[1];
+  kernel.scalars[number] = {kernel.graph[scalar].dtype, kernel.graph.arg_list(scalar)[1]};
 }
 
 Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {

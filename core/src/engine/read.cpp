@@ -21,25 +21,6 @@ bool repeats_or_reorders(Op op) {
          op == Op::Function;
 }
 
-// Converts a constant's bits to storage form, in the low bytes.
-uint64_t storage_bits(uint64_t constant, DType dtype) {
-  if (!is_float(dtype) || dtype == DType::F64) return constant;
-  const double value = std::bit_cast<double>(constant);
-  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  return encode_small_float(value, dtype);
-}
-
-// Converts stored bits to those of a constant node (ir/graph.h).
-uint64_t constant_bits(uint64_t stored, DType dtype) {
-  if (!is_float(dtype))
-    return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
-  if (dtype == DType::F64) return stored;
-  if (dtype == DType::F32)
-    return std::bit_cast<uint64_t>(
-        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(stored))));
-  return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(stored), dtype));
-}
-
 uint64_t cast_bits(uint64_t bits, DType from, DType to) {
   if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
   if (from == DType::U64 && is_float(to)) return bits_of(static_cast<double>(bits), to);

@@ -187,12 +187,6 @@ void Session::cut_tape(TensorState& state) {
   cut(state, stored_base(state.node, state.device));
 }
 
-// For the graph just walked; constants alone are computed on the default device.
-schedule::Options Session::options_of_walk(uint32_t default_device) {
-  const auto used = state_->canonical.devices_used();
-  return plan_options(state_->devices, used.empty() ? std::span(&default_device, 1) : used);
-}
-
 void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   const auto walk_from = [&](std::span<const Id> from) {
     state_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
@@ -202,16 +196,17 @@ void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   if (may_have_checks()) walk_with_sizes(state_->canonical, roots, walk_from);
 }
 
-schedule::Plan Session::plan_of_walk(uint32_t default_device, const schedule::Options& options) {
+schedule::Plan Session::plan_of_walk(const PlanRequest& request,
+                                     std::span<const uint32_t> given_at_launch) {
   Statistics& statistics = state_->statistics;
   const Stopwatch watch(statistics.schedule_ns);
   const trace::Scope span(trace::Category::Plan, "plan");
-  CanonicalGraph::Scratch scratch = state_->canonical.copy();
+  CanonicalGraph::Scratch scratch = state_->canonical.copy(given_at_launch);
   statistics.planned_nodes += scratch.graph.size();
-  schedule::Options kept = options;
+  schedule::Options kept = request.options;
   kept.keep_graph |= tracing();
-  schedule::Plan plan =
-      schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, kept);
+  schedule::Plan plan = schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs,
+                                            request.default_device, kept);
   statistics.planning_visits += plan.visits;
   state_->walked = std::move(scratch.walked);
   return plan;
@@ -237,10 +232,10 @@ std::vector<uint32_t> Session::origins_of(const schedule::ScheduledGraph& schedu
 }
 
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
-  Work work{{roots.begin(), roots.end()}, {}, nullptr};
+  Work work{{roots.begin(), roots.end()}, {}, nullptr, {}};
   walk(work.roots, default_device);
   if (add_along(work, default_device)) walk(work.roots, default_device);
-  schedule::Plan plan = plan_of_walk(default_device, options_of_walk(default_device));
+  schedule::Plan plan = plan_of_walk(request_of_walk(default_device));
   state_->canonical.take_inputs();
   return plan;
 }
@@ -262,12 +257,12 @@ schedule::Plan Session::kept_or_made(const Hash128& key,
   return plan;
 }
 
-std::shared_ptr<ReadyPlan> Session::make_ready(const Hash128& key, uint32_t default_device,
-                                               const schedule::Options& options,
-                                               const KernelOptions& kernel_options) {
+// Kernels get the schedules of the plan `like`, if there is one.
+std::shared_ptr<ReadyPlan> Session::ready_of(schedule::Plan plan, const PlanRequest& request,
+                                             const ReadyPlan* like) {
   Statistics& statistics = state_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
-  ready->plan = kept_or_made(key, [&] { return plan_of_walk(default_device, options); });
+  ready->plan = std::move(plan);
   if (ready->plan.scheduled)
     ready->trace = {0,
                     ready->plan.scheduled,
@@ -284,13 +279,13 @@ std::shared_ptr<ReadyPlan> Session::make_ready(const Hash128& key, uint32_t defa
   const Stopwatch watch(statistics.compile_ns);
   const trace::Scope span(trace::Category::Compile, "make kernels");
   try {
-    prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
+    prepare(*ready, state_->devices, state_->kernels, user_kernels_, request.kernels, like);
   } catch (Error& error) {
     if (const auto failed = state_->kernels.failed())
-      name_places_of_request(error, *failed, default_device, options);
+      name_places_of_request(error, *failed, request);
     throw;
   }
-  prepare_loops(*ready, kernel_options);
+  prepare_loops(*ready, request.kernels);
   ++statistics.plans_made;
   return ready;
 }
@@ -306,49 +301,86 @@ uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device
   return only;
 }
 
+// For the graph just walked; constants alone are computed on the default device.
+PlanRequest Session::request_of_walk(uint32_t default_device) {
+  const auto used = state_->canonical.devices_used();
+  PlanRequest request{
+      default_device,
+      plan_options(state_->devices, used.empty() ? std::span(&default_device, 1) : used),
+      KernelOptions::from_settings()};
+  request.options.replaced = state_->replaced_inputs(state_->canonical.inputs());
+  // With fixed schedules a call must get the same plan whether it is recorded or not.
+  if (CallObserver* observer = CallObserver::active(); observer && !request.kernels.deterministic)
+    request.options.constants = observer->constant_inputs(state_->canonical.inputs());
+  return request;
+}
+
+// The plan of the graph just walked; whether it was there before.
+bool Session::find_or_make(Work& work, uint32_t default_device) {
+  PlanRequest request;
+  Hash128 key;
+  {
+    const Stopwatch watch(state_->statistics.lookup_ns);
+    request = request_of_walk(default_device);
+    key = request.key(state_->canonical.key());
+    work.numbers.clear();
+    if (const auto* known = state_->plans.find(key)) {
+      work.ready = *known;
+      return true;
+    }
+  }
+  const std::vector<NumberSite> sites = sites_to_give(state_->canonical);
+  const Hash128 without_numbers =
+      sites.empty() ? key : request.key(state_->canonical.key_without(sites));
+  if (const auto* history = sites.empty() ? nullptr : state_->numbers.find(without_numbers)) {
+    const uint32_t made = (*history)->made;
+    const auto make = [&](std::span<const uint32_t> given, const ReadyPlan& like) {
+      schedule::Plan plan = plan_of_walk(request, given);
+      return may_take_numbers(plan, request.options.max_params)
+                 ? ready_of(std::move(plan), request, &like)
+                 : nullptr;
+    };
+    if (auto ready = plan_taking_numbers(**history, sites, make)) {
+      work.ready = std::move(ready);
+      work.numbers = launch_bits(sites);
+      return (*history)->made == made;
+    }
+  }
+  work.ready = ready_of(kept_or_made(key, [&] { return plan_of_walk(request); }), request);
+  state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
+  note_numbers(state_->numbers, without_numbers, sites, work.ready);
+  return false;
+}
+
 // A cached plan may add roots; the extended set of roots is then looked up in turn.
 Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_device,
                                 bool stores_along) {
   Statistics& statistics = state_->statistics;
-  const auto kernel_options = KernelOptions::from_settings();
-  Work work{{roots.begin(), roots.end()}, {}, nullptr};
-  schedule::Options options;
-  Hash128 key;
+  Work work{{roots.begin(), roots.end()}, {}, nullptr, {}};
   const uint64_t start_ns = tracing() ? monotonic_ns() : 0;
   {
     const Stopwatch watch(statistics.lookup_ns);
     walk(work.roots, default_device);
     if (stores_along && add_along(work, default_device)) walk(work.roots, default_device);
-    while (true) {
-      options = options_of_walk(default_device);
-      options.replaced = state_->replaced_inputs(state_->canonical.inputs());
-      // With fixed schedules a call must get the same plan whether it is recorded or not.
-      if (CallObserver* observer = CallObserver::active();
-          observer && !kernel_options.deterministic)
-        options.constants = observer->constant_inputs(state_->canonical.inputs());
-      key = plan_key(state_->canonical.key(), default_device, options, kernel_options);
-      const auto* known = state_->plans.find(key);
-      if (!known) break;
-      work.ready = *known;
-      if (!stores_along || !add_learned(work)) {
-        ++statistics.plan_cache_hits;
-        if (start_ns != 0) trace::span(trace::Category::Plan, "cached plan", start_ns, 1);
-        return work;
-      }
-      walk(work.roots, default_device);
-    }
   }
-  work.ready = make_ready(key, default_device, options, kernel_options);
+  while (find_or_make(work, default_device)) {
+    const Stopwatch watch(statistics.lookup_ns);
+    if (!stores_along || !add_learned(work)) {
+      ++statistics.plan_cache_hits;
+      if (start_ns != 0) trace::span(trace::Category::Plan, "cached plan", start_ns, 1);
+      return work;
+    }
+    walk(work.roots, default_device);
+  }
   if (debugging(1))
     debug_write(fmt::format("planned {} steps for {} results\n", work.ready->plan.steps.size(),
                             work.roots.size()));
-  state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
   return work;
 }
 
 std::vector<ValuePtr> Session::run_work(Work& work) {
   const auto inputs = state_->canonical.take_inputs();
-  auto values = run_ready(*work.ready, inputs);
+  auto values = run_ready(*work.ready, inputs, work.numbers);
   if (CallObserver* observer = CallObserver::active())
     observer->ran(work.ready, inputs, values);
   else
@@ -379,8 +411,10 @@ std::vector<ValuePtr> Session::compute_local(std::span<const Id> roots,
   throw;
 }
 
-std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
+std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                                         std::span<const uint64_t> numbers) {
   ++state_->statistics.plans_run;
+  set_numbers(ready, numbers);
   const trace::Scope span(trace::Category::Run, "run plan");
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);

@@ -104,6 +104,7 @@ class NodeOrigins;
 struct SessionState;
 struct KernelOptions;
 struct KernelRequest;
+struct PlanRequest;
 struct ReadyPlan;
 class DistinctRoots;
 class PendingSizeChecks;
@@ -344,9 +345,10 @@ class Session {
   std::optional<uint64_t> constant_value(Id node);
   /// The state's elements in row-major order, computed or copied if needed.
   std::shared_ptr<Value> readable_value(TensorState& state);
-  /// Runs the plan and returns a value for each root. On out of memory, frees memory and retries.
-  std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
-                                                std::span<const std::shared_ptr<Value>> inputs);
+  /// A value for each root. On out of memory, frees memory and retries. `numbers`: set_numbers().
+  using Values = std::vector<std::shared_ptr<Value>>;
+  Values run_ready(ReadyPlan& ready, std::span<const std::shared_ptr<Value>> inputs,
+                   std::span<const uint64_t> numbers = {});
   /// Nodes that live states reach, ascending; valid until the next call.
   const std::vector<Id>& mark();
   /// Drops the values that no live state reaches.
@@ -386,27 +388,28 @@ class Session {
     std::vector<Id> roots;                      // the requested ones, then those stored along
     std::vector<ComputedNodes::Note> repeated;  // computed before but not stored
     std::shared_ptr<ReadyPlan> ready;
+    std::vector<uint64_t> numbers;  // that the plan takes at launch
   };
+  bool find_or_make(Work& work, uint32_t default_device);
   Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
   void walk(std::span<const Id> roots, uint32_t default_device);
-  schedule::Options options_of_walk(uint32_t default_device);
   std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
                                    const NodeOrigins& origins) const;
-  schedule::Plan plan_of_walk(uint32_t default_device, const schedule::Options& options);
+  PlanRequest request_of_walk(uint32_t default_device);
+  schedule::Plan plan_of_walk(const PlanRequest& request,
+                              std::span<const uint32_t> given_at_launch = {});
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   schedule::Plan kept_or_made(const Hash128& key, const std::function<schedule::Plan()>& make);
-  std::shared_ptr<ReadyPlan> make_ready(const Hash128& key, uint32_t default_device,
-                                        const schedule::Options& options,
-                                        const KernelOptions& kernel_options);
+  std::shared_ptr<ReadyPlan> ready_of(schedule::Plan plan, const PlanRequest& request,
+                                      const ReadyPlan* like = nullptr);
   void add_reports(const schedule::Plan& plan, std::vector<KernelReport>& reports);
   void add_requests(const schedule::Plan& plan, std::vector<KernelRequest>& requests);
   schedule::Plan plan_of_body(const LoopBody& body, uint32_t device);
   void prepare_loops(ReadyPlan& ready, const KernelOptions& kernel_options);
   std::shared_ptr<ReadyPlan> ready_body(const LoopBody& body, uint32_t device, uint32_t depth,
                                         const KernelOptions& kernel_options);
-  std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
-  std::vector<std::shared_ptr<Value>> compute_local(std::span<const Id> roots,
-                                                    uint32_t default_device);
+  Values compute(std::span<const Id> roots, uint32_t default_device);
+  Values compute_local(std::span<const Id> roots, uint32_t default_device);
 
   // sharded.cpp
   struct LocalRoots;
@@ -419,14 +422,13 @@ class Session {
   bool is_on_mesh(Id node) { return mesh((*devices_)[node]) != nullptr; }
   StatePtr on_one_device(TensorState& state);
   std::shared_ptr<Value> readable_parts(Id node);
-  std::vector<std::shared_ptr<Value>> run_work(Work& work);
+  Values run_work(Work& work);
   void settle(States states);
   void cut(TensorState& state, Id base);
   Id with_extents(Id node, const std::vector<Extent>& extents);
 
   // recorded_places.cpp
-  void name_places_of_request(Error& error, size_t request, uint32_t default_device,
-                              const schedule::Options& options);
+  void name_places_of_request(Error& error, size_t number, const PlanRequest& request);
   void name_places(Error& error, std::span<const Id> nodes);
 
   // stored_along.cpp

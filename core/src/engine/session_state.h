@@ -8,6 +8,7 @@
 #include "engine/computed_nodes.h"
 #include "engine/origins/node_origins.h"
 #include "engine/plan/canonical.h"
+#include "engine/numbers/number_history.h"
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
 #include "engine/recording/prepared_constants.h"
@@ -47,6 +48,7 @@ struct SessionState {
   // 64 plans serve a program with several networks or sequence lengths, however large the plans
   // are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
+  NumberHistories numbers{{2048, 512, 4 << 20}};
   MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking skips, ascending

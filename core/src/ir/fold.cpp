@@ -172,24 +172,9 @@ uint64_t fold_cast(const Graph& g, Id source, DType to) {
   return bits_of(rounded_to_odd(const_int(g, source), g[source].dtype == DType::U64), to);
 }
 
-// Converts a constant to zero-extended storage bits, and back.
-uint64_t storage_bits(uint64_t bits, DType dtype) {
-  const double value = std::bit_cast<double>(bits);
-  if (dtype == DType::F64) return bits;
-  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (is_float(dtype)) return encode_small_float(value, dtype);
+uint64_t zero_extended(uint64_t bits, DType dtype) {
   const uint32_t size = size_of(dtype);
   return size == 8 ? bits : bits & ((uint64_t{1} << (8 * size)) - 1);
-}
-
-uint64_t from_storage_bits(uint64_t bits, DType dtype) {
-  if (dtype == DType::F64) return bits;
-  if (dtype == DType::F32)
-    return std::bit_cast<uint64_t>(
-        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
-  if (is_float(dtype))
-    return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(bits), dtype));
-  return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));
 }
 
 std::optional<uint64_t> fold_bitcast(const Graph& g, Id source, DType to) {
@@ -197,7 +182,7 @@ std::optional<uint64_t> fold_bitcast(const Graph& g, Id source, DType to) {
   if (size_of(from) == 0 || size_of(from) != size_of(to) || to == DType::Bool) return std::nullopt;
   // Constants cannot represent the payload of a NaN.
   if (is_float(from) && std::isnan(const_float(g, source))) return std::nullopt;
-  const uint64_t result = from_storage_bits(storage_bits(g[source].arg, from), to);
+  const uint64_t result = constant_bits(zero_extended(storage_bits(g[source].arg, from), from), to);
   if (is_float(to) && std::isnan(std::bit_cast<double>(result))) return std::nullopt;
   return result;
 }

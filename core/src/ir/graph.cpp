@@ -137,9 +137,8 @@ uint64_t Graph::size_bytes() const {
 }
 
 bool Graph::in_order(Id left, Id right) const {
-  const bool left_const = operator[](left).op == Op::Const,
-             right_const = operator[](right).op == Op::Const;
-  if (left_const != right_const) return right_const;
+  const bool left_is_number = is_number(*this, left), right_is_number = is_number(*this, right);
+  if (left_is_number != right_is_number) return right_is_number;
   return left <= right;
 }
 
@@ -199,6 +198,23 @@ uint64_t bits_of(double value, DType dtype) {
   if (is_float(dtype)) return std::bit_cast<uint64_t>(round_float(value, dtype));
   if (dtype == DType::Bool) return value != 0;
   return static_cast<uint64_t>(float_to_int(value, dtype));
+}
+
+uint64_t storage_bits(uint64_t constant, DType dtype) {
+  if (!is_float(dtype) || dtype == DType::F64) return constant;
+  const double value = std::bit_cast<double>(constant);
+  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return encode_small_float(value, dtype);
+}
+
+uint64_t constant_bits(uint64_t stored, DType dtype) {
+  if (!is_float(dtype))
+    return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
+  if (dtype == DType::F64) return stored;
+  if (dtype == DType::F32)
+    return std::bit_cast<uint64_t>(
+        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(stored))));
+  return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(stored), dtype));
 }
 
 double const_float(const Graph& g, Id id) {

@@ -117,8 +117,16 @@ class Graph {
 // apart.
 uint64_t bits_of(int64_t value, DType dtype);
 uint64_t bits_of(double value, DType dtype);
+/// A constant's bits as memory, kernels and launches have them: integers sign-extended, floats zero-extended.
+uint64_t storage_bits(uint64_t constant, DType dtype);
+/// The inverse.
+uint64_t constant_bits(uint64_t stored, DType dtype);
 inline bool is_const(const Graph& g, Id id) {
   return g[id].op == Op::Const;
+}
+/// Whether the node is the same number in every element: a constant, or one given at launch.
+inline bool is_number(const Graph& g, Id id) {
+  return g[id].op == Op::Const || g[id].op == Op::Scalar;
 }
 inline int64_t const_int(const Graph& g, Id id) {
   return static_cast<int64_t>(g[id].arg);

@@ -18,8 +18,8 @@ namespace plugrad {
 ///   Bounded(index, limit)   list: none. Bool, a gate of Stores: index < limit, or always true, as
 ///                           elements beyond the limit are never read
 ///   Param                   dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
-///   Scalar                  list: number, upper bound. An Index given at launch; numbered from 0
-///                           (Step::scalars)
+///   Scalar                  list: number, upper bound of an Index, 1 for the negative. Given at
+///                           launch; numbered from 0 (Step::scalars)
 ///   Range(size[, begin, end])
 ///                           arg: axis number and kind, Loop or Reduce (ir/range.h); axis numbers
 ///                           are unique in the kernel and ascend from the outermost output axis
@@ -70,10 +70,22 @@ inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
 }
 
 inline Id make_scalar(Graph& g, uint32_t number, int64_t most) {
-  return g.add(Op::Scalar, DType::Index, {}, g.list({static_cast<int64_t>(number), most}));
+  return g.add(Op::Scalar, DType::Index, {}, g.list({static_cast<int64_t>(number), most, 0}));
+}
+inline Id make_scalar(Graph& g, uint32_t number, DType dtype, bool is_negated = false) {
+  return g.add(Op::Scalar, dtype, {},
+               g.list({static_cast<int64_t>(number), 0, int64_t{is_negated}}));
 }
 inline uint32_t scalar_number(const Graph& g, Id scalar) {
   return static_cast<uint32_t>(g.arg_list(scalar)[0]);
+}
+/// The dtype in which a launch gives a Scalar: floats of 16 bits or fewer as f32.
+inline DType launch_dtype(DType dtype) {
+  if (dtype == DType::Index) return DType::I32;
+  return is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : dtype;
+}
+inline bool is_negated(const Graph& g, Id scalar) {
+  return g.arg_list(scalar)[2] != 0;
 }
 
 struct KeepMark {

@@ -129,8 +129,8 @@ bool is_memory(const Node& n) {
 }
 const char* scalar(const Subject& s) {
   const auto list = s.list();
-  if (list.size() != 2 || list[0] < 0 || list[0] >= kMostParams)
-    return "the list needs a number and the most";
+  if (list.size() != 3 || list[0] < 0 || list[0] >= kMostParams || (list[2] | 1) != 1)
+    return "the list needs a number, the most, and 0 or 1";
   return list[1] >= 0 && list[1] <= INT32_MAX ? nullptr : "the most is an i32, and not negative";
 }
 const char* filled_op(const Subject& s) {

@@ -29,6 +29,7 @@ std::string step_line(const Step& step) {
   line += fmt::format(" on device {}: b{} =", step.device, step.buffers[0]);
   for (size_t i = 1; i < step.buffers.size(); ++i) line += fmt::format(" b{}", step.buffers[i]);
   if (!step.scalars.empty()) line += fmt::format(" with {}", fmt::join(step.scalars, " "));
+  if (!step.numbers.empty()) line += fmt::format(" with numbers {}", fmt::join(step.numbers, " "));
   return line + "\n";
 }
 

@@ -70,6 +70,9 @@ struct Step {
                                   // and the Wait for it: destination and source of each member
   std::vector<uint64_t> scalars = {};  // Kernel: value of each Scalar, by number. Collective: the
                                        // arguments (sharding/collectives.h), one after another
+  std::vector<uint32_t> numbers =
+      {};  // Kernel whose scalars each run gives: twice the number of the
+           // graph's Scalar, and 1 more for the negative
 };
 
 /// The simplified tensor graph of a plan, for traces: what each step computes.

@@ -181,7 +181,7 @@ class Copier {
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     const Op op = g[base].op;
     if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-        op == Op::Collective || op == Op::Const)
+        op == Op::Collective || is_number(g, base))
       return x;
     if (is_compute(op)) {
       request(base);
@@ -233,6 +233,8 @@ class Copier {
       case Op::Iota:
       case Op::Const:
         return state_.graph.add(n.op, n.dtype, {}, n.arg);
+      case Op::Scalar:
+        return make_scalar(state_.graph, scalar_number(state_.source, id), n.dtype);
       case Op::Detach:
       case Op::Bounded:
       case Op::Function:

@@ -201,7 +201,7 @@ Interval Bounds::compute(Id id) const {
     case Op::Iota:
       return {0, std::max<int64_t>(static_cast<int64_t>(graph_[id].arg) - 1, 0)};
     case Op::Scalar:
-      return {0, graph_.arg_list(id)[1]};
+      return n.dtype == DType::Index ? Interval{0, graph_.arg_list(id)[1]} : all;
     case Op::Range:
       return {0, std::max<int64_t>(source(0).hi - 1, 0)};
     case Op::Where:

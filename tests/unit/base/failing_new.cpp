@@ -35,6 +35,14 @@ void* operator new(std::size_t size) {
 void* operator new[](std::size_t size) {
   return allocated(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
+// As the library's, which a sanitizer replaces by one whose memory is not free()'s.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocated(size, static_cast<std::size_t>(alignment));
 }

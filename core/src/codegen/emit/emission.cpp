@@ -135,6 +135,19 @@ SunkLoads::SunkLoads(const Graph& g, Id sink) : sum_(g.size(), kNoId) {
   }
 }
 
+namespace {
+
+pgr_ir_param scalar_param(const Kernel::ScalarInfo& scalar) {
+  const DType dtype = launch_dtype(scalar.dtype);
+  const auto type = static_cast<uint32_t>(dtype);
+  if (scalar.dtype == DType::Index)
+    return {PGR_PARAM_SCALAR, type, PGR_PARAM_READ, 0, 0, 0, scalar.most};
+  const Interval all = is_integer(dtype) ? dtype_interval(dtype) : Interval{0, 0};
+  return {PGR_PARAM_SCALAR, type, PGR_PARAM_READ, 0, 0, all.lo, all.hi};
+}
+
+}  // namespace
+
 void write_parameters(Kernel& kernel, Emission& emission) {
   const Graph& g = kernel.graph;
   IrWriter& writer = emission.writer;
@@ -162,12 +175,15 @@ void write_parameters(Kernel& kernel, Emission& emission) {
   }
   unused(kernel.param_count);
   const uint32_t first = count;
-  for (int64_t most : kernel.scalars)
-    writer.param(
-        {PGR_PARAM_SCALAR, static_cast<uint32_t>(DType::I32), PGR_PARAM_READ, 0, 0, 0, most});
-  for (Id id : nodes_of(g, kernel.sink, Op::Scalar))
-    emission.value[id] =
-        writer.inst(PGR_OP_PARAM, g[id].dtype, 1, {}, first + scalar_number(g, id));
+  for (const Kernel::ScalarInfo& scalar : kernel.scalars) writer.param(scalar_param(scalar));
+  for (Id id : nodes_of(g, kernel.sink, Op::Scalar)) {
+    const DType dtype = g[id].dtype, given = launch_dtype(dtype);
+    uint32_t value = writer.inst(PGR_OP_PARAM, given, 1, {}, first + scalar_number(g, id));
+    if (is_negated(g, id)) value = writer.inst(PGR_OP_NEG, given, 1, {value});
+    if (given != dtype && dtype != DType::Index)
+      value = writer.inst(PGR_OP_CAST, dtype, 1, {value});
+    emission.value[id] = value;
+  }
 }
 
 void sink_loads(Kernel& kernel, Emission& emission) {

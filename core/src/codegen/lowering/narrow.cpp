@@ -25,8 +25,18 @@ DType compute_dtype(DType dtype) {
   return is_unsigned(dtype) ? DType::U32 : DType::I32;
 }
 
+// The f32 that a small float was rounded from, if it is exact, or that a number is.
+Id f32_of(Graph& g, const Match& m, Id value) {
+  const Node& n = g[value];
+  if (n.op == Op::Const && is_small_float(n.dtype))
+    return g.constant(DType::F32, const_float(g, value));
+  if (n.op == Op::Scalar && is_small_float(n.dtype))
+    return make_scalar(g, scalar_number(g, value), DType::F32, is_negated(g, value));
+  return m.context<Lowering>().exact(value);
+}
+
 Id in_compute_dtype(Graph& g, const Match& m, Id value, DType wide) {
-  const Id exact = wide == DType::F32 ? m.context<Lowering>().exact(value) : kNoId;
+  const Id exact = wide == DType::F32 ? f32_of(g, m, value) : kNoId;
   return exact != kNoId ? exact : g.cast(value, wide);
 }
 
@@ -68,9 +78,8 @@ Id reduce_in_compute_dtype(Graph& g, const Match& m) {
   return rounded(g, m, make_reduce(g, op, values, ranges), op);
 }
 
-// The f32 that a small float was rounded from, if it is exact.
 Id exact_f32(Graph& g, const Match& m) {
-  return g[m.root].dtype == DType::F32 ? m.context<Lowering>().exact(m[x]) : kNoMatch;
+  return g[m.root].dtype == DType::F32 ? f32_of(g, m, m[x]) : kNoMatch;
 }
 
 // clang-format off

@@ -75,7 +75,8 @@ Id retyped(Graph& g, Id id, std::span<const Id> sources, RuleContext context) {
   const DType machine = context.get<IndexLowering>().machine;
   const Node& n = g[id];
   const DType type = n.dtype == DType::Index ? machine : n.dtype;
-  if (n.op == Op::Scalar) return g.cast(g.add(n.op, DType::I32, {}, n.arg), machine);
+  if (n.op == Op::Scalar && n.dtype == DType::Index)
+    return g.cast(g.add(n.op, DType::I32, {}, n.arg), machine);
   if (n.op == Op::Const)
     return n.dtype == DType::Index ? g.constant(machine, static_cast<int64_t>(n.arg)) : id;
   if (n.op == Op::Cast && g[sources[0]].dtype == type) return sources[0];

@@ -26,7 +26,7 @@ std::shared_ptr<ReadyPlan> Session::ready_body(const LoopBody& body, uint32_t de
                                                uint32_t depth,
                                                const KernelOptions& kernel_options) {
   const schedule::Options options = plan_options(state_->devices, std::span(&device, 1));
-  const Hash128 of_body = plan_key(body.hash, device, options, kernel_options);
+  const Hash128 of_body = PlanRequest{device, options, kernel_options}.key(body.hash);
   const Hash128 key = key_at_depth(of_body, depth);
   if (const auto* known = state_->plans.find(key)) return *known;
   auto ready = std::make_shared<ReadyPlan>();

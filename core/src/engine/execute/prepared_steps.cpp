@@ -63,6 +63,13 @@ void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffe
   }
 }
 
+void PreparedSteps::set_scalars(const ReadyPlan& ready) {
+  for (Part& part : parts_)
+    for (uint32_t i = 0; part.launches && i < part.launches->size(); ++i)
+      if (const schedule::Step& step = ready.plan.steps[part.step + i]; !step.numbers.empty())
+        part.launches->set_scalars(i, step.scalars);
+}
+
 void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                         std::span<const ValuePtr> values, LaunchLog& log) {
   CollectivesInFlight collectives(ready, buffers, log);

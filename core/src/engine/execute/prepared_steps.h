@@ -22,6 +22,8 @@ class PreparedSteps {
   /// `buffers`: by plan buffer; null for buffers that no step uses. Creates the device graphs, or
   /// rebinds them.
   void set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers);
+  /// Gives the launches the scalars of steps whose numbers change from run to run.
+  void set_scalars(const ReadyPlan& ready);
   /// Runs with the buffers that were set; as device graphs where a recording runs the plan.
   void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
            std::span<const ValuePtr> values, LaunchLog& log);

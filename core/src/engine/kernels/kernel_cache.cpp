@@ -191,7 +191,9 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   for (size_t i = 0; i < missing.size(); ++i) {
     const KernelRequest& request = requests[missing[i]];
     poll_interruption();
-    if (request.ast)
+    if (request.schedule)
+      tuned[i] = *request.schedule;
+    else if (request.ast)
       tuned[i] =
           tuning::tuned_schedule(*request.ast, *request.device, codegen_options(request, options));
   }

@@ -33,6 +33,7 @@ struct KernelRequest {
   std::shared_ptr<const KernelAst> ast;  // null if `user` is complete by itself
   runtime::Device* device;
   UserKernelPtr user = nullptr;
+  const codegen::KernelSchedule* schedule = nullptr;  // null: the one found or chosen
 };
 
 /// The settings that affect a kernel, constant within a plan.

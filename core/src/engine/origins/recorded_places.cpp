@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/binding.h"
+#include "engine/plan/options.h"
 #include "engine/session_state.h"
 
 namespace plugrad::engine {
@@ -39,13 +40,12 @@ void set_recorded_at(Error& error, std::span<const uint32_t> places) {
 }  // namespace
 
 // Plans the walked graph again, now with the nodes of each step.
-void Session::name_places_of_request(Error& error, size_t request, uint32_t default_device,
-                                     const schedule::Options& options) {
+void Session::name_places_of_request(Error& error, size_t number, const PlanRequest& request) {
   if (!has_places()) return;
-  schedule::Options kept = options;
-  kept.keep_graph = true;
-  const schedule::Plan plan = plan_of_walk(default_device, kept);
-  const auto step = static_cast<int32_t>(step_of_request(plan, request));
+  PlanRequest kept = request;
+  kept.options.keep_graph = true;
+  const schedule::Plan plan = plan_of_walk(kept);
+  const auto step = static_cast<int32_t>(step_of_request(plan, number));
   const auto of_value = origins_of(*plan.scheduled, state_->places);
   std::vector<uint32_t> places;
   const auto add_if = [&](bool is_reduction) {

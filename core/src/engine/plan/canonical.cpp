@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "engine/execute/loop_body.h"
 #include "engine/plan/index_report.h"
+#include "ir/kernel_ast.h"
 #include "ir/user.h"
 
 namespace plugrad::engine {
@@ -27,6 +28,7 @@ void CanonicalGraph::begin(const Graph& graph) {
   range_checks_.clear();
   has_range_checks_ = false;
   words_.clear();
+  constants_.clear();
   roots_.clear();
   inputs_.clear();
   devices_used_.clear();
@@ -194,6 +196,7 @@ void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
     structure_.add(std::span(own_words_).subspan(r.first_word, r.word_count),
+                   r.is_const && is_ordinary((*graph_)[r.id].arg, (*graph_)[r.id].dtype),
                    std::span(sources_).subspan(r.first_source, r.source_count), r.is_commutative);
   for (Id root : roots) structure_.add_root(number_of_[root]);
   canonical_of_.assign(reached_.size(), kNoId);
@@ -239,6 +242,8 @@ void CanonicalGraph::number(uint32_t position) {
   if (r.is_input) inputs_.push_back(std::move(reached_values_[r.input]));
   const auto own = own_words_.begin() + r.first_word;
   words_.insert(words_.end(), own, own + r.word_count);
+  if (r.is_const)
+    constants_.emplace_back(static_cast<uint32_t>(order_.size()) - 1, words_.size() - 1);
   const size_t first = words_.size();
   for (uint32_t i = 0; i < r.source_count; ++i)
     words_.push_back(canonical_of_[sources_[r.first_source + i]]);
@@ -348,11 +353,15 @@ uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
   return scratch.list(arg);
 }
 
-CanonicalGraph::Scratch CanonicalGraph::copy() const {
+CanonicalGraph::Scratch CanonicalGraph::copy(std::span<const uint32_t> given_at_launch) const {
   Scratch scratch;
-  std::vector<Id> new_id(order_.size());
+  std::vector<Id> new_id(order_.size(), kNoId);
+  for (uint32_t i = 0; i < given_at_launch.size(); ++i)
+    if (const uint32_t number = given_at_launch[i]; number != kNone)
+      new_id[number] = make_scalar(scratch.graph, i, (*graph_)[order_[number]].dtype);
   std::vector<Id> sources;
   for (size_t number = 0; number < order_.size(); ++number) {
+    if (new_id[number] != kNoId) continue;
     const Id id = order_[number];
     const Node& node = (*graph_)[id];
     if (is_input_[number]) {

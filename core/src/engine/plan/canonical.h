@@ -16,6 +16,17 @@
 
 namespace plugrad::engine {
 
+/// A constant of a graph that a plan may take at launch instead.
+struct NumberSite {
+  uint32_t node;  // its canonical number
+  DType dtype;
+  uint64_t bits;  // as a Const node has them
+  size_t word;    // of the key's words
+};
+
+/// Whether rules treat the number like any other one.
+bool is_ordinary(uint64_t bits, DType dtype);
+
 /// Walks depth first from the roots, sources first. Nodes that have values are the inputs, numbered
 /// by first visit. Sources of a commutative op are visited in structural order
 /// (canonical_order.cpp), which depends neither on ids nor on how inputs were computed. The object
@@ -30,6 +41,12 @@ class CanonicalGraph {
 
   /// Hash of structure, shapes, dtypes, devices and roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
+
+  /// The constants whose value changes nothing but a number in kernels, in canonical order. Graphs
+  /// that differ in these alone have equal sites and equal keys without them. 0, 1, -1, infinities
+  /// and NaN are part of the structure, because rules match them (number_sites.cpp).
+  std::vector<NumberSite> number_sites() const;
+  Hash128 key_without(std::span<const NumberSite> sites) const;
 
   /// Devices of inputs and targets of copies.
   std::span<const uint32_t> devices_used() const { return devices_used_; }
@@ -63,8 +80,11 @@ class CanonicalGraph {
     std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
     std::vector<Id> walked;  // by id: the walked node that it copies
   };
-  /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers.
-  Scratch copy() const;
+  /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers. The
+  /// constants `given_at_launch` become Scalars: their canonical numbers, by number of the Scalar;
+  /// kNone: that number stays.
+  Scratch copy(std::span<const uint32_t> given_at_launch = {}) const;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
  private:
   /// A node or an input reached by the walk; reached_ is in topological order.
@@ -94,11 +114,11 @@ class CanonicalGraph {
   void add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
                    std::span<const SizeUse> sizes) const;
   uint64_t new_arg(Graph& scratch, size_t number) const;
+  bool may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
 
   static constexpr size_t kRootsAtOnce = 64;  // bits of a word
-  static constexpr uint32_t kNone = UINT32_MAX;
   const Graph* graph_ = nullptr;
   Shapes* shapes_ = nullptr;
   Devices* devices_ = nullptr;
@@ -120,6 +140,7 @@ class CanonicalGraph {
   std::vector<std::pair<uint32_t, Id>> range_checks_;
   bool has_range_checks_ = false;
   std::vector<uint64_t> words_;
+  std::vector<std::pair<uint32_t, size_t>> constants_;  // canonical number, its word
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;
   std::vector<uint32_t> devices_used_;

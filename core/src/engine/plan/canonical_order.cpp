@@ -17,6 +17,8 @@ void StructuralOrder::begin(size_t node_count) {
   own_.clear();
   below_.clear();
   label_.clear();
+  exact_.clear();
+  numbers_.clear();
   sources_.reserve(node_count);
   own_.reserve(node_count);
   below_.reserve(node_count);
@@ -33,9 +35,13 @@ uint64_t StructuralOrder::combine(uint64_t own, const Sources& sources,
   return mix(h);
 }
 
-void StructuralOrder::add(std::span<const uint64_t> own, std::span<const uint32_t> sources,
-                          bool is_commutative) {
+void StructuralOrder::add(std::span<const uint64_t> own, bool ends_with_number,
+                          std::span<const uint32_t> sources, bool is_commutative) {
   uint64_t h = own.size();
+  if (ends_with_number) {
+    numbers_.emplace_back(static_cast<uint32_t>(own_.size()), own.back());
+    own = own.first(own.size() - 1);
+  }
   for (uint64_t word : own) h = mix(h + word);
   own_.push_back(h);
   sources_.push_back({sources.data(), static_cast<uint32_t>(sources.size()), is_commutative});
@@ -45,7 +51,16 @@ void StructuralOrder::add(std::span<const uint64_t> own, std::span<const uint32_
 bool StructuralOrder::comes_first(uint32_t a, uint32_t b) {
   if (below_[a] != below_[b]) return below_[a] < below_[b];
   if (label_.empty()) label_all();
-  return label_[a] < label_[b];
+  if (label_[a] != label_[b] || numbers_.empty()) return label_[a] < label_[b];
+  if (exact_.empty()) label_with_numbers();
+  return exact_[a] < exact_[b];
+}
+
+void StructuralOrder::label_with_numbers() {
+  std::vector<uint64_t> own = own_;
+  for (const auto& [node, number] : numbers_) own[node] = mix(own[node] + number);
+  for (size_t i = 0; i < sources_.size(); ++i)
+    exact_.push_back(combine(own[i], sources_[i], exact_));
 }
 
 void StructuralOrder::label_all() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace plugrad::engine {
@@ -15,9 +16,11 @@ namespace plugrad::engine {
 class StructuralOrder {
  public:
   void begin(size_t node_count);
-  /// `own`: the node's description without its sources. `sources` must stay valid until the last
-  /// comparison.
-  void add(std::span<const uint64_t> own, std::span<const uint32_t> sources, bool is_commutative);
+  /// `own`: the node's description without its sources; its last word decides only between nodes
+  /// that are equal otherwise if `ends_with_number`, so that a number that changes does not change
+  /// the order. `sources` must stay valid until the last comparison.
+  void add(std::span<const uint64_t> own, bool ends_with_number, std::span<const uint32_t> sources,
+           bool is_commutative);
   void add_root(uint32_t node) { roots_.push_back(node); }
   bool comes_first(uint32_t a, uint32_t b);
 
@@ -29,11 +32,13 @@ class StructuralOrder {
   };
   static uint64_t combine(uint64_t own, const Sources& sources, std::span<const uint64_t> of);
   void label_all();
+  void label_with_numbers();
 
   std::vector<Sources> sources_;
   std::vector<uint32_t> roots_;
   std::vector<uint64_t> own_, below_, use_;
-  std::vector<uint64_t> label_;  // empty until needed
+  std::vector<std::pair<uint32_t, uint64_t>> numbers_;  // the nodes that end with one
+  std::vector<uint64_t> label_, exact_;                 // empty until needed; exact_: with numbers
 };
 
 }  // namespace plugrad::engine

@@ -7,8 +7,7 @@
 
 namespace plugrad::engine {
 
-Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
-                 const KernelOptions& kernels) {
+Hash128 PlanRequest::key(const Hash128& graph) const {
   const uint64_t words[] = {
       graph.high,
       graph.low,

@@ -1,4 +1,4 @@
-// Computes the scheduler's options for some devices, and the key of a plan in the cache.
+// The scheduler's options for some devices, and the key of a plan in the cache.
 #pragma once
 
 #include <span>
@@ -14,8 +14,14 @@ namespace plugrad::engine {
 /// parameters are limited to the least maximum, and costs are those of the first.
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used);
 
-/// Equal graphs, devices and options have equal keys.
-Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
-                 const KernelOptions& kernels);
+/// How a graph is planned and its kernels are made.
+struct PlanRequest {
+  uint32_t default_device = 0;
+  schedule::Options options;
+  KernelOptions kernels;
+
+  /// The key of the plan of a graph with this hash.
+  Hash128 key(const Hash128& graph) const;
+};
 
 }  // namespace plugrad::engine

@@ -9,7 +9,7 @@
 
 namespace plugrad::engine {
 
-/// Identifies a plan in any process with this library. `key`: plan_key(), which has all that a plan
+/// Identifies a plan in any process with this library. `key`: PlanRequest::key(), which has all that a plan
 /// depends on, as planning sees numbers and limits of devices alone. Empty while the stages of
 /// planning are observed, so that they run.
 std::string plan_key_on_disk(const Hash128& key);

@@ -231,15 +231,12 @@ void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Devi
 
 namespace {
 
-/// The bytes of constants in their dtype; nodes store them in the widest dtype of the kind
-/// (ir/graph.h).
+/// The bytes of constants in their dtype.
 std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtype) {
   const size_t size = size_of(dtype);
   std::vector<std::byte> bytes(constants.size() * size);
   for (size_t i = 0; i < constants.size(); ++i) {
-    uint64_t bits = constants[i];
-    if (dtype == DType::F32)
-      bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+    const uint64_t bits = storage_bits(constants[i], dtype);
     std::memcpy(bytes.data() + i * size, &bits, size);  // for integers, the low bytes
   }
   return bytes;
@@ -264,7 +261,8 @@ void make_constants(ReadyPlan& ready, DeviceTable& devices) {
 }  // namespace
 
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
-             const UserKernelTable& user_kernels, const KernelOptions& options) {
+             const UserKernelTable& user_kernels, const KernelOptions& options,
+             const ReadyPlan* like) {
   const schedule::Plan& plan = ready.plan;
   for (const auto& buffer : plan.buffers) {
     ready.buffer_devices.push_back(&devices.open(buffer.device));
@@ -273,11 +271,15 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
   make_constants(ready, devices);
   for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
   std::vector<KernelRequest> requests;
-  for (const schedule::Step& step : plan.steps)
-    if (step.kind == schedule::Step::Kind::Kernel)
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const schedule::Step& step = plan.steps[i];
+    if (step.kind == schedule::Step::Kind::Kernel) {
       requests.push_back({plan.asts[step.ast], &devices.open(step.device)});
-    else if (step.kind == schedule::Step::Kind::User)
+      if (like && i < like->kernels.size() && like->kernels[i])
+        requests.back().schedule = &like->kernels[i]->code.schedule;
+    } else if (step.kind == schedule::Step::Kind::User)
       requests.push_back(request_of(user_kernels[step.ast], devices.open(step.device)));
+  }
   const auto made = kernels.get(requests, options);
   auto next = made.begin();
   for (const schedule::Step& step : plan.steps)
@@ -285,6 +287,15 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
                                     step.kind == schedule::Step::Kind::User
                                 ? *next++
                                 : nullptr);
+}
+
+void set_numbers(ReadyPlan& ready, std::span<const uint64_t> numbers) {
+  if (numbers.empty()) return;
+  for (schedule::Step& step : ready.plan.steps) {
+    step.scalars.resize(step.numbers.empty() ? step.scalars.size() : step.numbers.size());
+    for (size_t i = 0; i < step.numbers.size(); ++i) step.scalars[i] = numbers[step.numbers[i]];
+  }
+  if (ready.prepared) ready.prepared->set_scalars(ready);
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,

@@ -98,10 +98,15 @@ class ArenaPool {
   std::vector<std::shared_ptr<Temporaries>> handed_out_;
 };
 
-/// Derives everything else from ready.plan: opens its devices, makes its kernels. Errors:
+/// Derives everything else from ready.plan: opens its devices, makes its kernels, with the schedules
+/// of the plan `like`, step by step, if there is one. Errors:
 /// CompileError and others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
-             const UserKernelTable& user_kernels, const KernelOptions& options);
+             const UserKernelTable& user_kernels, const KernelOptions& options,
+             const ReadyPlan* like = nullptr);
+
+/// Sets the scalars of the next runs; `numbers`: bits, by number of Step::numbers.
+void set_numbers(ReadyPlan& ready, std::span<const uint64_t> numbers);
 
 /// Launches every step of a plan. `buffers` and `values`: by plan buffer; `values` has null for
 /// temporaries and is empty for the body of a loop.

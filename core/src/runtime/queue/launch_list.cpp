@@ -58,6 +58,13 @@ void LaunchList::set(std::uint32_t place, const Buffer& buffer) {
   if (graph_) changed_.push_back(place);  // even for an equal handle, which may be other memory
 }
 
+void LaunchList::set_scalars(std::uint32_t launch, std::span<const std::uint64_t> scalars) {
+  const auto own = scalars_.begin() + first_scalar_[launch];
+  if (std::equal(scalars.begin(), scalars.end(), own)) return;
+  std::ranges::copy(scalars, own);
+  if (graph_) changed_scalars_.push_back(launch);
+}
+
 pgr_launch_desc LaunchList::description(size_t launch) {
   pgr_launch_desc desc = descriptions_[launch];
   desc.buffers = handles_.data() + first_handle_[launch];
@@ -150,6 +157,12 @@ void LaunchList::patch() {
       d.calls.check("graph_patch_buffer", kernels_[use.node]->name(), [&](pgr_error* e) {
         return d.graph.patch_buffer(d.handle, graph_, use.node, use.slot, handles_[use.handle], e);
       });
+  for (const std::uint32_t launch : changed_scalars_)
+    for (std::uint32_t slot = 0; slot < descriptions_[launch].scalar_count; ++slot)
+      d.calls.check("graph_patch_scalar", kernels_[launch]->name(), [&](pgr_error* e) {
+        return d.graph.patch_scalar(d.handle, graph_, launch, slot,
+                                    scalars_[first_scalar_[launch] + slot], e);
+      });
 }
 
 void LaunchList::build_or_patch() {
@@ -158,6 +171,7 @@ void LaunchList::build_or_patch() {
   else
     build();
   changed_.clear();
+  changed_scalars_.clear();
 }
 
 void LaunchList::replay() {

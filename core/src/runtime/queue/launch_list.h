@@ -30,6 +30,9 @@ class LaunchList : public LiveNode<LaunchList> {
   /// Binds a buffer to an index. It must live until the work given by run() is finished.
   void set(std::uint32_t place, const Buffer& buffer);
 
+  /// Replaces the scalars of a launch, by order of add().
+  void set_scalars(std::uint32_t launch, std::span<const std::uint64_t> scalars);
+
   /// Builds the graph that run(true) replays, or updates its buffers. No effect if the device does
   /// not support graphs.
   void make_graph();
@@ -59,13 +62,14 @@ class LaunchList : public LiveNode<LaunchList> {
 
   Device* device_;
   std::vector<const Kernel*> kernels_;
-  std::vector<pgr_launch_desc> descriptions_;  // description() fills in their arguments
-  std::vector<std::uint32_t> first_handle_;    // by launch
-  std::vector<pgr_buffer*> handles_;           // of all launches
-  std::vector<std::uint32_t> first_scalar_;    // by launch
-  std::vector<std::uint64_t> scalars_;         // of all launches
-  std::vector<std::vector<Use>> uses_;         // by buffer index
-  std::vector<std::uint32_t> changed_;         // indices set since the last graph update
+  std::vector<pgr_launch_desc> descriptions_;   // description() fills in their arguments
+  std::vector<std::uint32_t> first_handle_;     // by launch
+  std::vector<pgr_buffer*> handles_;            // of all launches
+  std::vector<std::uint32_t> first_scalar_;     // by launch
+  std::vector<std::uint64_t> scalars_;          // of all launches
+  std::vector<std::vector<Use>> uses_;          // by buffer index
+  std::vector<std::uint32_t> changed_;          // indices set since the last graph update
+  std::vector<std::uint32_t> changed_scalars_;  // launches, likewise
   pgr_graph* graph_ = nullptr;
   LaunchOrigin first_origin_;
 };

@@ -156,8 +156,8 @@ uint32_t instructions_of(const Graph& g, const Node& n) {
   if (n.op == Op::Reduce)  // its list is the operation and the axes
     return kLoop * static_cast<uint32_t>(g.list(static_cast<ListId>(n.arg)).size() - 1);
   const CostFacts& cost = cost_facts(op_info(n.op).cost);
-  return n.src_count == 2 && is_const(g, n.src[1]) ? cost.instructions_by_constant
-                                                   : cost.instructions;
+  return n.src_count == 2 && is_number(g, n.src[1]) ? cost.instructions_by_constant
+                                                    : cost.instructions;
 }
 
 bool limit_work(SchedulerState& state) {

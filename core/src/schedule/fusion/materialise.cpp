@@ -77,7 +77,7 @@ class Materialiser {
     const Graph& g = state_.graph;
     for (Id id : state_.live) {
       if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
-      if (is_const(g, g[id].src[0]) || is_const(g, g[id].src[1])) continue;
+      if (is_number(g, g[id].src[0]) || is_number(g, g[id].src[1])) continue;
       for (Id side : g.sources(id)) {
         while (is_movement(g[side].op) && state_.stored[side] == 0) side = g[side].src[0];
         if (state_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))

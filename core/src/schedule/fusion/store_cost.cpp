@@ -16,7 +16,7 @@ constexpr size_t kMostReaders = 16;
 
 uint32_t weight_of(const Graph& g, const Node& n) {
   const CostFacts& cost = cost_facts(op_info(n.op).cost);
-  return n.src_count == 2 && is_const(g, n.src[1]) ? cost.weight_by_constant : cost.weight;
+  return n.src_count == 2 && is_number(g, n.src[1]) ? cost.weight_by_constant : cost.weight;
 }
 
 std::vector<Id> light_reductions_below(const SchedulerState& state, Id node) {

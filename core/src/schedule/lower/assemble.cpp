@@ -96,6 +96,7 @@ class Assembler {
     } else {
       LoweredKernel kernel = lowering.lower(outputs);
       for (Id param : kernel.params) step.buffers.push_back(state_.buffer_of[param]);
+      step.numbers = std::move(kernel.numbers);
       kernel.ast->graph.trim();
       kernels_.push_back(std::move(kernel.ast));
     }

@@ -185,7 +185,7 @@ class ProgramJoiner {
     std::map<NodeHash, size_t> number_of;
     std::vector<Member> out;
     for (size_t step = 0; step < kernels_.size(); ++step) {
-      if (!kernels_[step]) continue;
+      if (!kernels_[step] || !plan_.steps[step].numbers.empty()) continue;
       visits_ += kernels_[step]->graph.size();
       const auto [at, is_new] = number_of.try_emplace(hash_of(*kernels_[step]), out.size());
       if (is_new) out.push_back({kernels_[step], ReadOrder(*kernels_[step]), {}});

@@ -22,6 +22,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   runs_.clear();
   params_.clear();
   slots_.clear();
+  numbers_.clear();
   outputs_.clear();
   ranges_.clear();
   next_axis_ = 0;
@@ -49,7 +50,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   ast->sink = simplifier(mark_local_buffers(g.add(Op::Sink, DType::Void, stores)));
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || must_not_contract(g, ast->sink);
-  return {std::move(ast), params_};
+  return {std::move(ast), params_, numbers_};
 }
 
 /// Consumers have larger ids: in descending order, all instances of a node are known when it is
@@ -283,7 +284,7 @@ uint32_t KernelLowering::source_instance(const Instance& at, Id source) {
 
 /// Whether the kernel reads the node from memory, or already has it.
 bool KernelLowering::is_leaf(Id node) const {
-  if (state_.graph[node].op == Op::Const) return true;
+  if (is_number(state_.graph, node)) return true;
   if (state_.stored[node] == 0 || state_.devices[node] != device_) return false;
   const Output* here = output(node);
   return here == nullptr || here->value != kNoId;
@@ -403,6 +404,7 @@ Id KernelLowering::finish(const Instance& at) {
 Id KernelLowering::load(const Instance& at) {
   const Node& n = state_.graph[at.node];
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
+  if (n.op == Op::Scalar) return number(at.node);
   const std::vector<Id> index = index_of(at.index);
   const Id flat = element(at.node, index);
   if (const Output* here = output(at.node)) {
@@ -414,6 +416,16 @@ Id KernelLowering::load(const Instance& at) {
   if (at.gate == kNoId) return graph_->add(Op::Load, n.dtype, {from, flat});
   return graph_->add(Op::Load, n.dtype,
                      {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
+}
+
+/// Numbers given at launch, and their negatives, are numbered anew in each kernel.
+Id KernelLowering::number(Id scalar) {
+  const Graph& g = state_.graph;
+  const uint32_t given = 2 * scalar_number(g, scalar) + (is_negated(g, scalar) ? 1 : 0);
+  const auto known = std::ranges::find(numbers_, given);
+  const auto own = static_cast<uint32_t>(known - numbers_.begin());
+  if (known == numbers_.end()) numbers_.push_back(given);
+  return make_scalar(*graph_, own, g[scalar].dtype);
 }
 
 /// Whether `value` is +0 where `gate` is false, because the loads in it are.

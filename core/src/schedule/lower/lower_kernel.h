@@ -16,10 +16,11 @@ class Simplifier;
 
 namespace plugrad::schedule {
 
-/// A kernel, and by parameter the stored node of the scheduler's graph.
+/// A kernel, by parameter the stored node of the scheduler's graph, and its scalars as in Step::numbers.
 struct LoweredKernel {
   std::shared_ptr<KernelAst> ast;
   std::vector<Id> params;
+  std::vector<uint32_t> numbers;
 };
 
 /// Lowers kernels one after another; keeps its memory between them.
@@ -83,6 +84,7 @@ class KernelLowering {
   void enter_reduce(Instance& at);
   Id finish(const Instance& at);
   Id load(const Instance& at);
+  Id number(Id scalar);
   Id padded(const Instance& at, Id value);
   Id reduced(const Instance& at, Id value);
   bool zero_outside(Id value, Id gate) const;
@@ -124,6 +126,7 @@ class KernelLowering {
   std::vector<uint64_t> runs_;   // by node of the kernel
   std::vector<Id> params_;
   std::unordered_map<Id, uint32_t> slots_;  // by node: its index in params_
+  std::vector<uint32_t> numbers_;           // by scalar of the kernel: as Step::numbers
   bool is_exact_ = false;
 };
 

@@ -2,6 +2,7 @@
 //   not here: x + 0 -> x (-0 + 0 is +0), x * 0 -> 0 (inf), x - x -> 0 (inf), x / x -> 1 (NaN)
 #include <cmath>
 
+#include "ir/kernel_ast.h"
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {
@@ -23,6 +24,21 @@ Id divide_by_power(Graph& g, const Match& m) {
   return g.binary(Op::Mul, m[x], g.constant(dtype, 1.0 / divisor));
 }
 
+// A number that a launch gives is finite and not 0, 1 or -1 (engine/numbers/number_sites.cpp).
+Id negated(Graph& g, Id scalar) {
+  return make_scalar(g, scalar_number(g, scalar), g[scalar].dtype, !is_negated(g, scalar));
+}
+Id negated_scalar(Graph& g, const Match& m) {
+  return negated(g, m[y]);
+}
+Id add_negated(Graph& g, const Match& m) {
+  return g.binary(Op::Add, m[x], negated(g, m[y]));
+}
+Id times_negated(Graph& g, const Match& m) {
+  return g.binary(Op::Mul, m[x], negated(g, m[y]));
+}
+constexpr Pattern scalar = any_of(y, Op::Scalar);
+
 bool is_float_of_int(const Graph& g, const Match& m) {
   return is_integer(g[m[x]].dtype);
 }
@@ -39,6 +55,11 @@ constexpr Rule kFloats[] = {
     rule("float-sub-neg",        x - (-y),                 x + y,   when(is_float(x))),
     rule("float-add-neg",        x + (-y),                 x - y,   when(is_float(x))),
     rule("float-neg-sub-const",  x - c0,                   x + -c0, when(is_float(x))),
+    rule("scalar-is-no-nan",     scalar != scalar,         false),
+    rule("neg-scalar",           -scalar,                  code<negated_scalar>),
+    rule("float-neg-mul-scalar", -(x * scalar),            code<times_negated>, when(is_float(x))),
+    rule("float-mul-neg-scalar", (-x) * scalar,            code<times_negated>, when(is_float(x))),
+    rule("float-sub-scalar",     x - scalar,               code<add_negated>,   when(is_float(x))),
     rule("float-div-one",        fdiv(x, 1.0),             x),
     rule("float-div-power",      fdiv(x, c0),              code<divide_by_power>),
     rule("float-one-over",       fdiv(1.0, x),             recip(x)),

@@ -1,0 +1,84 @@
+// The numbers of a graph that a plan may take at launch. What a number decides is structure: a size,
+// a divisor of integers, a bound of positions. Rules that match a value (x * 1, x / 2) need no list
+// here: a plan that takes a number is compared with the plan that has it as a constant
+// (codegen/analysis/same_program.h).
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "engine/plan/canonical.h"
+
+namespace plugrad::engine {
+namespace {
+
+bool is_integer_op(Op op) {
+  return op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Max || op == Op::Where ||
+         op == Op::And || op == Op::Or || op == Op::Xor || is_compare(op);
+}
+
+// Whether the node is a number, or its negative, where its source is one.
+bool shows_number(Op op) {
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Neg;
+}
+
+}  // namespace
+
+bool is_ordinary(uint64_t bits, DType dtype) {
+  if (dtype == DType::I32) return static_cast<int64_t>(bits) < -1 || static_cast<int64_t>(bits) > 1;
+  if (!is_float(dtype) || dtype == DType::WeakFloat) return false;
+  const double value = std::bit_cast<double>(bits);
+  return std::isfinite(value) && value != 0 && std::abs(value) != 1;
+}
+
+// Whether the op computes with the number, beside a source that is none or that a rule drops, as 1 * k.
+// `shown`: by canonical number the constant that a node shows.
+bool CanonicalGraph::may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const {
+  const Op op = (*graph_)[reader].op;
+  if (op == Op::Contiguous) return true;
+  if (!is_alu(op) || (!is_float(dtype) && !is_integer_op(op))) return false;
+  const auto is_value = [&](Id source) {
+    const uint32_t constant = shown[number_of_[source]];
+    return constant == kNone || !is_ordinary((*graph_)[order_[constant]].arg, dtype);
+  };
+  const auto is_position = [&](Id source) {
+    while (shows_number((*graph_)[source].op) || (*graph_)[source].op == Op::Cast)
+      source = graph_->sources(source)[0];
+    return (*graph_)[source].op == Op::Iota;
+  };
+  const auto sources = graph_->sources(reader);
+  if (op == Op::CmpNe && sources[0] == sources[1]) return true;  // false, for what is no NaN
+  return std::ranges::any_of(sources, is_value) && std::ranges::none_of(sources, is_position);
+}
+
+std::vector<NumberSite> CanonicalGraph::number_sites() const {
+  std::vector<uint32_t> shown(order_.size(), kNone);
+  std::vector<uint8_t> stays(order_.size(), 0);
+  for (const auto& [number, word] : constants_) shown[number] = number;
+  for (uint32_t number = 0; number < order_.size(); ++number) {
+    const Id id = order_[number];
+    if (is_input_[number] || (*graph_)[id].op == Op::Const) continue;
+    const auto sources = graph_->sources(id);
+    if (shows_number((*graph_)[id].op)) {
+      shown[number] = shown[number_of_[sources[0]]];
+      continue;
+    }
+    for (const Id source : sources)
+      if (const uint32_t constant = shown[number_of_[source]]; constant != kNone)
+        stays[constant] |= !may_vary(id, (*graph_)[order_[constant]].dtype, shown);
+  }
+  std::vector<NumberSite> sites;
+  for (const auto& [number, word] : constants_)
+    if (const Node& n = (*graph_)[order_[number]];
+        stays[number] == 0 && is_ordinary(n.arg, n.dtype))
+      sites.push_back({number, n.dtype, n.arg, word});
+  return sites;
+}
+
+Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {
+  std::vector<uint64_t> words = words_;
+  constexpr uint64_t kAnyNumber = 0x7ff85eed5eed5eed;  // no other constant has these bits
+  for (const NumberSite& site : sites) words[site.word] = kAnyNumber;
+  return hash128(std::as_bytes(std::span(words)));
+}
+
+}  // namespace plugrad::engine
