@@ -1,5 +1,7 @@
 #include "bench/harness.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
@@ -15,6 +17,12 @@ namespace {
 Timing timing_of(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   return {times.front(), times[times.size() / 2]};
+}
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 void set_threads(int count) {
@@ -43,6 +51,12 @@ double time_of(const std::function<void()>& call) {
   uint64_t start = monotonic_ns();
   call();
   return static_cast<double>(monotonic_ns() - start) * 1e-9;
+}
+
+double processor_time_of(const std::function<void()>& call) {
+  const double start = processor_seconds();
+  call();
+  return processor_seconds() - start;
 }
 
 Round realizing(std::function<std::vector<Tensor>()> make) {

@@ -29,6 +29,9 @@ std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& 
 /// Seconds of one call.
 double time_of(const std::function<void()>& call);
 
+/// Processor seconds of one call, of all threads of this process.
+double processor_time_of(const std::function<void()>& call);
+
 /// Times recording, planning (a cache hit when warm) and execution of the tensors that `make`
 /// returns. A surviving value would be reused instead of computed, so that dead values are
 /// collected outside the measured time.

@@ -31,10 +31,12 @@ std::vector<Row> conv_rows();
 std::vector<Row> elementwise_rows();
 std::vector<Row> framework_rows();
 std::vector<Row> model_rows();
-std::vector<Row> half_rows();      ///< small floats against f32
-std::vector<Row> network_rows();   ///< one call of a whole network
-std::vector<Row> step_rows();      ///< training steps of models that have peers
-std::vector<Row> dispatch_rows();  ///< device calls against the plugin's own functions
-Row beside_row();                  ///< copies overlapping kernels
+std::vector<Row> half_rows();       ///< small floats against f32
+std::vector<Row> network_rows();    ///< one call of a whole network
+std::vector<Row> step_rows();       ///< training steps of models that have peers
+std::vector<Row> variation_rows();  ///< what differs in each call
+std::vector<Row> cold_rows();       ///< first calls with an empty cache
+std::vector<Row> dispatch_rows();   ///< device calls against the plugin's own functions
+Row beside_row();                   ///< copies overlapping kernels
 
 }  // namespace plugrad::bench

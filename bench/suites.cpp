@@ -28,6 +28,8 @@ constexpr Suite kSuites[] = {
     {"models", model_rows},
     {"halves", half_rows},
     {"networks", network_rows, false},
+    {"variation", variation_rows, false},
+    {"cold", cold_rows, false},
 };
 
 bool listed(const std::vector<std::string>& names, const std::string& name) {

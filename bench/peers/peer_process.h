@@ -4,7 +4,8 @@
 // It says {"found": bool, "isa": what it runs, "level": of x86-64} when it starts and answers each
 // line on stdin with a line on stdout:
 //   {"do": "setup", "kind", "shapes", "threads", "input", "output", …}   ->   {"variants": [names]}
-//       reads the f32 inputs from one file; writes what each variant computes to "OUTPUT.number"
+//       reads the f32 inputs from one file; writes what each variant computes to "OUTPUT.number";
+//       with "processor_time", turns give that time of all threads
 //   {"do": "turn", "variant", "seconds"}   ->   {"times": [seconds of each call after the first]}
 #pragma once
 

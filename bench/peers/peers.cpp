@@ -24,7 +24,7 @@ std::vector<std::string> words_of(const PeerProgram& program) {
   return {python, std::string(PLUGRAD_BENCH_PEERS) + "/" + program.script, program.title};
 }
 
-std::vector<std::string> environment_of(const PeerProgram& program, int threads) {
+std::vector<std::string> environment_of(const PeerProgram& program, int threads, bool is_passive) {
   std::vector<std::string> all = program.environment;
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",
                            "MKL_NUM_THREADS", "CPU_COUNT"})
@@ -32,6 +32,8 @@ std::vector<std::string> environment_of(const PeerProgram& program, int threads)
   const Isa& isa = chosen_isa();
   all.insert(all.end(), isa.environment.begin(), isa.environment.end());
   all.push_back(fmt::format("PLUGRAD_CPU_TARGET={}", isa.target));  // for the hand-written kernels
+  if (is_passive) all.emplace_back("OMP_WAIT_POLICY=passive");
+  if (is_passive) return all;
   all.emplace_back("OMP_WAIT_POLICY=active");
   all.emplace_back("KMP_BLOCKTIME=infinite");
   all.emplace_back("OPENBLAS_THREAD_TIMEOUT=30");  // 2^30 cycles
@@ -72,9 +74,11 @@ const std::vector<PeerProgram>& peer_programs() {
   return programs;
 }
 
-std::unique_ptr<PeerProcess> Peers::start(const PeerProgram& program, int threads) const {
+std::unique_ptr<PeerProcess> Peers::start(const PeerProgram& program, int threads,
+                                          bool is_passive) const {
   if (std::find(names_.begin(), names_.end(), program.name) == names_.end()) return nullptr;
-  auto process = std::make_unique<PeerProcess>(words_of(program), environment_of(program, threads));
+  auto process = std::make_unique<PeerProcess>(words_of(program),
+                                               environment_of(program, threads, is_passive));
   return process->found() ? std::move(process) : nullptr;
 }
 
@@ -82,16 +86,16 @@ std::vector<PeerRun> Peers::runs() const {
   std::vector<PeerRun> runs;
   for (const PeerProgram& program : peer_programs())
     for (const auto& [key, process] : running_) {
-      if (key.first != program.name || !process) continue;
+      if (std::get<0>(key) != program.name || !process) continue;
       runs.push_back({program.title, process->isa().name, process->keeps_to(chosen_isa())});
       break;
     }
   return runs;
 }
 
-PeerProcess* Peers::open(const PeerProgram& program, int threads) {
-  const auto [place, added] = running_.try_emplace({program.name, threads});
-  if (added) place->second = start(program, threads);
+PeerProcess* Peers::open(const PeerProgram& program, int threads, bool is_passive) {
+  const auto [place, added] = running_.try_emplace({program.name, threads, is_passive});
+  if (added) place->second = start(program, threads, is_passive);
   return place->second.get();
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,16 +33,18 @@ class Peers {
  public:
   /// Only those in `names`.
   explicit Peers(std::vector<std::string> names) : names_(std::move(names)) {}
-  /// Null if it is not selected or not installed.
-  PeerProcess* open(const PeerProgram& program, int threads);
+  /// Null if it is not selected or not installed. Its threads wait for work actively unless
+  /// `is_passive`, where processor time counts.
+  PeerProcess* open(const PeerProgram& program, int threads, bool is_passive = false);
   /// A new process, owned by the caller.
-  std::unique_ptr<PeerProcess> start(const PeerProgram& program, int threads) const;
+  std::unique_ptr<PeerProcess> start(const PeerProgram& program, int threads,
+                                     bool is_passive = false) const;
   /// The opened peers, each program once.
   std::vector<PeerRun> runs() const;
 
  private:
   std::vector<std::string> names_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<PeerProcess>> running_;
+  std::map<std::tuple<std::string, int, bool>, std::unique_ptr<PeerProcess>> running_;
 };
 
 }  // namespace plugrad::bench

@@ -6,14 +6,17 @@ import os
 import re
 import sys
 import tempfile
+import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+import cold
 import networks
 import protocol
 import torch_kinds
+import variation
 
 LABEL = sys.argv[1]
 FORMATS = torch_kinds.FORMATS
@@ -119,6 +122,23 @@ def peak_memory(request, inputs):
     return [(f"{LABEL} {request['format']}", step, growth)]
 
 
+def mnist_of(batch):
+    net, x, y = MnistCnn(), torch.randn(batch, 1, 28, 28), torch.randint(0, 10, (batch,))
+    return training(net, lambda: F.cross_entropy(net(x), y), "")[1]
+
+
+def cold_call(request, inputs):
+    """Processor seconds of the first call."""
+    call = mnist_of(64) if request["program"] == "mnist_step" else cold.call_of(request)
+
+    def first():
+        start = time.process_time()
+        call()
+        return protocol.floats([time.process_time() - start])
+
+    return [(LABEL, call, first)]
+
+
 def transformer_step(request, inputs):
     x, y, *parameters = inputs
     net = Block(x.shape[-1], request["heads"])
@@ -142,7 +162,11 @@ def network(request, inputs):
     return variants
 
 
-OWN_KINDS = {"network": network, "mnist_step": mnist_step, "peak_memory": peak_memory, "transformer_step": transformer_step}
+def varying(request, inputs):
+    return [(LABEL, run, lambda: None if (made := first()) is None else values(*made)) for run, first in variation.variants(request, inputs)]
+
+
+OWN_KINDS = {"network": network, "variation": varying, "cold": cold_call, "mnist_step": mnist_step, "peak_memory": peak_memory, "transformer_step": transformer_step}
 
 
 def prepare(request):

@@ -1,18 +1,17 @@
 #include "bench/rows/first_steps.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include "base/child_process.h"
 #include "base/settings.h"
 #include "bench/harness.h"
 #include "bench/networks/mnist_step.h"
 #include "bench/row.h"
+#include "bench/rows/cache_folder.h"
 #include "plugrad/device.h"
 
 namespace plugrad::bench {
@@ -29,32 +28,6 @@ double resident(const std::string& field) {
     if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) * 1024;
   return 0;
 }
-
-class CacheFolder {
- public:
-  CacheFolder() {
-    std::string path = (fs::temp_directory_path() / "plugrad-bench-XXXXXX").string();
-    if (!mkdtemp(path.data())) throw std::runtime_error("no temporary directory");
-    path_ = path;
-  }
-  ~CacheFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-
-  /// The first steps of a fresh process with this folder as its cache.
-  nlohmann::json steps() const {
-    return nlohmann::json::parse(
-        output_of({.program = "/proc/self/exe",
-                   .arguments = {"bench-steps", Device::default_device()},
-                   .environment = environment_with({"PLUGRAD_CACHE_DIR=" + path_.string()})}));
-  }
-
- private:
-  fs::path path_;
-};
 
 void report_first(const Report& report, const std::string& name, const nlohmann::json& steps) {
   const double more = steps.at("first").get<double>() - steps.at("steady").get<double>();
@@ -107,9 +80,10 @@ nlohmann::json run_first_steps(const std::string& device) {
 
 bool report_first_steps(Peers& peers, const Report& report) {
   const CacheFolder folder;
+  const auto steps = [&] { return folder.steps({Device::default_device()}); };
   const std::vector<std::string> names = first_step_names();
-  report_first(report, names[0], folder.steps());
-  std::vector<nlohmann::json> warm = {folder.steps(), folder.steps(), folder.steps()};
+  report_first(report, names[0], steps());
+  std::vector<nlohmann::json> warm = {steps(), steps(), steps()};
   std::sort(warm.begin(), warm.end(),
             [](auto& a, auto& b) { return a.at("first") < b.at("first"); });
   report_first(report, names[1], warm[1]);

@@ -120,6 +120,14 @@ Subject network_subject(const Case& row, const std::string& device) {
 
 }  // namespace
 
+std::vector<std::vector<float>> random_inputs(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<std::vector<float>> inputs;
+  for (const auto& shape : shapes)
+    inputs.push_back(
+        random_values(static_cast<size_t>(count(shape)), static_cast<uint32_t>(inputs.size() + 1)));
+  return inputs;
+}
+
 Subject make_subject(const Case& row, const std::string& device) {
   const auto option = [&](const char* name) { return row.options.at(name).get<int64_t>(); };
   if (row.kind == "network") return network_subject(row, device);

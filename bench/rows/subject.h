@@ -20,6 +20,9 @@ struct Subject {
   std::function<std::vector<float>()> result;  ///< compared with the peers' results before timing
 };
 
+/// Reproducible numbers in [-1, 1) of these shapes.
+std::vector<std::vector<float>> random_inputs(const std::vector<std::vector<int64_t>>& shapes);
+
 /// On `device`; empty: the default one. Errors: User from the tensors.
 Subject make_subject(const Case& row, const std::string& device = {});
 

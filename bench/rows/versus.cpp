@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/settings.h"
-#include "bench/rows/subject.h"
 
 namespace plugrad::bench {
 namespace {
@@ -107,13 +106,15 @@ double median(std::vector<double> times) {
 // Prepares every available peer, and compares.
 class Meeting {
  public:
-  Meeting(const Case& row, Peers& peers) : row_(row), subject_(make_subject(row)) {
+  Meeting(const Case& row, Peers& peers, Subject subject)
+      : row_(row), subject_(std::move(subject)) {
     ours_ = subject_.result();
     contenders_.push_back(
         {"plugrad", "", false, [this](double s) { return our_turn(subject_.round, s); }});
     write_inputs(folder_.file("in"), subject_);
     for (const PeerProgram& program : peer_programs())
-      if (PeerProcess* process = peers.open(program, row.threads)) invite(program, *process);
+      if (PeerProcess* process = peers.open(program, row.threads, row.is_processor_time))
+        invite(program, *process);
   }
 
   bool agrees() const { return agrees_; }
@@ -137,6 +138,8 @@ class Meeting {
                     {"kind", row_.kind},
                     {"shapes", subject_.shapes},
                     {"threads", row_.threads},
+                    {"calls", row_.calls},
+                    {"processor_time", row_.is_processor_time},
                     {"input", folder_.file("in")},
                     {"output", folder_.file(program.name)}});
     if (!subject_.names.empty()) request["names"] = subject_.names;
@@ -203,7 +206,8 @@ class Meeting {
 
 }  // namespace
 
-std::optional<Result> measure_case(const Case& row, Peers& peers) {
+std::optional<Result> measure_case(const Case& row, Peers& peers,
+                                   const std::function<Subject(const Case&)>& make) {
   Case mine = row;
   if (mine.threads == 0) mine.threads = thread_count();
   ThreadScope scope(mine.threads);
@@ -214,7 +218,7 @@ std::optional<Result> measure_case(const Case& row, Peers& peers) {
     s.beam = mine.is_searched ? 4 : 0;
     s.beam_seconds = 15;
   });
-  Meeting meeting(mine, peers);
+  Meeting meeting(mine, peers, make(mine));
   if (!meeting.agrees()) return std::nullopt;
   return meeting.result();
 }

@@ -49,6 +49,10 @@ nlohmann::ordered_json to_json(const std::vector<bench::Result>& results, const 
   return document;
 }
 
+std::string ratio_text(double ratio) {
+  return ratio < 0.05 ? fmt::format("{:5.2g}", ratio) : fmt::format("{:5.2f}", ratio);
+}
+
 void print_result(const bench::Result& result) {
   const std::string memory =
       result.peak_bytes > 0
@@ -56,7 +60,8 @@ void print_result(const bench::Result& result) {
           : "";
   fmt::print("{:<44}{:>10.4g} {:<10}{:>10}  ", result.name, result.value, result.unit, memory);
   if (result.peer)
-    fmt::print("ratio {:5.2f}   {} {:.4g}", result.ratio(), result.peer->name, result.peer->value);
+    fmt::print("ratio {}   {} {:.4g}", ratio_text(result.ratio()), result.peer->name,
+               result.peer->value);
   std::string others;
   for (const bench::Peer& peer : result.peers)
     if (!result.peer || peer.name != result.peer->name)

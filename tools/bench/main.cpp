@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "bench/peers/library_peer.h"
+#include "bench/rows/cold.h"
 #include "bench/rows/first_steps.h"
 #include "command_line/run_program.h"
 
@@ -18,10 +19,13 @@ int run_peer(const Arguments& arguments) {
   return bench::run_library_peer(arguments[0]);
 }
 
-// The first steps of a training run.
+// The first steps of a training run, or the first call of a program.
 int run_steps(const Arguments& arguments) {
-  if (arguments.size() != 1) throw UsageError("usage: plugrad-bench bench-steps DEVICE");
-  fmt::print("{}\n", bench::run_first_steps(arguments[0]).dump());
+  if (arguments.empty() || arguments.size() > 2)
+    throw UsageError("usage: plugrad-bench bench-steps DEVICE [PROGRAM]");
+  const auto measured = arguments.size() == 1 ? bench::run_first_steps(arguments[0])
+                                              : bench::run_cold_call(arguments[0], arguments[1]);
+  fmt::print("{}\n", measured.dump());
   return kSuccess;
 }
 

@@ -7,7 +7,9 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kBenchUsage[] =
-    "plugrad bench [gemm|conv|elementwise|framework|models|halves|networks]… [--filter TEXT] "
+    "plugrad bench [gemm|conv|elementwise|framework|models|halves|networks|variation|cold]… "
+    "[--filter "
+    "TEXT] "
     "[--threads N] "
     "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
     "[--roofline FILE.svg] [--list] [--json]\n"
@@ -27,7 +29,7 @@ Syntax bench_syntax() {
                 .words = "suite",
                 .choices = {{"suite",
                              {"gemm", "conv", "elementwise", "framework", "models", "halves",
-                              "networks", "corpus"}}},
+                              "networks", "variation", "cold", "corpus"}}},
                 .paths = {"results", "roofline", "against", "models"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(

@@ -124,13 +124,17 @@ inline void expect_no_difference(const ReplayCase& each) {
     ASSERT_NO_THROW(realize_all(step(each.arguments(call)))) << each.name;
 }
 
+/// As the name of a test.
+inline std::string name_of(const std::string& words) {
+  std::string name;
+  for (const char c : words) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
 class Replays : public testing::TestWithParam<ReplayCase> {};
 
 inline std::string name_of_case(const testing::TestParamInfo<ReplayCase>& info) {
-  std::string name;
-  for (const char c : info.param.name)
-    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
+  return name_of(info.param.name);
 }
 
 }  // namespace plugrad
