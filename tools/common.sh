@@ -2,6 +2,17 @@
 
 trap 'exit 130' INT  # the terminal interrupts the children too; bash waits for the one in front
 
+# Ends the processes that this one started and that theirs started, such as ninja, after a `kill` too.
+descendants_of() {  # PID
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    echo "$child"
+    descendants_of "$child"
+  done
+}
+end_descendants() { kill $(descendants_of $$) 2>/dev/null || true; }
+trap end_descendants EXIT
+
 readonly kMegabytesPerJob=1700  # a batch of files in GCC 12 with the address sanitizer
 memory_info=/proc/meminfo
 memory_limit=/sys/fs/cgroup/memory.max  # of a container

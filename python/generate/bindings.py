@@ -33,7 +33,7 @@ ENUMS = ["Rounding", "PadMode", "Combine", "Interpolation", "Reduction", "Loadin
 
 # Methods of Tensor that python/src/tensor.cpp binds, because Python has a form of its own.
 METHODS_BY_HAND = {
-    "__init__", "from", "from_bytes", "random_state", "set_random_state", "defined", "shape",
+    "__init__", "assign", "from", "from_bytes", "random_state", "set_random_state", "defined", "shape",
     "dtype", "device", "ndim", "size", "is_realized", "item", "to_vector", "copy_to", "to_bytes",
     "realize", "schedule", "kernelize", "uop", "requires_grad", "grad", "set_grad", "backward", "slice",
     "index", "set_index", "rearrange", "to", "shard", "unshard", "is_sharded", "shard_spec", "mesh",

@@ -4,6 +4,7 @@
 
 #include "arguments.h"
 #include "bind.h"
+#include "docs.h"
 #include "exchange/arrays.h"
 #include "place.h"
 
@@ -207,14 +208,22 @@ int64_t Indices::result_axes(const Index& index) const {
   }
 }
 
-/// An array has no device: it goes to that of the tensor.
-Tensor assigned(nb::handle value, std::string_view device) {
+/// An array or a list has no device: it goes to that of the tensor. Of a list's numbers those that the
+/// tensor's dtype does not hold are errors, and floats stay floats.
+Tensor assigned(nb::handle value, const Tensor& to) {
+  const std::string device = to.device();
+  if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+    const Tensor list = tensor_of_list(value, {}, device);
+    return is_float(list.dtype()) && !is_float(to.dtype())
+               ? list
+               : tensor_of_list(value, to.dtype(), device);
+  }
   TensorLike made;
   Tensor* known = nullptr;
   if (!nb::try_cast(value, known, false))
     if (auto array = tensor_of_array(value, device)) return *array;
   if (!made.assign(value))
-    throw nb::type_error(("numbers, arrays and tensors are assigned, not " +
+    throw nb::type_error(("numbers, lists of them, arrays and tensors are assigned, not " +
                           nb::cast<std::string>(nb::str(value.type())))
                              .c_str());
   return made.get();
@@ -240,7 +249,7 @@ Tensor get_item(const Tensor& self, nb::handle index) {
 
 void set_item(Tensor& self, nb::handle index, nb::handle value) {
   const Place place;
-  const Tensor given = assigned(value, self.device());
+  const Tensor given = assigned(value, self);
   if (const Tensor* mask = single_mask(index)) {
     const bool is_set = [&] {
       const Released released;
@@ -260,9 +269,18 @@ void bind_indexing(nb::class_<Tensor>& tensor) {
       "__getitem__", get_item, "index"_a.none(),
       nb::sig("def __getitem__(self, index: IndexLike) -> Tensor"),
       "Elements by integers, slices, None, ..., lists, bool masks and tensors, by NumPy's rules.");
-  tensor.def("__setitem__", set_item, "index"_a.none(), "value"_a.none(),
-             nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike) -> None"),
-             "Assigns to elements; every reference to the tensor sees the change.");
+  tensor.def(
+      "__setitem__", set_item, "index"_a.none(), "value"_a.none(),
+      nb::sig("def __setitem__(self, index: IndexLike, value: TensorLike | Sequence[Any]) -> None"),
+      "Assigns to elements; every reference to the tensor sees the change.");
+  tensor.def(
+      "assign",
+      [](Tensor& self, nb::handle value) -> Tensor& {
+        const Place place;
+        return self.assign(assigned(value, self));
+      },
+      "value"_a.none(), nb::sig("def assign(self, value: TensorLike | Sequence[Any]) -> Tensor"),
+      doc("Tensor::assign"), nb::rv_policy::none);
   tensor.def(
       "__iter__",
       [](const Tensor& self) {

@@ -90,6 +90,29 @@ def test_indices_and_values_go_to_the_device_of_the_tensor():
     assert x.tolist() == [7.0, 8.0, 3.0] and x.device == "REFERENCE"
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int32", "uint8", "bool"])
+def test_lists_are_assigned(dtype):
+    values = np.zeros((2, 3), dtype)
+    x = pg.Tensor(values, device="REFERENCE")
+    x[0] = values[0] = [1, 0, 1]
+    x[:, 1] = values[:, 1] = (0.1, 0.2) if dtype == "float64" else (1, 0)
+    assert x.dtype == dtype and np.array_equal(x.numpy(), values)
+    x[1] = [pg.Tensor(1), x[0, 2].item(), False]
+    assert x[1].tolist() == [1, 1, 0]
+    assert x.assign([[0], [1]]) is x and x.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert x.assign(1).tolist() == [[1, 1, 1]] * 2 and x.device == "REFERENCE"
+
+
+def test_lists_that_do_not_fit_are_not_assigned():
+    x = pg.Tensor([1, 2], dtype="uint8")
+    for write in (x.assign, lambda value: x.__setitem__(..., value)):
+        for value, error in (([1.5, 2], TypeError), ([300, 1], OverflowError), ([[1], 2], ValueError), (["a"], TypeError),
+                             (None, TypeError), ([1, 2, 3], pg.UserError)):
+            with pytest.raises(error):
+                write(value)
+    assert x.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("call", [
     lambda name: pg.Tensor([1]).cast(name), lambda name: pg.Tensor([1], dtype=name),
     lambda name: pg.Tensor.zeros(2, dtype=name), lambda name: pg.dtype(name),

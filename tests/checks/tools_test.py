@@ -1,5 +1,6 @@
 """Tests tools/affected.py and the shell helpers of tools/setup, tools/demo and tools/test."""
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,14 @@ class Shell(unittest.TestCase):
         done = subprocess.run(["tools/demo", "--nothing"], cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertTrue(done.stderr.endswith(
             "--device --model --steps --batch --lr --seed --data --save --load --plot --json\n"), done.stderr)
+
+    def test_a_kill_ends_the_children_too(self):
+        with subprocess.Popen(["bash", "-c", ". tools/common.sh; bash -c 'echo on; sleep 99; sleep 98' | cat; echo off"],
+                              cwd=ROOT, stdout=subprocess.PIPE, text=True) as script:
+            self.assertEqual(script.stdout.readline(), "on\n")
+            script.terminate()
+            self.assertEqual(script.communicate(timeout=20)[0], "")  # all who hold the pipe have ended
+            self.assertEqual(script.returncode, -signal.SIGTERM)
 
 
 if __name__ == "__main__":

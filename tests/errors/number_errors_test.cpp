@@ -42,6 +42,60 @@ TEST(NumberErrors, Creation) {
             "[tril] shape (3,) has fewer than two axes");
 }
 
+TEST(NumberErrors, FunctionsThatCallOthersHaveTheirOwnNames) {
+  const Tensor real = Tensor::zeros({2, 3}), whole = Tensor::from({1, 2, 3}), flag = whole > 1,
+               four = Tensor::zeros({4}), large = Tensor::from<uint64_t>({1, 2});
+  constexpr DType kNone = DType::Void;
+  const std::pair<const char*, std::function<void()>> kCalls[] = {
+      {"full", [&] { Tensor::full({2}, 1, kNone); }},
+      {"zeros", [&] { Tensor::zeros({2}, kNone); }},
+      {"ones", [&] { Tensor::ones({2}, kNone); }},
+      {"empty", [&] { Tensor::empty({2}, kNone); }},
+      {"full_like", [&] { real.full_like(1, kNone); }},
+      {"zeros_like", [&] { real.zeros_like(kNone); }},
+      {"ones_like", [&] { real.ones_like(kNone); }},
+      {"empty_like", [&] { real.empty_like(kNone); }},
+      {"arange", [&] { Tensor::arange(2, kNone); }},
+      {"eye", [&] { Tensor::eye(2, {}, kNone); }},
+      {"linspace", [&] { Tensor::linspace(0, 1, 2, kNone); }},
+      {"linspace", [&] { Tensor::linspace(0, 1, int64_t{1} << 62); }},
+      {"rand_like", [&] { real.rand_like(kNone); }},
+      {"randn_like", [&] { real.randn_like(kNone); }},
+      {"uniform", [&] { Tensor::uniform({2}, 0, 1, kNone); }},
+      {"normal", [&] { Tensor::normal({2}, 0, 1, kNone); }},
+      {"kaiming_uniform", [&] { Tensor::kaiming_uniform({2, 2}, 0, kNone); }},
+      {"kaiming_normal", [&] { Tensor::kaiming_normal({2, 2}, 0, kNone); }},
+      {"kaiming_uniform", [&] { Tensor::kaiming_uniform({2, 2}, NAN); }},
+      {"kaiming_normal", [&] { Tensor::kaiming_normal({2, 2}, NAN); }},
+      {"glorot_uniform", [&] { Tensor::glorot_uniform({2, 2}, kNone); }},
+      {"scaled_uniform", [&] { Tensor::scaled_uniform({2, 2}, kNone); }},
+      {"cast", [&] { real.cast(kNone); }},
+      {"sum", [&] { real.sum({}, false, kNone); }},
+      {"softmax", [&] { real.softmax(-1, kNone); }},
+      {"prod", [&] { real.prod(9, false, DType::Bool); }},
+      {"max", [&] { flag.max(9); }},
+      {"min", [&] { flag.min(9); }},
+      {"min", [&] { whole.min(9); }},
+      {"gt", [&] { whole > large; }},
+      {"eq", [&] { whole == large; }},
+      {"invert", [&] { ~real; }},
+      {"clip", [&] { real.clip({}); }},
+      {"clip", [&] { real.clip(four); }},
+      {"dot", [&] { real.dot(1.0); }},
+      {"dot", [&] { real.dot(four); }},
+      {"linear", [&] { real.linear(1.0); }},
+      {"allclose", [&] { real.allclose(real, -1.0); }},
+      {"view", [&] { real.view({7}); }},
+      {"shrink_to", [&] { real.shrink_to({1}); }},
+      {"shrink_to", [&] { real.shrink_to({1, 9}); }},
+      {"max_pool1d_with_places", [&] { max_pool1d_with_places(real, 9); }},
+      {"max_pool2d_with_places", [&] { max_pool2d_with_places(real, 9); }},
+      {"max_pool3d_with_places", [&] { max_pool3d_with_places(real, 9); }},
+  };
+  for (const auto& [name, call] : kCalls)
+    EXPECT_THAT(error_of(call), testing::StartsWith(std::string("[") + name + "] "));
+}
+
 TEST(NumberErrors, Elementwise) {
   const Tensor real = Tensor::zeros({2, 3}), whole = Tensor::from({1, 2, 3}),
                flag = Tensor::from({true, false, true}), four = Tensor::zeros({4});

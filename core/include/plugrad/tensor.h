@@ -292,7 +292,7 @@ class PLUGRAD_API Tensor {
   Tensor prelu(const Tensor& weight) const;
   /// Bounds broadcast; {} leaves one out. Where low > high: high.
   Tensor clamp(const Tensor& low, const Tensor& high = {}) const;
-  Tensor clip(const Tensor& low, const Tensor& high = {}) const { return clamp(low, high); }
+  Tensor clip(const Tensor& low, const Tensor& high = {}) const;  ///< clamp
 
   // ---- Elementwise, two or three operands: broadcast shape, promoted dtype. Errors: User for
   // shapes that do not broadcast. The operators are below the class ----
@@ -368,8 +368,8 @@ class PLUGRAD_API Tensor {
 
   // ---- Movement: views, which share elements; joins and padding are fused into consumers ----
   /// Errors of all of these: User, with the shapes.
-  Tensor reshape(const Shape& shape) const;  ///< one size may be -1
-  Tensor view(const Shape& shape) const { return reshape(shape); }
+  Tensor reshape(const Shape& shape) const;                        ///< one size may be -1
+  Tensor view(const Shape& shape) const;                           ///< reshape
   Tensor permute(const std::vector<int64_t>& order) const;         ///< axis i is axis order[i] of x
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
@@ -440,7 +440,7 @@ class PLUGRAD_API Tensor {
   Tensor one_hot(int64_t classes) const;  ///< i32, with a new last axis
 
   // ---- Products and windows; see functional.h for shapes ----
-  Tensor dot(const Tensor& other) const { return matmul(other); }
+  Tensor dot(const Tensor& other) const;  ///< matmul
   /// With a dtype, products, sums and result have it.
   Tensor matmul(const Tensor& other, std::optional<DType> dtype = {}) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = {}) const;

@@ -263,8 +263,9 @@ std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, i
   return result;
 }
 
-void require_dtype(std::string_view function, DType dtype) {
+void require_dtype(std::string_view name, DType dtype) {
   if (size_of(dtype) != 0) return;
+  const std::string_view function = called(name);
   require(dtype != DType::Index && dtype != DType::WeakFloat,
           "[{}] {} is the dtype of numbers of the program, not of a tensor; give one such as i32, "
           "i64 or f32, or none",

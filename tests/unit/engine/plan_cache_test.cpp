@@ -2,6 +2,10 @@
 #include "engine/plan/plan_cache.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstring>
+#include <tuple>
 
 #include "base/hash.h"
 #include "base/settings.h"
@@ -62,6 +66,32 @@ TEST_F(PlanCache, GivesBackEveryField) {
   EXPECT_EQ(found->root_buffers, plan.root_buffers);
   EXPECT_EQ(found->input_count, plan.input_count);
   EXPECT_FALSE(find_plan("another key"));
+}
+
+// Each time memory has other bytes before a plan is made in it, and between its fields.
+TEST_F(PlanCache, EqualPlans_AreEqualBytes) {
+  std::vector<std::vector<std::byte>> written;
+  for (const int fill : {0x5a, 0xa5}) {
+    mallopt(M_PERTURB, fill);
+    Plan plan = example();
+    for (PlannedBuffer& buffer : plan.buffers) {
+      const PlannedBuffer from = buffer;
+      std::memset(static_cast<void*>(&buffer), fill, sizeof buffer);
+      std::tie(buffer.kind, buffer.number, buffer.dtype, buffer.device) =
+          std::tie(from.kind, from.number, from.dtype, from.device);
+      std::tie(buffer.elem_count, buffer.arena, buffer.offset_bytes) =
+          std::tie(from.elem_count, from.arena, from.offset_bytes);
+    }
+    for (schedule::Arena& arena : plan.arenas) {
+      const schedule::Arena from = arena;
+      std::memset(static_cast<void*>(&arena), fill, sizeof arena);
+      std::tie(arena.device, arena.size_bytes) = std::tie(from.device, from.size_bytes);
+    }
+    keep_plan("key", plan);
+    written.push_back(disk_cache().get(as_bytes("key")).value());
+  }
+  mallopt(M_PERTURB, 0);
+  EXPECT_EQ(written[0], written[1]);
 }
 
 // The checksums of these entries are valid, as if another program had written them.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <span>
 
 #include "plugrad/binding.h"
@@ -79,6 +80,33 @@ TEST(OnnxHostile, attributes_have_the_values_of_their_operators) {
               HasSubstr("axis 2 is out of range for 2 axes"));
   EXPECT_THAT(error_of_node(node("Det", {"x"}, {"y"}), {2, 3}),
               HasSubstr("the shape (2, 3) is not that of square matrices"));
+}
+
+// ONNX Runtime refuses these too.
+TEST(OnnxHostile, what_the_specification_excludes) {
+  const Message mod = node("Mod", {"x", "x"}, {"y"});
+  for (const Message& floored : {mod, Message(mod).message(5, attribute("fmod", int64_t{0}))})
+    EXPECT_THAT(error_of_node(floored, {2}),
+                HasSubstr("fmod is 0, which is for integers; it must be 1 for floats"));
+  EXPECT_EQ(error_of_node(Message(mod).message(5, attribute("fmod", int64_t{1})), {2}), "no error");
+  const auto expand = [](const Integers& to) {
+    return error_of_node(node("Expand", {"x", "s"}, {"y"}), {2, 3},
+                         {integer_constant("s", {std::ssize(to)}, to)});
+  };
+  EXPECT_EQ(expand({1, 1, 3}), "no error");
+  for (const Integers& to : std::vector<Integers>{{-1, 3}, {5, -1, 1}, {-2, 3}})
+    EXPECT_THAT(expand(to), HasSubstr("shape has the size -"));
+  for (const auto& [op, gates] : {std::pair("RNN", 1), {"GRU", 3}, {"LSTM", 4}}) {
+    const auto clipped = [&](float clip) {
+      const std::vector<float> zeros(static_cast<size_t>(gates));
+      return error_of_node(
+          node(op, {"x", "w", "r"}, {"y"}).message(5, attribute("clip", clip)), {1, 1, 1},
+          {constant("w", {1, gates, 1}, zeros), constant("r", {1, gates, 1}, zeros)});
+    };
+    EXPECT_EQ(clipped(0.5F), "no error");
+    for (const float clip : {-1.0F, NAN})
+      EXPECT_THAT(clipped(clip), HasSubstr("it must be at least 0"));
+  }
 }
 
 TEST(OnnxHostile, weights_and_lists_fit_one_another) {

@@ -422,11 +422,12 @@ TEST(Dtypes, NumbersThatAreNoneAreErrors) {
   EXPECT_EQ(error_of([&] { x.cast(unknown); }), "[cast] number 77 is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { x.bitcast(unknown); }), "[bitcast] number 77 is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { Tensor::zeros({2}, unknown); }),
-            "[full] number 77 is no dtype of a tensor");
+            "[zeros] number 77 is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { x.sum({}, false, unknown); }),
             "[sum] number 77 is no dtype of a tensor");
   const DType mistyped = dtype_from_name("flaot");
-  EXPECT_EQ(error_of([&] { Tensor::zeros({2}, mistyped); }), "[full] void is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { Tensor::zeros({2}, mistyped); }),
+            "[zeros] void is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { x.sum({}, false, mistyped); }), "[sum] void is no dtype of a tensor");
   EXPECT_EQ(error_of([&] { Tensor::arange(3, mistyped); }),
             "[arange] void is no dtype of a tensor");

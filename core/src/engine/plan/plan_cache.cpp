@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 #include <stdexcept>
 
 #include "base/log.h"
@@ -17,13 +18,34 @@
 namespace plugrad::engine {
 namespace {
 
+using schedule::Arena;
 using schedule::Plan;
+using schedule::PlannedBuffer;
 using schedule::Step;
 
-constexpr int kPlanFormat = 1;  // increase when the layout changes
+constexpr int kPlanFormat = 2;  // increase when the layout changes
 
-// Visits the fields in file order, for reading and writing alike.
-void each_field_of_step(auto& visit, auto& step) {
+template <class T, class Struct>
+concept MaybeConst = std::same_as<std::remove_const_t<T>, Struct>;
+
+// Visits the fields in file order, for reading and writing alike. Structs with padding are visited too:
+// equal plans are equal bytes.
+void each_field_of(auto& visit, MaybeConst<PlannedBuffer> auto& buffer) {
+  visit(buffer.kind);
+  visit(buffer.number);
+  visit(buffer.dtype);
+  visit(buffer.device);
+  visit(buffer.elem_count);
+  visit(buffer.arena);
+  visit(buffer.offset_bytes);
+}
+
+void each_field_of(auto& visit, MaybeConst<Arena> auto& arena) {
+  visit(arena.device);
+  visit(arena.size_bytes);
+}
+
+void each_field_of(auto& visit, MaybeConst<Step> auto& step) {
   visit(step.kind);
   visit(step.device);
   visit(step.ast);
@@ -31,14 +53,14 @@ void each_field_of_step(auto& visit, auto& step) {
   visit(step.scalars);
 }
 
-void each_field_of_ast(auto& visit, auto& ast) {
+void each_field_of(auto& visit, MaybeConst<KernelAst> auto& ast) {
   visit(ast.hash[0]);
   visit(ast.hash[1]);
   visit(ast.param_count);
   visit(ast.is_exact);
 }
 
-void each_field_of_plan(auto& visit, auto& plan) {
+void each_field_of(auto& visit, MaybeConst<Plan> auto& plan) {
   visit(plan.buffers);
   visit(plan.arenas);
   visit(plan.asts);
@@ -52,11 +74,18 @@ void each_field_of_plan(auto& visit, auto& plan) {
 struct PutPlan {
   ByteWriter bytes;
 
-  void operator()(const auto& value) { bytes.put(value); }
-  void operator()(const Step& step) { each_field_of_step(*this, step); }
+  template <class T>
+  void operator()(const T& value) {
+    if constexpr (requires { each_field_of(*this, value); }) {
+      each_field_of(*this, value);
+    } else {
+      static_assert(std::has_unique_object_representations_v<T>, "no padding");
+      bytes.put(value);
+    }
+  }
   void operator()(const std::shared_ptr<const KernelAst>& ast) {
     put_graph(bytes, ast->graph, ast->sink);
-    each_field_of_ast(*this, *ast);
+    (*this)(*ast);
   }
   template <class T>
   void operator()(const std::vector<T>& list) {
@@ -68,12 +97,16 @@ struct PutPlan {
 struct GetPlan {
   ByteReader bytes;
 
-  void operator()(auto& value) { value = bytes.get<std::remove_reference_t<decltype(value)>>(); }
-  void operator()(Step& step) { each_field_of_step(*this, step); }
+  void operator()(auto& value) {
+    if constexpr (requires { each_field_of(*this, value); })
+      each_field_of(*this, value);
+    else
+      value = bytes.get<std::remove_reference_t<decltype(value)>>();
+  }
   void operator()(std::shared_ptr<const KernelAst>& to) {
     auto ast = std::make_shared<KernelAst>();
     ast->sink = get_graph(bytes, ast->graph);
-    each_field_of_ast(*this, *ast);
+    (*this)(*ast);
     to = std::move(ast);
   }
   template <class T>
@@ -103,7 +136,7 @@ bool is_consistent(const Plan& plan) {
 Plan plan_in(std::span<const std::byte> entry) {
   Plan plan;
   GetPlan get{ByteReader(entry)};
-  each_field_of_plan(get, plan);
+  get(plan);
   if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_consistent(plan))
     throw std::out_of_range("no plan");
   return plan;
@@ -133,7 +166,7 @@ std::optional<Plan> find_plan(const std::string& key) {
 void keep_plan(const std::string& key, const Plan& plan) {
   if (key.empty() || std::ranges::any_of(plan.steps, is_numbered_by_session)) return;
   PutPlan put;
-  each_field_of_plan(put, plan);
+  put(plan);
   disk_cache().put(as_bytes(key), put.bytes.bytes());
 }
 

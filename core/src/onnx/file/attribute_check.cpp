@@ -11,8 +11,8 @@
 namespace plugrad::onnx {
 namespace {
 
-// The values that a schema allows only in its text: a range for each number of a list, or a set of
-// words for each text.
+// The values that a schema allows only in its text: a range for each number of a list (of floats the
+// least alone), or a set of words for each text.
 struct AttributeValues {
   std::string_view attributes;  // separated by spaces
   std::string_view operators;  // those that the row is for; empty: those without a row of their own
@@ -40,6 +40,7 @@ constexpr AttributeValues kValues[] = {
     {"class_ids class_nodeids class_treeids leaf_targetids nodes_falsenodeids nodes_featureids "
      "nodes_nodeids nodes_treeids nodes_truenodeids target_ids target_nodeids target_treeids "
      "tree_roots", "", 0, kMostCount},
+    {"clip", "", 0, kMostCount},
     {"pads paddings", "", -kMostCount, kMostCount},
     {"left_window_size local_window_size right_window_size", "", -1, kMostCount},
     {"axes axis scan_input_axes scan_output_axes", "", -kMostAxis - 1, kMostAxis + 1},
@@ -176,8 +177,12 @@ void require_values(const NodeMessage& node, const AttributeMessage& given) {
       fail(ErrorKind::User, "[onnx] {}: {} is \"{}\", it must be one of {}", label_of(node),
            given.name, shown(text), fmt::join(words_in(row->words), ", "));
   };
-  // An integer or a text that is left out is 0 or empty, as protobuf leaves them out.
+  // A number or a text that is left out is 0 or empty, as protobuf leaves them out.
   if (type_of(given) == 'i') require_integer(given.integer.value_or(0));
+  if (const float value = given.number.value_or(0);
+      type_of(given) == 'f' && row->words.empty() && !(value >= static_cast<float>(row->least)))
+    fail(ErrorKind::User, "[onnx] {}: {} is {}, it must be at least {}", label_of(node), given.name,
+         value, row->least);
   if (type_of(given) == 's') require_word(given.text.value_or(""));
   for (const std::int64_t value : given.integers) require_integer(value);
   for (const std::string_view text : given.texts) require_word(text);

@@ -175,7 +175,10 @@ Values expand(Call& call) {
   wanted.insert(wanted.begin(), rank - wanted.size(), {1, 1, kNoId});
   have.insert(have.begin(), rank - have.size(), 1);
   Shape shape;
-  for (size_t i = 0; i < rank; ++i) shape.push_back(wanted[i].most == 1 ? have[i] : wanted[i].most);
+  for (size_t i = 0; i < rank; ++i) {
+    if (wanted[i].most < 0) call.wrong(fmt::format("shape has the size {}", wanted[i].most));
+    shape.push_back(wanted[i].most == 1 ? have[i] : wanted[i].most);
+  }
   Tensor y = x.reshape(have).expand(shape);
   for (size_t i = 0; i < rank; ++i)
     if (wanted[i].most != 1) y = call.with_size(y, static_cast<int64_t>(i), wanted[i]);

@@ -1,4 +1,5 @@
 // RNN, GRU and LSTM: one step after another.
+#include <cmath>
 #include <functional>
 
 #include "base/check.h"
@@ -40,10 +41,10 @@ struct Direction {
   Tensor bias_w{}, bias_r{}, peepholes{};
   Tensor h{}, c{};  // the states before the first step
   std::vector<Activation> activations{};
-  double clip = 0;  // 0: none
+  double clip = HUGE_VAL;
   bool is_reversed = false;
 
-  Tensor clipped(const Tensor& x) const { return clip == 0 ? x : x.clamp(-clip, clip); }
+  Tensor clipped(const Tensor& x) const { return clip == HUGE_VAL ? x : x.clamp(-clip, clip); }
 };
 
 struct States {
@@ -257,7 +258,7 @@ Values recurrent(Call& call, const Layer& layer) {
                 .h = state_before(5, at),
                 .c = layer.has_cells ? state_before(6, at) : Tensor(),
                 .activations = activations[static_cast<size_t>(at)],
-                .clip = call.number("clip", 0),
+                .clip = call.number("clip", HUGE_VAL),
                 .is_reversed = direction == "reverse" || at == 1};
     if (const Tensor bias = of_direction(call.optional(3), at); bias.defined()) {
       d.bias_w = bias.slice(0, {0, of_gates});

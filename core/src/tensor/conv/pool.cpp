@@ -196,15 +196,15 @@ Tensor Tensor::max_pool2d(Pair kernel, const PoolOptions& o) const {
 
 ValuesAndPlaces max_pool1d_with_places(const Tensor& x, const PerAxis& kernel,
                                        const PoolOptions& o) {
-  return max_pool_with_places("max_pool1d", x, 1, kernel, o);
+  return max_pool_with_places("max_pool1d_with_places", x, 1, kernel, o);
 }
 ValuesAndPlaces max_pool2d_with_places(const Tensor& x, const PerAxis& kernel,
                                        const PoolOptions& o) {
-  return max_pool_with_places("max_pool2d", x, 2, kernel, o);
+  return max_pool_with_places("max_pool2d_with_places", x, 2, kernel, o);
 }
 ValuesAndPlaces max_pool3d_with_places(const Tensor& x, const PerAxis& kernel,
                                        const PoolOptions& o) {
-  return max_pool_with_places("max_pool3d", x, 3, kernel, o);
+  return max_pool_with_places("max_pool3d_with_places", x, 3, kernel, o);
 }
 
 Tensor avg_pool1d(const Tensor& x, const PerAxis& kernel, const PoolOptions& o) {

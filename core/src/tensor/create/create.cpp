@@ -132,12 +132,15 @@ Tensor Tensor::full_like(const Tensor& scalar, std::optional<DType> dtype) const
   return r.done(r.like(tensor::state_of(filled)->node, own));
 }
 Tensor Tensor::zeros_like(std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("zeros_like");
   return full_like(0, dtype);
 }
 Tensor Tensor::ones_like(std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("ones_like");
   return full_like(1, dtype);
 }
 Tensor Tensor::empty_like(std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("empty_like");
   return full_like(0, dtype);
 }
 
@@ -179,6 +182,7 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
 // Floats are counted from the nearer end, so that both ends are exact.
 Tensor Tensor::linspace(const Tensor& start, const Tensor& stop, int64_t count, DType dtype,
                         std::string_view device) {
+  const tensor::NamedFunction named("linspace");
   require(count >= 0, "[linspace] count {} is negative", count);
   require_type(dtype != DType::Bool && size_of(dtype) != 0, "[linspace] values are numbers, not {}",
                name_of(dtype));
@@ -200,6 +204,7 @@ Tensor Tensor::linspace(const Tensor& start, const Tensor& stop, int64_t count, 
 }
 
 Tensor Tensor::eye(int64_t n, std::optional<int64_t> m, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("eye");
   for (const int64_t size : {n, m.value_or(n)})
     require(size >= 0, "[eye] size {} is negative", size);
   const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}),

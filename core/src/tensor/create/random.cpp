@@ -93,7 +93,7 @@ Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
   require(static_cast<uint64_t>(count) <= uint64_t{UINT32_MAX} * 4 / width,
           "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
           "more; draw parts and join them",
-          function, count, width);
+          r.function(), count, width);
   const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
   const Tensor key = next_key(r, words, device);
   const Tensor number = Tensor::arange(count, DType::U32);
@@ -182,9 +182,10 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
 Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
                        std::string_view device) {
   const tensor::NamedFunction named("uniform");
-  require(low <= high && std::isfinite(high - low), "[uniform] there is no number in [{}, {})", low,
-          high);
-  require_type(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
+  require(low <= high && std::isfinite(high - low), "[{}] there is no number in [{}, {})",
+          tensor::called("uniform"), low, high);
+  require_type(is_float(dtype), "[{}] draws floats, not {}; use randint", tensor::called("uniform"),
+               name_of(dtype));
   const DType drawn = dtype == DType::F64 ? DType::F64 : DType::F32;
   return (rand(shape, drawn, device) * (high - low) + low).cast(dtype);
 }
@@ -192,8 +193,9 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
 Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
                       std::string_view device) {
   const tensor::NamedFunction named("normal");
-  require(std >= 0.0, "[normal] the deviation is {}", std);
-  require_type(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
+  require(std >= 0.0, "[{}] the deviation is {}", tensor::called("normal"), std);
+  require_type(is_float(dtype), "[{}] draws floats, not {}", tensor::called("normal"),
+               name_of(dtype));
   return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
 }
 

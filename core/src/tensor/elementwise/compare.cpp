@@ -48,7 +48,8 @@ Tensor Tensor::logaddexp(const Tensor& other) const {
 
 Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
   const tensor::NamedFunction named("isclose");
-  require(rtol >= 0.0 && atol >= 0.0, "[isclose] rtol {} or atol {} is negative", rtol, atol);
+  require(rtol >= 0.0 && atol >= 0.0, "[{}] rtol {} or atol {} is negative",
+          tensor::called("isclose"), rtol, atol);
   Tensor close = *this == other;
   if (is_float(dtype()) || is_float(other.dtype())) {
     const auto [a, b] = as_reals("isclose", *this, other);

@@ -55,12 +55,14 @@ bool is_signed_beside_u64(const Tensor& x, const Tensor& other) {
 }
 
 Tensor equal(std::string_view function, const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named(function);
   if (is_signed_beside_u64(b, a)) return equal(function, b, a);
   if (!is_signed_beside_u64(a, b)) return binary(function, Op::CmpEq, a, b, Takes::Any);
   return (a >= 0) & (a.cast(DType::U64) == b);
 }
 
 Tensor less(std::string_view function, const Tensor& a, const Tensor& b) {
+  const tensor::NamedFunction named(function);
   if (is_signed_beside_u64(a, b)) return (a < 0) | (a.cast(DType::U64) < b);
   if (is_signed_beside_u64(b, a)) return (b > 0) & (a < b.cast(DType::U64));
   return binary(function, Op::CmpLt, a, b, Takes::Any);
@@ -169,6 +171,7 @@ Tensor Tensor::operator-() const {
   return unary("neg", Op::Neg, *this, Takes::Numbers);
 }
 Tensor Tensor::operator~() const {
+  const tensor::NamedFunction named("invert");
   return dtype() == DType::Bool ? *this ^ Tensor(true) : *this ^ Tensor(-1);
 }
 Tensor Tensor::operator!() const {

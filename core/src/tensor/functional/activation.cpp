@@ -23,11 +23,16 @@ Tensor Tensor::relu() const {
 // A NaN bound gives NaN, like a NaN x.
 Tensor Tensor::clamp(const Tensor& low, const Tensor& high) const {
   const tensor::NamedFunction named("clamp");
-  require(low.defined() || high.defined(), "[clamp] give a lower bound, an upper bound, or both");
+  require(low.defined() || high.defined(), "[{}] give a lower bound, an upper bound, or both",
+          tensor::called("clamp"));
   Tensor x = *this;
   if (low.defined()) x = plugrad::where((x < low) | low.isnan(), low, x);
   if (high.defined()) x = plugrad::where((x > high) | high.isnan(), high, x);
   return x;
+}
+Tensor Tensor::clip(const Tensor& low, const Tensor& high) const {
+  const tensor::NamedFunction named("clip");
+  return clamp(low, high);
 }
 
 // Like clamp, but with gradient 0 at the bounds themselves.

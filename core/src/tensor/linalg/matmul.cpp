@@ -22,11 +22,13 @@ namespace {
 
 Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   const tensor::NamedFunction named("matmul");
-  require(defined() && other.defined(), "[matmul] a tensor is undefined; assign it a value first");
-  require(ndim() > 0 && other.ndim() > 0, "[matmul] {} x {}: numbers have no inner axis; use *",
-          to_string(shape()), to_string(other.shape()));
+  require(defined() && other.defined(), "[{}] a tensor is undefined; assign it a value first",
+          tensor::called("matmul"));
+  require(ndim() > 0 && other.ndim() > 0, "[{}] {} x {}: numbers have no inner axis; use *",
+          tensor::called("matmul"), to_string(shape()), to_string(other.shape()));
   const DType common = tensor::dtype_or("matmul", dtype, promote(this->dtype(), other.dtype()));
-  require_type(common != DType::Bool, "[matmul] takes numbers, not bool; cast it");
+  require_type(common != DType::Bool, "[{}] takes numbers, not bool; cast it",
+               tensor::called("matmul"));
   const bool row = ndim() == 1, column = other.ndim() == 1;
   Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
@@ -41,6 +43,11 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   if (tensor::is_half(common) || dtype) y = y.cast(common);
   if (row) y = y.squeeze(-2);
   return column ? y.squeeze(-1) : y;
+}
+
+Tensor Tensor::dot(const Tensor& other) const {
+  const tensor::NamedFunction named("dot");
+  return matmul(other);
 }
 
 Tensor Tensor::linear(const Tensor& weight, const Tensor& bias) const {

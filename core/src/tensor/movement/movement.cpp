@@ -26,30 +26,33 @@ Shape resolve_shape(const Shape& from, const Shape& wanted) {
   int64_t open = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < -1)
-      fail(ErrorKind::User, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
+      fail(ErrorKind::User, "[{}] size {} in {} is negative", tensor::called("reshape"), shape[i],
+           to_string(wanted));
     if (shape[i] >= 0) continue;
-    if (open >= 0) fail(ErrorKind::User, "[reshape] {} has more than one -1", to_string(wanted));
+    if (open >= 0)
+      fail(ErrorKind::User, "[{}] {} has more than one -1", tensor::called("reshape"),
+           to_string(wanted));
     open = static_cast<int64_t>(i);
     shape[i] = 1;
   }
   int64_t known = tensor::checked_count("reshape", shape);
   if (open >= 0) {
     if (known <= 0 || count % known != 0)
-      fail(ErrorKind::User, "[reshape] {} does not fit the {} elements of {}", to_string(wanted),
-           count, to_string(from));
+      fail(ErrorKind::User, "[{}] {} does not fit the {} elements of {}", tensor::called("reshape"),
+           to_string(wanted), count, to_string(from));
     shape[static_cast<size_t>(open)] = count / known;
     known = count;
   }
   if (known != count)
-    fail(ErrorKind::User, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
-         to_string(shape), known);
+    fail(ErrorKind::User, "[{}] {} has {} elements, {} has {}", tensor::called("reshape"),
+         to_string(from), count, to_string(shape), known);
   return shape;
 }
 
 void require_rank(std::string_view function, size_t given, const Shape& shape) {
   if (given == shape.size()) return;
-  fail(ErrorKind::User, "[{}] {} entries given for shape {} of {} axes", function, given,
-       to_string(shape), shape.size());
+  fail(ErrorKind::User, "[{}] {} entries given for shape {} of {} axes", tensor::called(function),
+       given, to_string(shape), shape.size());
 }
 
 }  // namespace
@@ -58,6 +61,11 @@ Tensor Tensor::reshape(const Shape& shape) const {
   Recorder r("reshape");
   const Id node = r.use(*this);
   return r.view_of(*this, r.reshape(node, resolve_shape(r.shape(node), shape)));
+}
+
+Tensor Tensor::view(const Shape& shape) const {
+  const tensor::NamedFunction named("view");
+  return reshape(shape);
 }
 
 Tensor Tensor::permute(const std::vector<int64_t>& order) const {
@@ -110,7 +118,8 @@ Tensor Tensor::shrink(const Box& box) const {
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto [begin, end] = box.parts()[i].value_or(std::pair(int64_t{0}, shape[i]));
     require(0 <= begin && begin <= end && end <= shape[i],
-            "[shrink] ({}, {}) is no part of axis {} of {}", begin, end, i, to_string(shape));
+            "[{}] ({}, {}) is no part of axis {} of {}", r.function(), begin, end, i,
+            to_string(shape));
     list.insert(list.end(), {begin, end});
     whole &= begin == 0 && end == shape[i];
   }
@@ -119,6 +128,7 @@ Tensor Tensor::shrink(const Box& box) const {
 }
 
 Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
+  const tensor::NamedFunction named("shrink_to");
   std::vector<Part> parts;
   for (const std::optional<int64_t>& size : sizes) parts.push_back(size ? Part(0, *size) : Part());
   return shrink(parts);

@@ -114,16 +114,19 @@ Tensor Tensor::sum(const Axes& axes, bool keepdim, std::optional<DType> wanted) 
 }
 
 Tensor Tensor::prod(const Axes& axes, bool keepdim, std::optional<DType> wanted) const {
+  const tensor::NamedFunction named("prod");
   if (wanted == DType::Bool) return all(axes, keepdim);
   return accumulate("prod", Op::Mul, *this, axes, keepdim, wanted);
 }
 
 Tensor Tensor::max(const Axes& axes, bool keepdim) const {
+  const tensor::NamedFunction named("max");
   if (dtype() == DType::Bool) return any(axes, keepdim);
   return reduce("max", Op::Max, *this, dtype(), axes, keepdim);
 }
 
 Tensor Tensor::min(const Axes& axes, bool keepdim) const {
+  const tensor::NamedFunction named("min");
   if (is_float(dtype())) return -reduce("min", Op::Max, -*this, dtype(), axes, keepdim);
   return ~(~*this).max(axes, keepdim);
 }
