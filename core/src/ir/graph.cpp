@@ -137,8 +137,11 @@ uint64_t Graph::size_bytes() const {
 }
 
 bool Graph::in_order(Id left, Id right) const {
-  const bool left_is_number = is_number(*this, left), right_is_number = is_number(*this, right);
-  if (left_is_number != right_is_number) return right_is_number;
+  const auto rank = [&](Id id) {
+    const Op op = operator[](id).op;
+    return op == Op::Const ? 2 : op == Op::Scalar ? 1 : 0;
+  };
+  if (rank(left) != rank(right)) return rank(left) < rank(right);
   return left <= right;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/fold.h"
+#include "ir/kernel_ast.h"
 #include "symbolic/symbolic.h"
 #include "tensor/handles.h"
 #include "tensor/host_evaluator.h"
@@ -28,8 +29,8 @@ class Expressions {
   // A new variable that stands for the count.
   void add(const Tensor& count, Interval bounds) {
     if (given(size_node(count))) return;
-    const auto number = static_cast<int64_t>(variables_.size());
-    const Id variable = graph_.add(Op::Scalar, DType::Index, {}, graph_.list({number, bounds.hi}));
+    const auto number = static_cast<uint32_t>(variables_.size());
+    const Id variable = make_scalar(graph_, number, bounds.hi);
     simplified_.bounds().set(variable, bounds);
     variables_.emplace_back(count, variable);
     count_of_.emplace(variable, count);

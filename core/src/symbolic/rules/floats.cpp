@@ -29,7 +29,7 @@ Id negated(Graph& g, Id scalar) {
   return make_scalar(g, scalar_number(g, scalar), g[scalar].dtype, !is_negated(g, scalar));
 }
 Id negated_scalar(Graph& g, const Match& m) {
-  return negated(g, m[y]);
+  return g[m[y]].dtype == DType::Index ? kNoMatch : negated(g, m[y]);
 }
 Id add_negated(Graph& g, const Match& m) {
   return g.binary(Op::Add, m[x], negated(g, m[y]));
