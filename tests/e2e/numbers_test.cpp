@@ -52,6 +52,10 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
+// An exponent that is a constant has an algorithm of its own.
+constexpr Row kPower = {"power",
+                        [](const Tensor& x, float k) { return (x * x + 0.5).pow(k * k + 0.3f); }};
+
 constexpr float kOrdinary[] = {0.3f, 0.7f, -2.5f, 100.25f, 0.125f, 4.0f, 7.5f};
 // Some that rules match, and some beside which another number of a form becomes one.
 constexpr float kOthers[] = {0.0f,
@@ -106,6 +110,59 @@ TEST_F(Numbers, OfTheFormsOfArithmeticAreGivenAtLaunch) {
   }
 }
 
+TEST_F(Numbers, StayConstantsWhereAKernelThatTakesThemWouldRoundOtherwise) {
+  const Tensor x = some_values("CPU");
+  std::vector<Bytes> taken, constant;
+  EXPECT_GT(compiled_later(kPower, x, taken), 0u);
+  const SettingScope scope = with_constants();
+  compiled_later(kPower, x, constant);
+  EXPECT_TRUE(taken == constant);
+}
+
+using Part = Tensor (*)(const Tensor& x, int64_t i);
+
+struct PartRow {
+  const char* name;
+  Part part;
+};
+
+// clang-format off
+constexpr PartRow kParts[] = {
+    {"row",        [](const Tensor& x, int64_t i) -> Tensor { return x[i]; }},
+    {"element",    [](const Tensor& x, int64_t i) -> Tensor { return x[i][7 - i]; }},
+    {"column",     [](const Tensor& x, int64_t i) -> Tensor { return x.transpose(0, 1)[i] * 2; }},
+    {"rows",       [](const Tensor& x, int64_t i) -> Tensor { return x.slice(0, Slice{i / 2, i / 2 + 4}).sum(0); }},
+    {"product",    [](const Tensor& x, int64_t i) -> Tensor { return x.slice(0, Slice{i / 2, i / 2 + 3}).matmul(x); }},
+    {"two",        [](const Tensor& x, int64_t i) -> Tensor { return x[i] * x[7 - i]; }},
+    {"number too", [](const Tensor& x, int64_t i) -> Tensor { return x[i].softmax(-1) * (static_cast<double>(i) + 0.5); }},
+    {"f16",        [](const Tensor& x, int64_t i) -> Tensor { return x.cast(DType::F16)[i] - 0.5; }},
+    {"backwards",  [](const Tensor& x, int64_t i) -> Tensor { return x.flip(1)[i].contiguous(); }},
+};
+// clang-format on
+
+std::vector<Bytes> parts(const PartRow& row, const Tensor& x, uint64_t& compiled_later) {
+  engine::Session::current().clear_caches();
+  std::vector<Bytes> results;
+  uint64_t before = 0;
+  for (const int64_t i : {3, 5, 0, 7, 1, 6, 2, 4}) {
+    if (results.size() == 2) before = compiled();
+    results.push_back(row.part(x, i).to_bytes());
+  }
+  compiled_later = compiled() - before;
+  return results;
+}
+
+TEST_F(Numbers, WhereSlicesBeginIsGivenAtLaunch) {
+  const Tensor x = some_values("CPU");
+  for (const PartRow& row : kParts) {
+    uint64_t later = 0, ignored = 0;
+    const std::vector<Bytes> taken = parts(row, x, later);
+    EXPECT_EQ(later, 0u) << row.name;
+    const SettingScope scope = with_constants();
+    EXPECT_TRUE(taken == parts(row, x, ignored)) << row.name;
+  }
+}
+
 // Between others: a rule that drops x * 1 must see it, and NaN is no number like others.
 TEST_F(Numbers, ThatRulesKnowStayConstants) {
   const Tensor x = some_values("CPU");
@@ -121,7 +178,6 @@ TEST_F(Numbers, ThatRulesKnowStayConstants) {
   }
 }
 
-// The first of these knows of no other device; on each the bits are those of its constants.
 TEST_F(Numbers, OnOtherDevicesToo) {
   for (const std::string& device : devices_at_hand()) {
     if (device == "CPU:0") continue;
@@ -155,7 +211,21 @@ TEST_F(Numbers, MayBeginToDifferOneAfterTheOther) {
   EXPECT_EQ(compiled(), before);
 }
 
-// The graph of `root` with other constants: each ordinary one times 1 + call / 8.
+// A Shrink of the same size that begins elsewhere.
+Id moved(Graph& g, Id shrink, Id source, int call) {
+  const auto list = g.arg_list(shrink);
+  std::vector<int64_t> bounds(list.begin(), list.end());
+  Shapes shapes(g);
+  const auto from = shapes[source];
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t size = bounds[2 * i + 1] - bounds[2 * i];
+    bounds[2 * i] = (bounds[2 * i] + call) % (from[i] - size + 1);
+    bounds[2 * i + 1] = bounds[2 * i] + size;
+  }
+  return g.add(Op::Shrink, g[source].dtype, {source}, g.list(bounds));
+}
+
+// The graph of `root` with other numbers: each ordinary constant times 1 + call / 8.
 Id varied(Graph& g, Id root, int call) {
   Reachable reachable;
   std::vector<Id> nodes = reachable.from(g, std::span(&root, 1));
@@ -170,6 +240,10 @@ Id varied(Graph& g, Id root, int call) {
     }
     std::vector<Id> sources;
     for (const Id source : g.sources(id)) sources.push_back(now.at(source));
+    if (n.op == Op::Shrink) {
+      now[id] = moved(g, id, sources[0], call);
+      continue;
+    }
     now[id] = sources.empty() ? id : g.with_sources(id, sources);
   }
   return now.at(root);

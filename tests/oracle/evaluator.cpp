@@ -158,7 +158,7 @@ Array Evaluator::compute(Id id) {
     case Op::Loop: case Op::EndLoop: case Op::If: case Op::EndIf: case Op::Load: case Op::Store:
     case Op::AtomicAdd: case Op::Barrier: case Op::Vector: case Op::Lane: case Op::Wmma:
     case Op::AsyncCopy: case Op::AsyncCommit: case Op::AsyncWait: case Op::Sink: case Op::Range: case Op::Filled:
-    case Op::Scalar: case Op::Keep: case Op::Collective:
+    case Op::Scalar: case Op::Keep: case Op::Collective: case Op::Window:
       break;
   }
   fail(ErrorKind::Unsupported, "[evaluate] {} has no place in a tensor graph",

@@ -196,12 +196,12 @@ void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   if (may_have_checks()) walk_with_sizes(state_->canonical, roots, walk_from);
 }
 
-schedule::Plan Session::plan_of_walk(const PlanRequest& request,
-                                     std::span<const uint32_t> given_at_launch) {
+schedule::Plan Session::plan_of_walk(const PlanRequest& request, std::span<const NumberSite> sites,
+                                     std::span<const uint8_t> given) {
   Statistics& statistics = state_->statistics;
   const Stopwatch watch(statistics.schedule_ns);
   const trace::Scope span(trace::Category::Plan, "plan");
-  CanonicalGraph::Scratch scratch = state_->canonical.copy(given_at_launch);
+  CanonicalGraph::Scratch scratch = state_->canonical.copy(sites, given);
   statistics.planned_nodes += scratch.graph.size();
   schedule::Options kept = request.options;
   kept.keep_graph |= tracing();
@@ -334,8 +334,8 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
       sites.empty() ? key : request.key(state_->canonical.key_without(sites));
   if (const auto* history = sites.empty() ? nullptr : state_->numbers.find(without_numbers)) {
     const uint32_t made = (*history)->made;
-    const auto make = [&](std::span<const uint32_t> given, const ReadyPlan& like) {
-      schedule::Plan plan = plan_of_walk(request, given);
+    const auto make = [&](std::span<const uint8_t> given, const ReadyPlan& like) {
+      schedule::Plan plan = plan_of_walk(request, sites, given);
       return may_take_numbers(plan, request.options.max_params)
                  ? ready_of(std::move(plan), request, &like)
                  : nullptr;

@@ -104,6 +104,7 @@ class NodeOrigins;
 struct SessionState;
 struct KernelOptions;
 struct KernelRequest;
+struct NumberSite;
 struct PlanRequest;
 struct ReadyPlan;
 class DistinctRoots;
@@ -396,8 +397,8 @@ class Session {
   std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
                                    const NodeOrigins& origins) const;
   PlanRequest request_of_walk(uint32_t default_device);
-  schedule::Plan plan_of_walk(const PlanRequest& request,
-                              std::span<const uint32_t> given_at_launch = {});
+  schedule::Plan plan_of_walk(const PlanRequest& request, std::span<const NumberSite> sites = {},
+                              std::span<const uint8_t> given = {});
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   schedule::Plan kept_or_made(const Hash128& key, const std::function<schedule::Plan()>& make);
   std::shared_ptr<ReadyPlan> ready_of(schedule::Plan plan, const PlanRequest& request,

@@ -66,6 +66,12 @@ ListId Shapes::compute(Id node) {
       return padded_shape(graph_, first(), graph_.arg_list(node));
     case Op::Shrink:
       return shrunk_shape(graph_, graph_.arg_list(node));
+    case Op::Window: {
+      const auto from = graph_.list(by_id_[graph_.sources(n)[0]]), list = graph_.arg_list(node);
+      std::vector<int64_t> shape(from.begin(), from.end());
+      shape[static_cast<size_t>(list[0])] = list[1];
+      return graph_.list(shape);
+    }
     case Op::Collective: {
       const auto list = graph_.arg_list(node);
       const std::vector<int64_t> shape(list.begin() + 1, list.begin() + 1 + list[0]);

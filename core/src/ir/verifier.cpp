@@ -256,6 +256,15 @@ const char* check_bounded(const ShapeSubject& s) {
   return has_axis ? nullptr : "the list needs an axis of the source and the least size";
 }
 
+const char* check_window(const ShapeSubject& s) {
+  const auto list = s.list();
+  const auto shape = s.source();
+  const bool is_there = list.size() == 2 && list[0] >= 0 &&
+                        list[0] < static_cast<int64_t>(shape.size()) && list[1] >= 0 &&
+                        list[1] <= shape[static_cast<size_t>(list[0])];
+  return is_there ? nullptr : "the list needs an axis of the source and a length within it";
+}
+
 const char* check_axes(const ShapeSubject& s) {
   for (int64_t axis : s.list().subspan(1))
     if (axis < 0 || axis >= static_cast<int64_t>(s.source().size()))
@@ -286,6 +295,8 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
       return check_pairs(s, false);
     case Op::Shrink:
       return check_pairs(s, true);
+    case Op::Window:
+      return check_window(s);
     case Op::Flip:
       return s.list().size() == s.source().size() ? nullptr
                                                   : "the list has another rank than the source";

@@ -135,7 +135,7 @@ class Recogniser {
   bool is_linear(Id id) {
     if (++looked_at_ >= kMostNodesBelow) return false;
     const Op op = g_[id].op;
-    if (op == Op::Iota || op == Op::Const) return true;
+    if (op == Op::Iota || is_number(g_, id)) return true;
     const bool keeps = is_movement(op) || op == Op::Cast || op == Op::Add || op == Op::Sub ||
                        op == Op::Neg || op == Op::Mul;
     return keeps && std::ranges::all_of(g_.sources(id), [&](Id s) { return is_linear(s); });

@@ -234,7 +234,9 @@ class Copier {
       case Op::Const:
         return state_.graph.add(n.op, n.dtype, {}, n.arg);
       case Op::Scalar:
-        return make_scalar(state_.graph, scalar_number(state_.source, id), n.dtype);
+        return state_.graph.add(n.op, n.dtype, {}, state_.graph.list(list(id)));
+      case Op::Window:
+        return state_.graph.add(n.op, n.dtype, src, state_.graph.list(list(id)));
       case Op::Detach:
       case Op::Bounded:
       case Op::Function:

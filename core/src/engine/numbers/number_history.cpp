@@ -14,6 +14,8 @@ std::vector<NumberSite> sites_to_give(const CanonicalGraph& graph) {
   constexpr size_t kMostSites = 256;
   if (!settings().lift || CallObserver::active()) return {};
   std::vector<NumberSite> sites = graph.number_sites();
+  if (sites.size() > kMostSites)
+    std::erase_if(sites, [](const NumberSite& s) { return s.axis != NumberSite::kConstant; });
   if (sites.size() > kMostSites) sites.clear();
   return sites;
 }
@@ -89,6 +91,10 @@ bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
 std::vector<uint64_t> launch_bits(std::span<const NumberSite> sites) {
   std::vector<uint64_t> bits;
   for (const NumberSite& site : sites) {
+    if (site.axis != NumberSite::kConstant) {
+      bits.insert(bits.end(), {site.bits, 0});
+      continue;
+    }
     const DType dtype = launch_dtype(site.dtype);
     const uint64_t negative = is_float(dtype) ? bits_of(-std::bit_cast<double>(site.bits), dtype)
                                               : bits_of(-static_cast<int64_t>(site.bits), dtype);

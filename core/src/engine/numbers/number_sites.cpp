@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "engine/plan/canonical.h"
+#include "ir/kernel_ast.h"
 
 namespace plugrad::engine {
 namespace {
@@ -50,15 +51,32 @@ bool CanonicalGraph::may_vary(Id reader, DType dtype, std::span<const uint32_t> 
   return std::ranges::any_of(sources, is_value) && std::ranges::none_of(sources, is_position);
 }
 
+// Where the axes of a Shrink begin that it cuts. An axis of a variable size is not cut at launch.
+void CanonicalGraph::add_begins(uint32_t number, std::vector<NumberSite>& sites) const {
+  const Id id = order_[number];
+  const auto list = graph_->arg_list(id);
+  const auto from = (*shapes_)[graph_->sources(id)[0]];
+  for (uint32_t axis = 0; axis < from.size(); ++axis) {
+    const int64_t begin = list[2 * axis], length = list[2 * axis + 1] - begin;
+    const int64_t most = from[axis] - length;
+    if (length == 0 || most == 0 || most > INT32_MAX) continue;
+    sites.push_back({number, DType::Index, static_cast<uint64_t>(begin),
+                     end_of_own_[number] - list.size() + 2 * axis, axis, length, most});
+  }
+}
+
 std::vector<NumberSite> CanonicalGraph::number_sites() const {
   std::vector<uint32_t> shown(order_.size(), kNone);
   std::vector<uint8_t> stays(order_.size(), 0);
-  for (const auto& [number, word] : constants_) shown[number] = number;
+  bool has_counts = false;
   for (uint32_t number = 0; number < order_.size(); ++number) {
     const Id id = order_[number];
-    if (is_input_[number] || (*graph_)[id].op == Op::Const) continue;
+    if (is_input_[number]) continue;
+    const Op op = (*graph_)[id].op;
+    has_counts |= op == Op::Bounded;
+    if (op == Op::Const) shown[number] = number;
     const auto sources = graph_->sources(id);
-    if (shows_number((*graph_)[id].op)) {
+    if (shows_number(op)) {
       shown[number] = shown[number_of_[sources[0]]];
       continue;
     }
@@ -67,18 +85,43 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
         stays[constant] |= !may_vary(id, (*graph_)[order_[constant]].dtype, shown);
   }
   std::vector<NumberSite> sites;
-  for (const auto& [number, word] : constants_)
-    if (const Node& n = (*graph_)[order_[number]];
-        stays[number] == 0 && is_ordinary(n.arg, n.dtype))
-      sites.push_back({number, n.dtype, n.arg, word});
+  for (uint32_t number = 0; number < order_.size(); ++number) {
+    const Node& n = (*graph_)[order_[number]];
+    if (is_input_[number]) continue;
+    if (n.op == Op::Shrink && shown[number] == kNone && !has_counts) add_begins(number, sites);
+    if (n.op == Op::Const && stays[number] == 0 && is_ordinary(n.arg, n.dtype))
+      sites.push_back({number, n.dtype, n.arg, end_of_own_[number] - 1});
+  }
   return sites;
 }
 
 Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {
   std::vector<uint64_t> words = words_;
   constexpr uint64_t kAnyNumber = 0x7ff85eed5eed5eed;  // no other constant has these bits
-  for (const NumberSite& site : sites) words[site.word] = kAnyNumber;
+  for (const NumberSite& site : sites) {
+    words[site.word] = kAnyNumber;
+    if (site.axis != NumberSite::kConstant)
+      words[site.word + 1] = static_cast<uint64_t>(site.length);
+  }
   return hash128(std::as_bytes(std::span(words)));
+}
+
+// The Shrink `number` of `source`; its sites come first among `sites`, with Scalars numbered from `first`.
+Id CanonicalGraph::with_windows(Graph& scratch, Id source, size_t number,
+                                std::span<const NumberSite> sites, std::span<const uint8_t> given,
+                                uint32_t first) const {
+  const auto list = graph_->arg_list(order_[number]);
+  std::vector<int64_t> rest(list.begin(), list.end());
+  const DType dtype = (*graph_)[order_[number]].dtype;
+  for (uint32_t i = 0; i < sites.size() && sites[i].node == number; ++i) {
+    if (given[i] == 0) continue;
+    const NumberSite& site = sites[i];
+    source = scratch.add(Op::Window, dtype, {source, make_scalar(scratch, first + i, site.most)},
+                         scratch.list({static_cast<int64_t>(site.axis), site.length}));
+    rest[2 * site.axis] = 0;
+    rest[2 * site.axis + 1] = site.length;
+  }
+  return scratch.add(Op::Shrink, dtype, {source}, scratch.list(rest));
 }
 
 }  // namespace plugrad::engine

@@ -11,7 +11,7 @@ constexpr uint32_t kFewPlans = 4;  // that take what has differed; the next one 
 constexpr uint32_t kMostPlans = 8;
 
 // Null if the device takes no such kernel.
-std::shared_ptr<ReadyPlan> made(const MakeTaking& make, std::span<const uint32_t> given,
+std::shared_ptr<ReadyPlan> made(const MakeTaking& make, std::span<const uint8_t> given,
                                 const ReadyPlan& like) {
   try {
     return make(given, like);
@@ -41,13 +41,12 @@ std::shared_ptr<ReadyPlan> plan_taking_numbers(NumberHistory& history,
   if (!with_constants) return nullptr;  // note_numbers() begins again
   if (history.made >= kFewPlans) history.take_all();
   while (history.made < kMostPlans) {
-    std::vector<uint32_t> given(sites.size(), CanonicalGraph::kNone);
+    std::vector<uint8_t> given(sites.size());
     bool takes_any = false;
     for (size_t i = 0; i < sites.size(); ++i) {
       if (!history.takes(i) && sites[i].bits != history.first[i]) return nullptr;
       if (!history.takes(i)) continue;
-      given[i] = sites[i].node;
-      takes_any = true;
+      given[i] = takes_any = true;
     }
     if (!takes_any) return nullptr;
     ++history.made;

@@ -28,7 +28,7 @@ void CanonicalGraph::begin(const Graph& graph) {
   range_checks_.clear();
   has_range_checks_ = false;
   words_.clear();
-  constants_.clear();
+  end_of_own_.clear();
   roots_.clear();
   inputs_.clear();
   devices_used_.clear();
@@ -192,11 +192,23 @@ void CanonicalGraph::number_collectives() {
   words_.insert(words_.end(), collectives_.begin(), collectives_.end());
 }
 
+namespace {
+
+// How many of a node's last words a plan may take at launch.
+size_t numbers_in(const Graph& graph, Id id, bool is_input) {
+  const Node& n = graph[id];
+  if (is_input) return 0;
+  if (n.op == Op::Shrink) return graph.arg_list(id).size();
+  return n.op == Op::Const && is_ordinary(n.arg, n.dtype) ? 1 : 0;
+}
+
+}  // namespace
+
 void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
     structure_.add(std::span(own_words_).subspan(r.first_word, r.word_count),
-                   r.is_const && is_ordinary((*graph_)[r.id].arg, (*graph_)[r.id].dtype),
+                   numbers_in(*graph_, r.id, r.is_input),
                    std::span(sources_).subspan(r.first_source, r.source_count), r.is_commutative);
   for (Id root : roots) structure_.add_root(number_of_[root]);
   canonical_of_.assign(reached_.size(), kNoId);
@@ -242,8 +254,7 @@ void CanonicalGraph::number(uint32_t position) {
   if (r.is_input) inputs_.push_back(std::move(reached_values_[r.input]));
   const auto own = own_words_.begin() + r.first_word;
   words_.insert(words_.end(), own, own + r.word_count);
-  if (r.is_const)
-    constants_.emplace_back(static_cast<uint32_t>(order_.size()) - 1, words_.size() - 1);
+  end_of_own_.push_back(words_.size());
   const size_t first = words_.size();
   for (uint32_t i = 0; i < r.source_count; ++i)
     words_.push_back(canonical_of_[sources_[r.first_source + i]]);
@@ -353,15 +364,15 @@ uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
   return scratch.list(arg);
 }
 
-CanonicalGraph::Scratch CanonicalGraph::copy(std::span<const uint32_t> given_at_launch) const {
+CanonicalGraph::Scratch CanonicalGraph::copy(std::span<const NumberSite> sites,
+                                             std::span<const uint8_t> given) const {
   Scratch scratch;
   std::vector<Id> new_id(order_.size(), kNoId);
-  for (uint32_t i = 0; i < given_at_launch.size(); ++i)
-    if (const uint32_t number = given_at_launch[i]; number != kNone)
-      new_id[number] = make_scalar(scratch.graph, i, (*graph_)[order_[number]].dtype);
+  std::vector<uint32_t> site_of(order_.size(), kNone);  // the first that is given
+  for (uint32_t i = sites.size(); i-- > 0;)
+    if (given[i] != 0) site_of[sites[i].node] = i;
   std::vector<Id> sources;
   for (size_t number = 0; number < order_.size(); ++number) {
-    if (new_id[number] != kNoId) continue;
     const Id id = order_[number];
     const Node& node = (*graph_)[id];
     if (is_input_[number]) {
@@ -375,6 +386,13 @@ CanonicalGraph::Scratch CanonicalGraph::copy(std::span<const uint32_t> given_at_
     }
     sources.clear();
     for (Id source : graph_->sources(node)) sources.push_back(new_id[number_of_[source]]);
+    if (const uint32_t site = site_of[number]; site != kNone) {
+      new_id[number] = node.op == Op::Const
+                           ? make_scalar(scratch.graph, site, node.dtype)
+                           : with_windows(scratch.graph, sources[0], number, sites.subspan(site),
+                                          given.subspan(site), site);
+      continue;
+    }
     new_id[number] =
         scratch.graph.add(node.op, node.dtype, sources, new_arg(scratch.graph, number));
   }

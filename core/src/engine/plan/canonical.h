@@ -16,12 +16,16 @@
 
 namespace plugrad::engine {
 
-/// A constant of a graph that a plan may take at launch instead.
+/// A number of a graph that a plan may take at launch instead: a constant, or where an axis of a Shrink
+/// begins.
 struct NumberSite {
+  static constexpr uint32_t kConstant = UINT32_MAX;
   uint32_t node;  // its canonical number
   DType dtype;
-  uint64_t bits;  // as a Const node has them
-  size_t word;    // of the key's words
+  uint64_t bits;                 // as a Const node has them
+  size_t word;                   // of the key's words
+  uint32_t axis = kConstant;     // of the Shrink
+  int64_t length = 0, most = 0;  // of what is cut out; the last begin
 };
 
 /// Whether rules treat the number like any other one.
@@ -42,7 +46,7 @@ class CanonicalGraph {
   /// Hash of structure, shapes, dtypes, devices and roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
 
-  /// The constants whose value changes nothing but a number in kernels, in canonical order. Graphs
+  /// The numbers whose value changes nothing but a number in kernels, in canonical order. Graphs
   /// that differ in these alone have equal sites and equal keys without them. 0, 1, -1, infinities
   /// and NaN are part of the structure, because rules match them (number_sites.cpp).
   std::vector<NumberSite> number_sites() const;
@@ -80,10 +84,9 @@ class CanonicalGraph {
     std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
     std::vector<Id> walked;  // by id: the walked node that it copies
   };
-  /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers. The
-  /// constants `given_at_launch` become Scalars: their canonical numbers, by number of the Scalar;
-  /// kNone: that number stays.
-  Scratch copy(std::span<const uint32_t> given_at_launch = {}) const;
+  /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers. The sites
+  /// that are `given` at launch, by index, become Scalars with this number.
+  Scratch copy(std::span<const NumberSite> sites = {}, std::span<const uint8_t> given = {}) const;
   static constexpr uint32_t kNone = UINT32_MAX;
 
  private:
@@ -114,6 +117,9 @@ class CanonicalGraph {
   void add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
                    std::span<const SizeUse> sizes) const;
   uint64_t new_arg(Graph& scratch, size_t number) const;
+  Id with_windows(Graph& scratch, Id source, size_t number, std::span<const NumberSite> sites,
+                  std::span<const uint8_t> given, uint32_t first) const;
+  void add_begins(uint32_t number, std::vector<NumberSite>& sites) const;
   bool may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
@@ -140,7 +146,7 @@ class CanonicalGraph {
   std::vector<std::pair<uint32_t, Id>> range_checks_;
   bool has_range_checks_ = false;
   std::vector<uint64_t> words_;
-  std::vector<std::pair<uint32_t, size_t>> constants_;  // canonical number, its word
+  std::vector<size_t> end_of_own_;  // by canonical number: where its own words end
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;
   std::vector<uint32_t> devices_used_;

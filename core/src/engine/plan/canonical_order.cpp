@@ -35,12 +35,14 @@ uint64_t StructuralOrder::combine(uint64_t own, const Sources& sources,
   return mix(h);
 }
 
-void StructuralOrder::add(std::span<const uint64_t> own, bool ends_with_number,
+void StructuralOrder::add(std::span<const uint64_t> own, size_t numbers,
                           std::span<const uint32_t> sources, bool is_commutative) {
   uint64_t h = own.size();
-  if (ends_with_number) {
-    numbers_.emplace_back(static_cast<uint32_t>(own_.size()), own.back());
-    own = own.first(own.size() - 1);
+  if (numbers != 0) {
+    uint64_t of_numbers = 0;
+    for (uint64_t word : own.last(numbers)) of_numbers = mix(of_numbers + word);
+    numbers_.emplace_back(static_cast<uint32_t>(own_.size()), of_numbers);
+    own = own.first(own.size() - numbers);
   }
   for (uint64_t word : own) h = mix(h + word);
   own_.push_back(h);

@@ -16,10 +16,10 @@ namespace plugrad::engine {
 class StructuralOrder {
  public:
   void begin(size_t node_count);
-  /// `own`: the node's description without its sources; its last word decides only between nodes
-  /// that are equal otherwise if `ends_with_number`, so that a number that changes does not change
-  /// the order. `sources` must stay valid until the last comparison.
-  void add(std::span<const uint64_t> own, bool ends_with_number, std::span<const uint32_t> sources,
+  /// `own`: the node's description without its sources; its last `numbers` words decide only
+  /// between nodes that are equal otherwise, so that a number that changes does not change the
+  /// order. `sources` must stay valid until the last comparison.
+  void add(std::span<const uint64_t> own, size_t numbers, std::span<const uint32_t> sources,
            bool is_commutative);
   void add_root(uint32_t node) { roots_.push_back(node); }
   bool comes_first(uint32_t a, uint32_t b);
@@ -37,7 +37,7 @@ class StructuralOrder {
   std::vector<Sources> sources_;
   std::vector<uint32_t> roots_;
   std::vector<uint64_t> own_, below_, use_;
-  std::vector<std::pair<uint32_t, uint64_t>> numbers_;  // the nodes that end with one
+  std::vector<std::pair<uint32_t, uint64_t>> numbers_;  // of nodes: a hash
   std::vector<uint64_t> label_, exact_;                 // empty until needed; exact_: with numbers
 };
 

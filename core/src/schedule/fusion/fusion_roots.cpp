@@ -34,7 +34,8 @@ class FusionRoots {
       for (Id s : g_.sources(id))
         leaf = std::max(leaf, state_.stored[s] != 0 ? state_.counts[s] : largest_leaf_[s]);
       // Of a stored value, only the part that is cut out is read.
-      largest_leaf_[id] = g_[id].op == Op::Shrink ? std::min(leaf, state_.counts[id]) : leaf;
+      const bool is_cut = g_[id].op == Op::Shrink || g_[id].op == Op::Window;
+      largest_leaf_[id] = is_cut ? std::min(leaf, state_.counts[id]) : leaf;
       if (g_[id].op != Op::Reduce || state_.indexed[id] != 0) continue;
       const int64_t reads = state_.counts[g_[id].src[0]];
       state_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;

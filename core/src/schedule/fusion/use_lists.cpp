@@ -55,7 +55,8 @@ void find_constant(SchedulerState& state) {
 }  // namespace
 
 bool is_plain_view(Op op) {
-  return op == Op::Reshape || op == Op::Permute || op == Op::Flip || op == Op::Shrink;
+  return op == Op::Reshape || op == Op::Permute || op == Op::Flip || op == Op::Shrink ||
+         op == Op::Window;
 }
 
 void make_use_lists(SchedulerState& state) {

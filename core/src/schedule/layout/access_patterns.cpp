@@ -84,9 +84,10 @@ class Walk {
         if (from[i] == 1) below.axes[i] = {};
     const auto moved = [&](size_t i) {
       if (op == Op::Flip) return list[i] != 0;
+      if (op == Op::Window) return list[0] == static_cast<int64_t>(i);
       return list[2 * i] != 0 || from[i] != shape(at.node)[i];
     };
-    if (op == Op::Flip || op == Op::Pad || op == Op::Shrink)
+    if (op == Op::Flip || op == Op::Pad || op == Op::Shrink || op == Op::Window)
       for (size_t i = 0; i < from.size(); ++i)
         if (moved(i)) below.axes[i].plain = false;
     if (state_.counts[at.node] == state_.counts[below.node]) continue_view(at, below);

@@ -328,6 +328,11 @@ void KernelLowering::enter_movement(Instance& at) {
     case Op::Shrink:
       for (size_t i = 0; i < inner.size(); ++i) inner[i] = indexing_->add(index[i], list[2 * i]);
       break;
+    case Op::Window: {
+      Id& along = inner[static_cast<size_t>(list[0])];
+      along = indexing_->add(along, number(tensors[at.node].src[1]));
+      break;
+    }
     case Op::Flip:
       for (size_t i = 0; i < inner.size(); ++i)
         if (list[i] != 0) inner[i] = indexing_->add(indexing_->mul(index[i], -1), from[i] - 1);
@@ -425,7 +430,9 @@ Id KernelLowering::number(Id scalar) {
   const auto known = std::ranges::find(numbers_, given);
   const auto own = static_cast<uint32_t>(known - numbers_.begin());
   if (known == numbers_.end()) numbers_.push_back(given);
-  return make_scalar(*graph_, own, g[scalar].dtype);
+  const DType dtype = g[scalar].dtype;
+  return dtype == DType::Index ? make_scalar(*graph_, own, g.arg_list(scalar)[1])
+                               : make_scalar(*graph_, own, dtype);
 }
 
 /// Whether `value` is +0 where `gate` is false, because the loads in it are.
