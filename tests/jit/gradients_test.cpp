@@ -169,6 +169,22 @@ TEST(JitGradients, AWriteToPartOfALeafIsRefusedAsWithoutJit) {
   EXPECT_THAT(floats(w), ElementsAre(5, 2));
 }
 
+TEST(JitGradients, ATensorIsAssignedALeafWithoutGradients) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_(), b = Tensor::zeros({2});
+  auto f = jit([&](const Tensor& x) {
+    {
+      const NoGradScope scope;
+      b.assign(w);
+    }
+    (b * w * x).sum().backward();
+  });
+  for (int i = 1; i <= 4; ++i) {
+    w.zero_grad();
+    f(Tensor::from<float>({1}) * i);
+    EXPECT_THAT(floats(w.grad()), ElementsAre(i, 2 * i));
+  }
+}
+
 TEST(JitGradients, GradientsOfArguments) {
   auto f = jit([](Tensor x) {
     x.requires_grad_();
