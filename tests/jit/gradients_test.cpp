@@ -185,6 +185,55 @@ TEST(JitGradients, ATensorIsAssignedALeafWithoutGradients) {
   }
 }
 
+TEST(JitGradients, AreClearedWhetherOrNotTheyExistedWhenRecorded) {
+  for (const bool exist : {false, true}) {
+    Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+    auto f = jit([&](const Tensor& x) {
+      w.zero_grad();
+      return (w * x).sum();
+    });
+    const auto call = [&](bool begins) {
+      if (begins) {
+        (w * 3).sum().backward();
+        EXPECT_THAT(floats(w.grad()), ElementsAre(3, 3));
+      }
+      f(Tensor::from<float>({1}));
+      EXPECT_FALSE(w.grad().defined());
+    };
+    for (int i = 0; i < 3; ++i) call(exist);
+    for (int i = 0; i < 6; ++i) call(i % 2 == 0);
+    EXPECT_EQ(f.recordings(), 1u);
+  }
+}
+
+TEST(JitGradients, MayExistInEverySecondCall) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) {
+    w.zero_grad();
+    return (w * x).sum();
+  });
+  for (int i = 0; i < 8; ++i) {
+    if (i % 2 == 0) (w * 3).sum().backward();
+    EXPECT_EQ(f(Tensor::from<float>({1})).item<int>(), 3);
+    EXPECT_FALSE(w.grad().defined());
+  }
+  EXPECT_EQ(f.recordings(), 1u);
+}
+
+TEST(JitGradients, ATensorGivenAsOneIsGivenInEachCall) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  const Tensor given = Tensor::from<float>({3, 4});
+  auto f = jit([&](const Tensor& x) {
+    w.set_grad(given);
+    return x * 2;
+  });
+  for (int i = 0; i < 6; ++i) {
+    if (i > 3) w.zero_grad();
+    f(Tensor::from<float>({1}));
+    EXPECT_THAT(floats(w.grad()), ElementsAre(3, 4));
+  }
+}
+
 TEST(JitGradients, GradientsOfArguments) {
   auto f = jit([](Tensor x) {
     x.requires_grad_();
