@@ -9,8 +9,8 @@ from .typing import P, R
 
 
 class no_grad:
-    """Within it, results of this thread's tensor functions are detached: no gradient flows through
-    them. requires_grad_() still marks leaves.
+    """Within it, results of this thread's tensor functions and the values that it assigns are detached:
+    no gradient flows through them. requires_grad_() still marks leaves.
 
         with plugrad.no_grad():
             average.assign(average * 0.9 + weight * 0.1)

@@ -1,6 +1,7 @@
 // Gradients and optimisers in jitted functions give the same numbers as without jit.
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "jit/jit_test.h"
@@ -128,6 +129,109 @@ TEST(JitGradients, AnOptimiserMayStepAfterSeveralCalls) {
     return seen;
   };
   EXPECT_EQ(run(true), run(false));
+}
+
+TEST(JitGradients, AreNotRecordedInARecordingWithThem) {
+  for (const bool trains_first : {true, false}) {
+    Tensor w = Tensor::from<float>({1}).requires_grad_();
+    optim::SGD opt({w}, {.lr = 0.5});
+    auto f = jit([&](const Tensor& x) {
+      const Tensor loss = (w * x).sum();
+      if (!is_grad_enabled()) return loss;
+      opt.zero_grad();
+      loss.backward();
+      opt.step();
+      return loss;
+    });
+    const Tensor x = Tensor::from<float>({2});
+    int trained = 0;
+    const auto call = [&](bool trains) {
+      std::optional<NoGradScope> scope;
+      if (!trains) scope.emplace();
+      for (int i = 0; i < 3; ++i) f(x);
+      trained += trains ? 3 : 0;
+      EXPECT_EQ(w.item<int>(), 1 - trained) << trains_first;
+    };
+    for (int i = 0; i < 4; ++i) call(trains_first == (i % 2 == 0));
+    EXPECT_EQ(f.recordings(), 2u);
+  }
+}
+
+TEST(JitGradients, AWriteToPartOfALeafIsRefusedAsWithoutJit) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) { w[{Slice(0, 1)}] = x; });
+  {
+    const NoGradScope scope;
+    for (int i = 0; i < 3; ++i) f(Tensor::from<float>({5}));
+  }
+  EXPECT_THAT(message_of([&] { f(Tensor::from<float>({7})); }),
+              HasSubstr("cannot be changed in part"));
+  EXPECT_THAT(floats(w), ElementsAre(5, 2));
+}
+
+TEST(JitGradients, ATensorIsAssignedALeafWithoutGradients) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_(), b = Tensor::zeros({2});
+  auto f = jit([&](const Tensor& x) {
+    {
+      const NoGradScope scope;
+      b.assign(w);
+    }
+    (b * w * x).sum().backward();
+  });
+  for (int i = 1; i <= 4; ++i) {
+    w.zero_grad();
+    f(Tensor::from<float>({1}) * i);
+    EXPECT_THAT(floats(w.grad()), ElementsAre(i, 2 * i));
+  }
+}
+
+TEST(JitGradients, AreClearedWhetherOrNotTheyExistedWhenRecorded) {
+  for (const bool exist : {false, true}) {
+    Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+    auto f = jit([&](const Tensor& x) {
+      w.zero_grad();
+      return (w * x).sum();
+    });
+    const auto call = [&](bool begins) {
+      if (begins) {
+        (w * 3).sum().backward();
+        EXPECT_THAT(floats(w.grad()), ElementsAre(3, 3));
+      }
+      f(Tensor::from<float>({1}));
+      EXPECT_FALSE(w.grad().defined());
+    };
+    for (int i = 0; i < 3; ++i) call(exist);
+    for (int i = 0; i < 6; ++i) call(i % 2 == 0);
+    EXPECT_EQ(f.recordings(), 1u);
+  }
+}
+
+TEST(JitGradients, MayExistInEverySecondCall) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) {
+    w.zero_grad();
+    return (w * x).sum();
+  });
+  for (int i = 0; i < 8; ++i) {
+    if (i % 2 == 0) (w * 3).sum().backward();
+    EXPECT_EQ(f(Tensor::from<float>({1})).item<int>(), 3);
+    EXPECT_FALSE(w.grad().defined());
+  }
+  EXPECT_EQ(f.recordings(), 1u);
+}
+
+TEST(JitGradients, ATensorGivenAsOneIsGivenInEachCall) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  const Tensor given = Tensor::from<float>({3, 4});
+  auto f = jit([&](const Tensor& x) {
+    w.set_grad(given);
+    return x * 2;
+  });
+  for (int i = 0; i < 6; ++i) {
+    if (i > 3) w.zero_grad();
+    f(Tensor::from<float>({1}));
+    EXPECT_THAT(floats(w.grad()), ElementsAre(3, 4));
+  }
 }
 
 TEST(JitGradients, GradientsOfArguments) {

@@ -5,8 +5,8 @@
 
 namespace plugrad {
 
-/// While it lives, results of this thread's tensor functions are detached: no gradient flows
-/// through them. requires_grad_() still marks leaves. Scopes nest.
+/// While it lives, results of this thread's tensor functions and the values that it assigns are
+/// detached: no gradient flows through them. requires_grad_() still marks leaves. Scopes nest.
 ///   {
 ///     const NoGradScope scope;
 ///     average.assign(average * 0.9 + weight * 0.1);

@@ -45,6 +45,7 @@ class JitCalls {
                  const Function& function);
   /// The number of recordings that can be replayed now.
   size_t recordings() const;
+  bool is_pure() const { return is_pure_; }
   /// Of a recorded call; a replay gives no more.
   size_t most_results() const { return most_results_; }
 

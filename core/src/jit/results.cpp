@@ -92,7 +92,9 @@ JitResult JitTrace::tensor_itself(engine::TensorState& state) {
 
 void JitTrace::note_gradients(uint32_t tensor, engine::TensorState& leaf) {
   const Seen& seen = seen_[seen_of_[tensor]];
-  if (is_same_owner(seen.gradient, std::weak_ptr<engine::TensorState>(leaf.grad))) return;
+  // One that was replaced by itself was replaced by another in other calls, unless it was used.
+  const bool is_same = is_same_owner(seen.gradient, std::weak_ptr<engine::TensorState>(leaf.grad));
+  if (is_same && (!replaced_.contains(&leaf) || gradient_of_.contains(leaf.grad.get()))) return;
   JitUpdate update{.tensor = tensor, .is_gradient = true};
   if (leaf.grad && is_before(*leaf.grad))
     update.to = tensor_itself(*leaf.grad);

@@ -1,11 +1,12 @@
-// Connects jit() to the JIT engine: passes tensors as states, and adds the thread's training mode
-// to the key of a call.
+// Connects jit() to the JIT engine: passes tensors as states, and adds the thread's modes to the
+// key of a call: training, and whether gradients are recorded.
 #include "plugrad/jit.h"
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "jit/calls.h"
 #include "plugrad/nn/training.h"
+#include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/write.h"
 
@@ -34,7 +35,8 @@ Calls::~Calls() = default;
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
   std::vector<uint64_t> key = arguments.words;
-  key.push_back(nn::is_training());
+  if (!calls_->is_pure())
+    key.insert(key.end(), {uint64_t{nn::is_training()}, uint64_t{is_grad_enabled()}});
   Flat results;
   results.tensors.reserve(calls_->most_results());  // a replay that was done must not fail
   jit_detail::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {

@@ -84,6 +84,12 @@ void Recorder::note_number(Id node) {
   numbers_ = hash64(std::as_bytes(std::span(words)));
 }
 
+Id Recorder::detached_in_no_grad(Id node) {
+  const Op op = graph()[node].op;
+  const bool has_none = op == Op::Detach || op == Op::Const || !is_float(dtype(node));
+  return has_none || is_grad_enabled() ? node : graph().unary(Op::Detach, node);
+}
+
 Tensor Recorder::done(Id node) {
   checked_count(function(), shape(node));
   if (session_.has_bounds()) require_decided(node);
@@ -94,9 +100,7 @@ Tensor Recorder::done(Id node) {
     functions.add(function_, numbers_, dtype(node), shape(node), spec);
     number = functions.number();
   }
-  const Op op = graph()[node].op;
-  if (!is_grad_enabled() && is_float(dtype(node)) && op != Op::Detach && op != Op::Const)
-    node = graph().unary(Op::Detach, node);
+  node = detached_in_no_grad(node);
   session_.resume_tape(node);
   engine::StatePtr state = session_.make(node, device_ != 0 ? device_ : hint_);
   state->recorded = number;

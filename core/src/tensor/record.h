@@ -41,6 +41,8 @@ class Recorder {
   /// The node of a tensor. Errors: User when it is undefined, or its device differs from that of an
   /// earlier operand.
   PLUGRAD_INTERNAL Id use(const Tensor& tensor);
+  /// The node of a result or of a value to assign: without history where no gradients are recorded.
+  Id detached_in_no_grad(Id node);
   /// A new tensor on the device of the operands.
   PLUGRAD_INTERNAL Tensor done(Id node);
   /// The same for movements of the elements of `of`: a view of it.

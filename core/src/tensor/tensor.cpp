@@ -328,7 +328,7 @@ Tensor& Tensor::assign(const Tensor& value) {
                "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
                name_of(own));
   tensor::require_writable(r.function(), *state_, false);
-  node = r.assigned(old, r.broadcast_to(r.take(node, own), shape));
+  node = r.assigned(old, r.detached_in_no_grad(r.broadcast_to(r.take(node, own), shape)));
   tensor::write(r, *state_, node);
   state_->recorded = value.state_->recorded;
   return *this;

@@ -144,7 +144,6 @@ bool write_to_base(Recorder& r, TensorState& view, Id node, Id mask) {
         view, lost->node != kNoId ? lost->node : value_of_views(r, *lost->links.first));
   }
   TensorState& base = *view.links.base;
-  if (!is_grad_enabled() && is_float(r.dtype(node))) node = r.graph().unary(Op::Detach, node);
   const Frame frame = frame_of(r, r.session().path_of(view), {node, mask});
   write(r, base, r.assigned(base.node, chosen(r, frame, base.node)), frame.mask);
   return true;

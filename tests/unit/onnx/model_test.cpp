@@ -162,6 +162,18 @@ TEST_F(Onnx, numbers_take_the_declared_dtype) {
   EXPECT_THROW(of_long({Tensor(0.5)}), Error);
 }
 
+// As the specification and the reference implementation have it; onnxruntime gives (1, N).
+TEST_F(Onnx, a_scalar_has_no_indices_but_a_count) {
+  const Model model =
+      Model::load(file(model_of_bytes(Message()
+                                          .message(1, node("NonZero", {"x"}, {"y"}))
+                                          .text(2, "counted")
+                                          .message(11, value("x", tensor_type(kFloat, {})))
+                                          .message(12, Message().text(1, "y")))));
+  EXPECT_EQ(model({Tensor(3.0F)})[0].shape(), (Shape{0, 1}));
+  EXPECT_EQ(model({Tensor(0.0F)})[0].shape(), (Shape{0, 0}));
+}
+
 TEST_F(Onnx, the_exporters_notes_are_kept) {
   const auto note = [](std::string_view key, std::string_view text) {
     return Message().message(14, Message().text(1, key).text(2, text)).bytes();

@@ -170,5 +170,50 @@ TEST(OnnxRecurrent, without_a_step_the_states_stay) {
   }
 }
 
+// One step of each direction, with a state of one element; from its state it reads nothing.
+std::vector<float> recurrent_of(std::string_view op, float x, const Floats& weights,
+                                const std::vector<std::string>& activations, const Floats& alphas,
+                                const Floats& betas, int64_t directions = 1) {
+  const auto gates = static_cast<int64_t>(weights.size()) / directions;
+  const std::string_view direction = directions == 2 ? "bidirectional" : "forward";
+  const Message graph =
+      Message()
+          .message(1, node(op, {"x", "w", "r"}, {"y"})
+                          .message(5, attribute("hidden_size", int64_t{1}))
+                          .message(5, attribute("direction", direction))
+                          .message(5, attribute("activations", activations))
+                          .message(5, attribute("activation_alpha", alphas))
+                          .message(5, attribute("activation_beta", betas)))
+          .message(11, value("x", {1, 1, 1}))
+          .message(5, constant("w", {directions, gates, 1}, weights))
+          .message(5, constant("r", {directions, gates, 1}, Floats(weights.size(), 0)))
+          .message(12, value("y", {1, directions, 1, 1}));
+  return optimised_model(graph)({Tensor::full({1, 1, 1}, x)})[0].to_vector<float>();
+}
+
+// The values are those of onnxruntime 1.23.
+TEST(OnnxRecurrent, activations_that_take_a_number_take_the_next_of_its_list) {
+  const auto near = [](const Floats& values) {
+    return testing::Pointwise(testing::FloatNear(1e-5F), values);
+  };
+  EXPECT_THAT(recurrent_of("RNN", -2, {1, 1}, {"Tanh", "LeakyRelu"}, {0.3F}, {}, 2),
+              near({-0.96403F, -0.6F}));
+  EXPECT_THAT(
+      recurrent_of("RNN", -2, {1, 1}, {"LeakyRelu", "HardSigmoid"}, {0.5F, 0.1F}, {0.4F}, 2),
+      near({-1, 0.2F}));
+  EXPECT_THAT(recurrent_of("GRU", -1, {0, 0, 1}, {"Sigmoid", "LeakyRelu"}, {0.3F}, {}),
+              near({-0.15F}));
+  EXPECT_THAT(recurrent_of("LSTM", -1, {0, 0, 0, 1}, {"Sigmoid", "Tanh", "LeakyRelu"}, {0.3F}, {}),
+              near({-0.0571196F}));
+  EXPECT_THAT(recurrent_of("LSTM", -1, {0, 0, 0, 1}, {"HardSigmoid", "LeakyRelu", "Affine"},
+                           {0.3F, 0.2F, 0.5F}, {0.4F, 0.1F}),
+              near({0.024F}));
+}
+
+TEST(OnnxRecurrent, activations_in_any_case_have_their_defaults) {
+  EXPECT_FLOAT_EQ(recurrent_of("RNN", -1, {1}, {"leakyrelu"}, {}, {})[0], -0.01F);
+  EXPECT_FLOAT_EQ(recurrent_of("RNN", -1, {1}, {"HARDSIGMOID"}, {}, {})[0], 0.3F);
+}
+
 }  // namespace
 }  // namespace plugrad::onnx

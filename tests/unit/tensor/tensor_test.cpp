@@ -182,6 +182,25 @@ TEST(Backward, StopsAtDetachAndAtAssignedLeaves) {
   expect_values(w.grad(), {2});
 }
 
+TEST(Backward, StopsAtWhatIsAssignedWithoutGradients) {
+  const auto gradient_of = [](const Shape& shape, DType dtype, auto read) {
+    const Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
+    Tensor b = Tensor::zeros(shape, dtype);
+    {
+      const NoGradScope scope;
+      b.assign(w);
+    }
+    read(b);
+    (b.cast(DType::F32) * w).sum().backward();
+    return w.grad();
+  };
+  const auto nothing = [](const Tensor&) {};
+  expect_values(gradient_of({2}, DType::F32, nothing), {1, 2});
+  expect_values(gradient_of({2}, DType::F64, nothing), {1, 2});
+  expect_values(gradient_of({2, 2}, DType::F32, nothing), {2, 4});
+  expect_values(gradient_of({2}, DType::F32, [](const Tensor& b) { b.realize(); }), {1, 2});
+}
+
 TEST(Backward, Errors) {
   Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
   EXPECT_EQ(error_of([&] { (w * w).backward(); }),

@@ -235,6 +235,19 @@ TEST(Views, GradientsFlowThroughWrites) {
   expect_values(w.grad(), {0, 2});
 }
 
+TEST(Views, OfABaseThatIsGoneAreAssignedAValueWithoutGradients) {
+  const Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
+  Tensor base = Tensor::zeros({4}), part = base[Slice(0, 2)];
+  const Tensor other = base[Slice(2, 4)];
+  base = Tensor();
+  {
+    const NoGradScope scope;
+    part.assign(w);
+  }
+  (part * w).sum().backward();
+  expect_values(w.grad(), {1, 2});
+}
+
 TEST(Views, DetachedOnesHaveTheGradientsOfWhatTheyWereGiven) {
   const Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
   const Tensor x = w * 3;

@@ -102,15 +102,16 @@ constexpr OperatorRow kActivationRows[] = {
     {"ThresholdedRelu", thresholded_relu, kVariableSizes},
 };
 
-struct Defaults {
-  double alpha, beta;
+constexpr ActivationNumbers kActivationNumbers[] = {
+    {"Affine", 1.0, 0.0},      {"Elu", 1.0},
+    {"HardSigmoid", 0.2, 0.5}, {"LeakyRelu", 0.01},
+    {"ScaledTanh", 1.0, 1.0},  {"Selu", 1.67326319217681884765625, 1.05070102214813232421875},
+    {"ThresholdedRelu", 1.0},
 };
-Defaults defaults_of(std::string_view name) {
-  if (name == "HardSigmoid") return {0.2, 0.5};
-  if (name == "LeakyRelu") return {0.01, 0};
-  if (name == "ThresholdedRelu" || name == "Elu") return {1, 0};
-  if (name == "Selu") return {1.67326319217681884765625, 1.05070102214813232421875};
-  return {1, name == "Affine" ? 0.0 : 1.0};
+
+bool is_same_name(std::string_view name, std::string_view wanted) {
+  return std::ranges::equal(name, wanted,
+                            [](char a, char b) { return std::tolower(a) == std::tolower(b); });
 }
 
 }  // namespace
@@ -119,15 +120,18 @@ std::optional<double> parameter_of(Call& call, std::string_view attribute) {
   return call.attribute(attribute) ? std::optional(call.number(attribute, 0)) : std::nullopt;
 }
 
+ActivationNumbers activation_numbers(std::string_view name) {
+  for (const ActivationNumbers& numbers : kActivationNumbers)
+    if (is_same_name(name, numbers.name)) return numbers;
+  return {name};
+}
+
 Activation activation_of(Call& call, std::string_view name, std::optional<double> given_alpha,
                          std::optional<double> given_beta) {
-  const auto is = [&](std::string_view wanted) {
-    return std::ranges::equal(name, wanted,
-                              [](char a, char b) { return std::tolower(a) == std::tolower(b); });
-  };
-  const Defaults defaults = defaults_of(name);
-  const double alpha = given_alpha.value_or(defaults.alpha),
-               beta = given_beta.value_or(defaults.beta);
+  const auto is = [&](std::string_view wanted) { return is_same_name(name, wanted); };
+  const ActivationNumbers defaults = activation_numbers(name);
+  const double alpha = given_alpha.value_or(defaults.alpha.value_or(0)),
+               beta = given_beta.value_or(defaults.beta.value_or(0));
   if (is("Sigmoid")) return [](const Tensor& x) { return x.sigmoid(); };
   if (is("Tanh")) return [](const Tensor& x) { return x.tanh(); };
   if (is("Relu")) return [](const Tensor& x) { return x.relu(); };

@@ -11,8 +11,15 @@ namespace plugrad::onnx {
 
 using Activation = std::function<Tensor(const Tensor&)>;
 
-/// The function of a name in any case, with its parameters or the defaults of its operator; `beta` of
-/// Selu is its gamma. Errors: Unsupported for other names.
+/// The defaults of the numbers that an activation function takes, none for one that it does not take.
+struct ActivationNumbers {
+  std::string_view name;
+  std::optional<double> alpha{}, beta{};
+};
+/// Of a name in any case; `beta` of Selu is its gamma.
+ActivationNumbers activation_numbers(std::string_view name);
+
+/// The function of a name in any case, with its numbers or their defaults. Errors: Unsupported for other names.
 Activation activation_of(Call& call, std::string_view name, std::optional<double> alpha,
                          std::optional<double> beta);
 

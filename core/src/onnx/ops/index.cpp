@@ -146,16 +146,17 @@ Values non_zero(Call& call) {
   const tensor::HostValues values = call.host(0);
   const size_t rank = values.shape.size();
   std::vector<std::vector<int64_t>> places(rank);
+  int64_t count = 0;
   for (size_t i = 0; i < values.bits.size(); ++i) {
     const bool is_zero = is_float(values.dtype) ? values.bits[i] << 1 == 0 : values.bits[i] == 0;
     if (is_zero) continue;
+    ++count;
     auto rest = static_cast<int64_t>(i);
     for (size_t axis = rank; axis-- > 0; rest /= values.shape[axis])
       places[axis].push_back(rest % values.shape[axis]);
   }
   std::vector<uint64_t> bits;
   for (const auto& of_axis : places) bits.insert(bits.end(), of_axis.begin(), of_axis.end());
-  const int64_t count = rank == 0 ? 0 : static_cast<int64_t>(places[0].size());
   return {Value::known({{static_cast<int64_t>(rank), count}, DType::I64, std::move(bits)})};
 }
 

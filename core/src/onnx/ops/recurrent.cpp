@@ -13,7 +13,8 @@
 namespace plugrad::onnx {
 namespace {
 
-// The functions of each direction: `names` are those of one without the attribute.
+// The functions of each direction: `names` are those of one without the attribute. Each that takes
+// a number takes the next one of its list.
 std::vector<std::vector<Activation>> activations_of(Call& call, size_t directions,
                                                     const std::vector<std::string_view>& names) {
   std::vector<std::string_view> given = call.texts("activations");
@@ -22,12 +23,17 @@ std::vector<std::vector<Activation>> activations_of(Call& call, size_t direction
   if (given.size() != directions * names.size())
     call.wrong(fmt::format("it needs {} activations", directions * names.size()));
   const auto alphas = call.numbers("activation_alpha"), betas = call.numbers("activation_beta");
+  size_t next_alpha = 0, next_beta = 0;
+  const auto taken = [](const std::vector<double>& list, size_t& next,
+                        std::optional<double> takes) {
+    return takes && next < list.size() ? std::optional(list[next++]) : std::nullopt;
+  };
   std::vector<std::vector<Activation>> all(directions);
   for (size_t i = 0; i < given.size(); ++i) {
-    const auto at = [&](const std::vector<double>& list) {
-      return i < list.size() ? std::optional(list[i]) : std::nullopt;
-    };
-    all[i / names.size()].push_back(activation_of(call, given[i], at(alphas), at(betas)));
+    const ActivationNumbers numbers = activation_numbers(given[i]);
+    const auto alpha = taken(alphas, next_alpha, numbers.alpha),
+               beta = taken(betas, next_beta, numbers.beta);
+    all[i / names.size()].push_back(activation_of(call, given[i], alpha, beta));
   }
   return all;
 }
