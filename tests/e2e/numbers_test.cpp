@@ -119,11 +119,11 @@ TEST_F(Numbers, StayConstantsWhereAKernelThatTakesThemWouldRoundOtherwise) {
   EXPECT_TRUE(taken == constant);
 }
 
-using Part = Tensor (*)(const Tensor& x, int64_t i);
+using PartOf = Tensor (*)(const Tensor& x, int64_t i);
 
 struct PartRow {
   const char* name;
-  Part part;
+  PartOf part;
 };
 
 // clang-format off

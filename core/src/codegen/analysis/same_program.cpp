@@ -24,8 +24,8 @@ std::vector<Row> rows(std::span<const std::byte> ir, uint32_t offset, uint32_t s
 constexpr int kIterations = 3;
 constexpr int64_t kLargestElement = 1000;  // drawn for integers that are loaded
 
-// Values as nodes of one graph, in which equal ones are one node: constants and parameters that have a
-// number are Const nodes, and so are integers, in one iteration of each loop.
+// Values as nodes of one graph, in which equal ones are one node: constants and parameters that
+// have a number are Const nodes, and so are integers, in one iteration of each loop.
 class Values {
  public:
   explicit Values(uint64_t seed) : seed_(seed) {}

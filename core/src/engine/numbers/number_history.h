@@ -13,13 +13,14 @@
 
 namespace plugrad::engine {
 
-/// The first graph's plan has its numbers as constants. From the second on, one plan takes the numbers
-/// that have differed at launch; by index of CanonicalGraph::number_sites().
+/// The first graph's plan has its numbers as constants. From the second on, one plan takes the
+/// numbers that have differed at launch; by index of CanonicalGraph::number_sites().
 struct NumberHistory {
   std::vector<uint64_t> first;  // bits of Const nodes
   std::weak_ptr<ReadyPlan> plan_of_first;
   std::vector<uint8_t> differs;
-  // Stays a constant, as kernels that take it would compute otherwise, or the device takes no number.
+  // Stays a constant, as kernels that take it would compute otherwise, or the device takes no
+  // number.
   std::vector<uint8_t> stays;
   std::shared_ptr<ReadyPlan> taking;  // the plan that takes what differs; null: not made yet
   uint32_t made = 0;                  // such plans
@@ -45,18 +46,19 @@ void note_numbers(NumberHistories& histories, const Hash128& key, std::span<cons
 /// Whether each kernel takes few enough numbers.
 bool may_take_numbers(const schedule::Plan& plan, uint32_t max_params);
 
-/// Makes a plan that takes the numbers of these sites (CanonicalGraph::copy()), with the kernels' schedules of `like`; null if its kernels take too many.
+/// Makes a plan that takes the numbers of these sites (CanonicalGraph::copy()), with the kernels'
+/// schedules of `like`; null if its kernels take too many.
 using MakeTaking = std::function<std::shared_ptr<ReadyPlan>(std::span<const uint8_t> given,
                                                             const ReadyPlan& like)>;
 
-/// The plan that takes what differs; null if the graph needs constants. Errors: those of `make`, but not
-/// CompileError and Unsupported, after which the numbers stay constants.
+/// The plan that takes what differs; null if the graph needs constants. Errors: those of `make`,
+/// but not CompileError and Unsupported, after which the numbers stay constants.
 std::shared_ptr<ReadyPlan> plan_taking_numbers(NumberHistory& history,
                                                std::span<const NumberSite> sites,
                                                const MakeTaking& make);
 
-/// Keeps as constants the numbers of the kernels that are not the same program as those of the plan with
-/// the first numbers; returns whether there was none.
+/// Keeps as constants the numbers of the kernels that are not the same program as those of the plan
+/// with the first numbers; returns whether there was none.
 bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
                                 const ReadyPlan& with_constants, std::span<const NumberSite> sites);
 

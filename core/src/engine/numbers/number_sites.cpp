@@ -1,6 +1,6 @@
-// The numbers of a graph that a plan may take at launch. What a number decides is structure: a size,
-// a divisor of integers, a bound of positions. Rules that match a value (x * 1, x / 2) need no list
-// here: a plan that takes a number is compared with the plan that has it as a constant
+// The numbers of a graph that a plan may take at launch. What a number decides is structure: a
+// size, a divisor of integers, a bound of positions. Rules that match a value (x * 1, x / 2) need
+// no list here: a plan that takes a number is compared with the plan that has it as a constant
 // (codegen/analysis/same_program.h).
 #include <algorithm>
 #include <bit>
@@ -31,8 +31,8 @@ bool is_ordinary(uint64_t bits, DType dtype) {
   return std::isfinite(value) && value != 0 && std::abs(value) != 1;
 }
 
-// Whether the op computes with the number, beside a source that is none or that a rule drops, as 1 * k.
-// `shown`: by canonical number the constant that a node shows.
+// Whether the op computes with the number, beside a source that is none or that a rule drops, as 1
+// * k. `shown`: by canonical number the constant that a node shows.
 bool CanonicalGraph::may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const {
   const Op op = (*graph_)[reader].op;
   if (op == Op::Contiguous) return true;
@@ -106,7 +106,8 @@ Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {
   return hash128(std::as_bytes(std::span(words)));
 }
 
-// The Shrink `number` of `source`; its sites come first among `sites`, with Scalars numbered from `first`.
+// The Shrink `number` of `source`; its sites come first among `sites`, with Scalars numbered from
+// `first`.
 Id CanonicalGraph::with_windows(Graph& scratch, Id source, size_t number,
                                 std::span<const NumberSite> sites, std::span<const uint8_t> given,
                                 uint32_t first) const {

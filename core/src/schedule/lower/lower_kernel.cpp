@@ -430,9 +430,8 @@ Id KernelLowering::number(Id scalar) {
   const auto known = std::ranges::find(numbers_, given);
   const auto own = static_cast<uint32_t>(known - numbers_.begin());
   if (known == numbers_.end()) numbers_.push_back(given);
-  const DType dtype = g[scalar].dtype;
-  return dtype == DType::Index ? make_scalar(*graph_, own, g.arg_list(scalar)[1])
-                               : make_scalar(*graph_, own, dtype);
+  if (g[scalar].dtype == DType::Index) return make_scalar(*graph_, own, g.arg_list(scalar)[1]);
+  return make_scalar(*graph_, own, g[scalar].dtype);
 }
 
 /// Whether `value` is +0 where `gate` is false, because the loads in it are.
