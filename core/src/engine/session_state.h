@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/computed_nodes.h"
+#include "engine/numbers/number_history.h"
 #include "engine/origins/node_origins.h"
 #include "engine/plan/canonical.h"
-#include "engine/numbers/number_history.h"
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
 #include "engine/recording/prepared_constants.h"
