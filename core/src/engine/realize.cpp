@@ -333,17 +333,22 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
   const Hash128 without_numbers =
       sites.empty() ? key : request.key(state_->canonical.key_without(sites));
   if (const auto* history = sites.empty() ? nullptr : state_->numbers.find(without_numbers)) {
-    const uint32_t made = (*history)->made;
+    NumberHistory& numbers = **history;
     const auto make = [&](std::span<const uint8_t> given, const ReadyPlan& like) {
       schedule::Plan plan = plan_of_walk(request, sites, given);
       return may_take_numbers(plan, request.options.max_params)
                  ? ready_of(std::move(plan), request, &like)
                  : nullptr;
     };
-    if (auto ready = plan_taking_numbers(**history, sites, make)) {
-      work.ready = std::move(ready);
+    if (auto ready = plan_taking_numbers(numbers, sites, make)) {
       work.numbers = launch_bits(sites);
-      return (*history)->made == made;
+      const uint64_t words[] = {without_numbers.high, without_numbers.low, numbers.made};
+      const Hash128 of_taking = hash128(std::as_bytes(std::span(words)));
+      const auto* known = state_->plans.find(of_taking);  // so that it stays in the cache
+      const bool is_known = known && *known == ready;
+      if (!is_known) state_->plans.insert(of_taking, ready, size_of_plan(*ready));
+      work.ready = std::move(ready);
+      return is_known;
     }
   }
   work.ready = ready_of(kept_or_made(key, [&] { return plan_of_walk(request); }), request);

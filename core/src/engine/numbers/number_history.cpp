@@ -43,7 +43,7 @@ bool NumberHistory::note(std::span<const NumberSite> sites) {
   for (size_t i = 0; i < sites.size(); ++i) {
     if (sites[i].bits == first[i]) continue;
     if (stays[i] != 0) may_take = false;
-    if (differs[i] == 0 && stays[i] == 0) taking = nullptr;
+    if (differs[i] == 0 && stays[i] == 0) is_current = false;
     differs[i] = 1;
   }
   return may_take;

@@ -22,8 +22,9 @@ struct NumberHistory {
   // Stays a constant, as kernels that take it would compute otherwise, or the device takes no
   // number.
   std::vector<uint8_t> stays;
-  std::shared_ptr<ReadyPlan> taking;  // the plan that takes what differs; null: not made yet
-  uint32_t made = 0;                  // such plans
+  std::weak_ptr<ReadyPlan> taking;  // the plan that takes what differs; the plan cache holds it
+  bool is_current = false;          // it was made for what differs now
+  uint32_t made = 0;                // such plans, without those that the cache dropped
 
   explicit NumberHistory(std::span<const NumberSite> sites, const std::shared_ptr<ReadyPlan>& plan);
   /// Notes what differs from the first graph; false if one of these stays a constant.

@@ -36,9 +36,10 @@ std::shared_ptr<ReadyPlan> plan_taking_numbers(NumberHistory& history,
                                                std::span<const NumberSite> sites,
                                                const MakeTaking& make) {
   if (!history.note(sites)) return nullptr;
-  if (history.taking) return history.taking;
+  if (auto taking = history.taking.lock(); taking && history.is_current) return taking;
   const auto with_constants = history.plan_of_first.lock();
   if (!with_constants) return nullptr;  // note_numbers() begins again
+  if (history.is_current) --history.made;
   if (history.made >= kFewPlans) history.take_all();
   while (history.made < kMostPlans) {
     std::vector<uint8_t> given(sites.size());
@@ -52,8 +53,10 @@ std::shared_ptr<ReadyPlan> plan_taking_numbers(NumberHistory& history,
     ++history.made;
     auto ready = made(make, given, *with_constants);
     if (!ready) break;
-    if (keep_where_programs_differ(history, *ready, *with_constants, sites))
-      return history.taking = std::move(ready);
+    if (!keep_where_programs_differ(history, *ready, *with_constants, sites)) continue;
+    history.taking = ready;
+    history.is_current = true;
+    return ready;
   }
   std::ranges::fill(history.stays, 1);
   return nullptr;
