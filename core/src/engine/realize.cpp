@@ -334,10 +334,10 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
       sites.empty() ? key : request.key(state_->canonical.key_without(sites));
   if (const auto* history = sites.empty() ? nullptr : state_->numbers.find(without_numbers)) {
     NumberHistory& numbers = **history;
-    const auto make = [&](std::span<const uint8_t> given, const ReadyPlan& like) {
+    const auto make = [&](std::span<const uint8_t> given, const ReadyPlan* like) {
       schedule::Plan plan = plan_of_walk(request, sites, given);
       return may_take_numbers(plan, request.options.max_params)
-                 ? ready_of(std::move(plan), request, &like)
+                 ? ready_of(std::move(plan), request, like)
                  : nullptr;
     };
     if (auto ready = plan_taking_numbers(numbers, sites, make)) {

@@ -48,9 +48,9 @@ void note_numbers(NumberHistories& histories, const Hash128& key, std::span<cons
 bool may_take_numbers(const schedule::Plan& plan, uint32_t max_params);
 
 /// Makes a plan that takes the numbers of these sites (CanonicalGraph::copy()), with the kernels'
-/// schedules of `like`; null if its kernels take too many.
+/// schedules of `like` if given; null if its kernels take too many.
 using MakeTaking = std::function<std::shared_ptr<ReadyPlan>(std::span<const uint8_t> given,
-                                                            const ReadyPlan& like)>;
+                                                            const ReadyPlan* like)>;
 
 /// The plan that takes what differs; null if the graph needs constants. Errors: those of `make`,
 /// but not CompileError and Unsupported, after which the numbers stay constants.

@@ -41,26 +41,25 @@ bool CanonicalGraph::may_vary(Id reader, DType dtype, std::span<const uint32_t> 
     const uint32_t constant = shown[number_of_[source]];
     return constant == kNone || !is_ordinary((*graph_)[order_[constant]].arg, dtype);
   };
-  const auto is_position = [&](Id source) {
-    while (shows_number((*graph_)[source].op) || (*graph_)[source].op == Op::Cast)
-      source = graph_->sources(source)[0];
-    return (*graph_)[source].op == Op::Iota;
-  };
   const auto sources = graph_->sources(reader);
   if (op == Op::CmpNe && sources[0] == sources[1]) return true;  // false, for what is no NaN
-  return std::ranges::any_of(sources, is_value) && std::ranges::none_of(sources, is_position);
+  return std::ranges::any_of(sources, is_value);
 }
 
-// Where the axes of a Shrink begin that it cuts. An axis of a variable size is not cut at launch.
+// Where the axes of a Shrink begin that it cuts, and how much a Pad adds behind them: an axis that it
+// pads is cut out of one that is padded by all on both sides. An axis of a variable size is not cut at
+// launch.
 void CanonicalGraph::add_begins(uint32_t number, std::vector<NumberSite>& sites) const {
   const Id id = order_[number];
   const auto list = graph_->arg_list(id);
   const auto from = (*shapes_)[graph_->sources(id)[0]];
+  const bool pads = (*graph_)[id].op == Op::Pad;
   for (uint32_t axis = 0; axis < from.size(); ++axis) {
-    const int64_t begin = list[2 * axis], length = list[2 * axis + 1] - begin;
-    const int64_t most = from[axis] - length;
+    const int64_t first = list[2 * axis], second = list[2 * axis + 1];
+    const int64_t length = pads ? from[axis] + first + second : second - first;
+    const int64_t most = pads ? first + second : from[axis] - length;
     if (length == 0 || most == 0 || most > INT32_MAX) continue;
-    sites.push_back({number, DType::Index, static_cast<uint64_t>(begin),
+    sites.push_back({number, DType::Index, static_cast<uint64_t>(pads ? second : first),
                      end_of_own_[number] - list.size() + 2 * axis, axis, length, most});
   }
 }
@@ -88,7 +87,8 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
   for (uint32_t number = 0; number < order_.size(); ++number) {
     const Node& n = (*graph_)[order_[number]];
     if (is_input_[number]) continue;
-    if (n.op == Op::Shrink && shown[number] == kNone && !has_counts) add_begins(number, sites);
+    if ((n.op == Op::Shrink || n.op == Op::Pad) && shown[number] == kNone && !has_counts)
+      add_begins(number, sites);
     if (n.op == Op::Const && stays[number] == 0 && is_ordinary(n.arg, n.dtype))
       sites.push_back({number, n.dtype, n.arg, end_of_own_[number] - 1});
   }
@@ -106,23 +106,30 @@ Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {
   return hash128(std::as_bytes(std::span(words)));
 }
 
-// The Shrink `number` of `source`; its sites come first among `sites`, with Scalars numbered from
-// `first`.
+// The Shrink or Pad `number` of `source`; its sites come first among `sites`, with Scalars numbered
+// from `first`.
 Id CanonicalGraph::with_windows(Graph& scratch, Id source, size_t number,
                                 std::span<const NumberSite> sites, std::span<const uint8_t> given,
                                 uint32_t first) const {
+  const Node& node = (*graph_)[order_[number]];
   const auto list = graph_->arg_list(order_[number]);
   std::vector<int64_t> rest(list.begin(), list.end());
-  const DType dtype = (*graph_)[order_[number]].dtype;
+  const auto windows = [&](Id x) {
+    for (uint32_t i = 0; i < sites.size() && sites[i].node == number; ++i)
+      if (const NumberSite& site = sites[i]; given[i] != 0)
+        x = scratch.add(Op::Window, node.dtype, {x, make_scalar(scratch, first + i, site.most)},
+                        scratch.list({static_cast<int64_t>(site.axis), site.length}));
+    return x;
+  };
   for (uint32_t i = 0; i < sites.size() && sites[i].node == number; ++i) {
     if (given[i] == 0) continue;
-    const NumberSite& site = sites[i];
-    source = scratch.add(Op::Window, dtype, {source, make_scalar(scratch, first + i, site.most)},
-                         scratch.list({static_cast<int64_t>(site.axis), site.length}));
-    rest[2 * site.axis] = 0;
-    rest[2 * site.axis + 1] = site.length;
+    const size_t at = 2 * sites[i].axis;
+    rest[at] = node.op == Op::Pad ? sites[i].most : 0;
+    rest[at + 1] = node.op == Op::Pad ? sites[i].most : sites[i].length;
   }
-  return scratch.add(Op::Shrink, dtype, {source}, scratch.list(rest));
+  if (node.op == Op::Shrink) source = windows(source);
+  source = scratch.add(node.op, node.dtype, {source}, scratch.list(rest));
+  return node.op == Op::Pad ? windows(source) : source;
 }
 
 }  // namespace plugrad::engine

@@ -10,12 +10,14 @@ namespace {
 constexpr uint32_t kFewPlans = 4;  // that take what has differed; the next one takes all
 constexpr uint32_t kMostPlans = 8;
 
-// Null if the device takes no such kernel.
+// Null if the device takes no such kernel. A kernel with other loops than with constants gets a schedule
+// of its own.
 std::shared_ptr<ReadyPlan> made(const MakeTaking& make, std::span<const uint8_t> given,
-                                const ReadyPlan& like) {
+                                const ReadyPlan* like) {
   try {
     return make(given, like);
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::User && like) return made(make, given, nullptr);
     if (!dynamic_cast<const CompileError*>(&error) && error.kind() != ErrorKind::Unsupported) throw;
     log_line(LogLevel::Info, fmt::format("numbers stay constants of kernels: {}", error.what()));
     return nullptr;
@@ -51,7 +53,7 @@ std::shared_ptr<ReadyPlan> plan_taking_numbers(NumberHistory& history,
     }
     if (!takes_any) return nullptr;
     ++history.made;
-    auto ready = made(make, given, *with_constants);
+    auto ready = made(make, given, with_constants.get());
     if (!ready) break;
     if (!keep_where_programs_differ(history, *ready, *with_constants, sites)) continue;
     history.taking = ready;

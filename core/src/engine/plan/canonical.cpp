@@ -198,7 +198,7 @@ namespace {
 size_t numbers_in(const Graph& graph, Id id, bool is_input) {
   const Node& n = graph[id];
   if (is_input) return 0;
-  if (n.op == Op::Shrink) return graph.arg_list(id).size();
+  if (n.op == Op::Shrink || n.op == Op::Pad) return graph.arg_list(id).size();
   return n.op == Op::Const && is_ordinary(n.arg, n.dtype) ? 1 : 0;
 }
 
