@@ -238,7 +238,7 @@ Case case_of(const std::string& row, int calls, const std::vector<Sizes>& shapes
 }
 
 Subject subject_of(const Case& row, Call call) {
-  Subject subject{.shapes = row.shapes, .inputs = random_inputs(row.shapes)};
+  Subject subject{.shapes = row.shapes, .inputs = random_inputs(row.shapes), .result = {}};
   const auto rounds = std::make_shared<VaryingRounds>(row, subject, std::move(call));
   subject.round = [rounds] { return rounds->round(); };
   subject.result = [rounds] { return rounds->result(); };
