@@ -332,7 +332,8 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
   const std::vector<NumberSite> sites = sites_to_give(state_->canonical);
   const Hash128 without_numbers =
       sites.empty() ? key : request.key(state_->canonical.key_without(sites));
-  if (const auto* history = sites.empty() ? nullptr : state_->numbers.find(without_numbers)) {
+  if (const auto* history =
+          sites.empty() ? nullptr : state_->number_histories.find(without_numbers)) {
     NumberHistory& numbers = **history;
     const auto make = [&](std::span<const uint8_t> given, const ReadyPlan* like) {
       schedule::Plan plan = plan_of_walk(request, sites, given);
@@ -353,7 +354,7 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
   }
   work.ready = ready_of(kept_or_made(key, [&] { return plan_of_walk(request); }), request);
   state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
-  note_numbers(state_->numbers, without_numbers, sites, work.ready);
+  note_numbers(state_->number_histories, without_numbers, sites, work.ready);
   return false;
 }
 

@@ -48,7 +48,7 @@ struct SessionState {
   // 64 plans serve a program with several networks or sequence lengths, however large the plans
   // are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
-  NumberHistories numbers{{2048, 512, 4 << 20}};
+  NumberHistories number_histories{{2048, 512, 4 << 20}};
   MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking skips, ascending

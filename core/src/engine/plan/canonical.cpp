@@ -369,7 +369,7 @@ CanonicalGraph::Scratch CanonicalGraph::copy(std::span<const NumberSite> sites,
   Scratch scratch;
   std::vector<Id> new_id(order_.size(), kNoId);
   std::vector<uint32_t> site_of(order_.size(), kNone);  // the first that is given
-  for (uint32_t i = sites.size(); i-- > 0;)
+  for (auto i = static_cast<uint32_t>(sites.size()); i-- > 0;)
     if (given[i] != 0) site_of[sites[i].node] = i;
   std::vector<Id> sources;
   for (size_t number = 0; number < order_.size(); ++number) {
