@@ -84,11 +84,6 @@ TEST(OnnxHostile, attributes_have_the_values_of_their_operators) {
 
 // ONNX Runtime refuses these too.
 TEST(OnnxHostile, what_the_specification_excludes) {
-  const Message mod = node("Mod", {"x", "x"}, {"y"});
-  for (const Message& floored : {mod, Message(mod).message(5, attribute("fmod", int64_t{0}))})
-    EXPECT_THAT(error_of_node(floored, {2}),
-                HasSubstr("fmod is 0, which is for integers; it must be 1 for floats"));
-  EXPECT_EQ(error_of_node(Message(mod).message(5, attribute("fmod", int64_t{1})), {2}), "no error");
   const auto expand = [](const Integers& to) {
     return error_of_node(node("Expand", {"x", "s"}, {"y"}), {2, 3},
                          {integer_constant("s", {std::ssize(to)}, to)});

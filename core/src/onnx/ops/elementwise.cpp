@@ -40,10 +40,7 @@ Values div(Call& call) {
   return {is_float(x.dtype()) ? x / y : x.trunc_div(y)};
 }
 Values mod(Call& call) {
-  if (call.integer("fmod", 0) != 0) return {call[0].fmod(call[1])};
-  if (is_float(call[0].dtype()))
-    call.wrong("fmod is 0, which is for integers; it must be 1 for floats");
-  return {call[0].mod(call[1])};
+  return {call.integer("fmod", 0) != 0 ? call[0].fmod(call[1]) : call[0].mod(call[1])};
 }
 
 // An exponent of one element that the host knows, which pow computes exactly and fast.
