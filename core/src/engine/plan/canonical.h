@@ -120,7 +120,7 @@ class CanonicalGraph {
   Id with_windows(Graph& scratch, Id source, size_t number, std::span<const NumberSite> sites,
                   std::span<const uint8_t> given, uint32_t first) const;
   void add_begins(uint32_t number, std::vector<NumberSite>& sites) const;
-  bool may_vary(Id reader, DType dtype, std::span<const uint32_t> shown) const;
+  bool may_vary(Id reader, uint32_t constant, std::span<const uint32_t> shown) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
 

@@ -275,7 +275,7 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
     const schedule::Step& step = plan.steps[i];
     if (step.kind == schedule::Step::Kind::Kernel) {
       requests.push_back({plan.asts[step.ast], &devices.open(step.device)});
-      if (like && i < like->kernels.size() && like->kernels[i])
+      if (like && !step.numbers.empty() && i < like->kernels.size() && like->kernels[i])
         requests.back().schedule = &like->kernels[i]->code.schedule;
     } else if (step.kind == schedule::Step::Kind::User)
       requests.push_back(request_of(user_kernels[step.ast], devices.open(step.device)));

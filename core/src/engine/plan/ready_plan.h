@@ -98,8 +98,8 @@ class ArenaPool {
   std::vector<std::shared_ptr<Temporaries>> handed_out_;
 };
 
-/// Derives everything else from ready.plan: opens its devices, makes its kernels, with the schedules
-/// of the plan `like`, step by step, if there is one. Errors:
+/// Derives everything else from ready.plan: opens its devices, makes its kernels, those
+/// that take numbers with the schedules of the plan `like`, step by step, if there is one. Errors:
 /// CompileError and others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options,
