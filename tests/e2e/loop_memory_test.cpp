@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/settings.h"
 #include "engine/session.h"
 
 using namespace plugrad;
@@ -164,17 +165,27 @@ TEST(LoopMemory, TotalsThatBeginAsConstants) {
   EXPECT_EQ(session.statistics().plans_made, before);
 }
 
-// Each number gives a separate kernel and plan; a bounded number of them is kept.
-TEST(LoopMemory, ANumberOfTheHostThatChanges) {
+engine::Statistics after_numbers_of_the_host(int count) {
   const Tensor x = weights();
-  engine::Session& session = engine::Session::current();
+  engine::Session::current().clear_caches();
+  for (int i = 0; i < count; ++i) item((x.detach() + 0.5 * i).sum());
+  return engine::Session::current().statistics();
+}
+
+// Without kernels that take it, each number gives a separate kernel and plan; a bounded number of them
+// is kept.
+TEST(LoopMemory, ANumberOfTheHostThatChanges) {
   constexpr int kCount = 50;
-  session.clear_caches();
-  for (int i = 0; i < kCount; ++i) item((x.detach() + 0.5 * i).sum());
-  const auto now = session.statistics();
+  const SettingScope constants([](Settings& s) { s.lift = false; });
+  const auto now = after_numbers_of_the_host(kCount);
   EXPECT_LE(now.plans_kept, kCount + 1u);
   EXPECT_LE(now.kept_bytes, kCount * (64u << 10));
   EXPECT_GE(now.kept_bytes, kCount * (8u << 10)) << "as many as fit are kept";
+}
+
+// For 0, 0.5 and 1, and for all later numbers.
+TEST(LoopMemory, ANumberThatKernelsTake) {
+  EXPECT_LE(after_numbers_of_the_host(50).plans_kept, 5u);
 }
 
 }  // namespace
