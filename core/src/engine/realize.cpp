@@ -336,7 +336,9 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
           sites.empty() ? nullptr : state_->number_histories.find(without_numbers)) {
     NumberHistory& numbers = **history;
     const auto make = [&](std::span<const uint8_t> given, const ReadyPlan* like) {
-      schedule::Plan plan = plan_of_walk(request, sites, given);
+      const Hash128 of_plan = key_of_taking(without_numbers, sites, given);
+      schedule::Plan plan =
+          kept_or_made(of_plan, [&] { return plan_of_walk(request, sites, given); });
       return may_take_numbers(plan, request.options.max_params)
                  ? ready_of(std::move(plan), request, like)
                  : nullptr;

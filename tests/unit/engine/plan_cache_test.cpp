@@ -59,6 +59,7 @@ TEST_F(PlanCache, GivesBackEveryField) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     EXPECT_EQ(found->steps[i].buffers, plan.steps[i].buffers);
     EXPECT_EQ(found->steps[i].scalars, plan.steps[i].scalars);
+    EXPECT_EQ(found->steps[i].numbers, plan.steps[i].numbers);
   }
   ASSERT_EQ(found->donations.size(), plan.donations.size());
   EXPECT_EQ(found->donations.back().output, plan.donations.back().output);

@@ -88,6 +88,14 @@ bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
   return are_same;
 }
 
+Hash128 key_of_taking(const Hash128& without_numbers, std::span<const NumberSite> sites,
+                      std::span<const uint8_t> given) {
+  std::vector<uint64_t> words = {without_numbers.high, without_numbers.low};
+  for (size_t i = 0; i < sites.size(); ++i)
+    words.insert(words.end(), {uint64_t{given[i]}, given[i] != 0 ? 0 : sites[i].bits});
+  return hash128(std::as_bytes(std::span(words)));
+}
+
 std::vector<uint64_t> launch_bits(std::span<const NumberSite> sites) {
   std::vector<uint64_t> bits;
   for (const NumberSite& site : sites) {

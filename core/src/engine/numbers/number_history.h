@@ -47,6 +47,11 @@ void note_numbers(NumberHistories& histories, const Hash128& key, std::span<cons
 /// Whether each kernel takes few enough numbers.
 bool may_take_numbers(const schedule::Plan& plan, uint32_t max_params);
 
+/// The key of the plan that takes what is `given` and has the other numbers as constants.
+/// `without_numbers`: the graph's key.
+Hash128 key_of_taking(const Hash128& without_numbers, std::span<const NumberSite> sites,
+                      std::span<const uint8_t> given);
+
 /// Makes a plan that takes the numbers of these sites (CanonicalGraph::copy()), with the kernels'
 /// schedules of `like` if given; null if its kernels take too many.
 using MakeTaking = std::function<std::shared_ptr<ReadyPlan>(std::span<const uint8_t> given,

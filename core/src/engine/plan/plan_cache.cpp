@@ -23,7 +23,7 @@ using schedule::Plan;
 using schedule::PlannedBuffer;
 using schedule::Step;
 
-constexpr int kPlanFormat = 2;  // increase when the layout changes
+constexpr int kPlanFormat = 3;  // increase when the layout changes
 
 template <class T, class Struct>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Struct>;
@@ -51,6 +51,7 @@ void each_field_of(auto& visit, MaybeConst<Step> auto& step) {
   visit(step.ast);
   visit(step.buffers);
   visit(step.scalars);
+  visit(step.numbers);
 }
 
 void each_field_of(auto& visit, MaybeConst<KernelAst> auto& ast) {
