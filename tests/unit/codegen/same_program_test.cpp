@@ -58,7 +58,7 @@ TEST(SameProgram, EachNumberIsUsed) {
 }
 
 // The terms of a sum, and those of one that takes a number.
-struct Order {
+struct SumOrder {
   const char* name;
   bool is_same;
   Element sum;
@@ -69,7 +69,7 @@ TEST(SameProgram, SumsOfOneOrderOfTheSameElements) {
   const Bytes constant = ir_of([&](Graph& g, auto x) {
     return add(g, add(g, x(0), x(kSize)), g.constant(DType::F32, 0.5));
   });
-  const Order orders[] = {
+  const SumOrder orders[] = {
       {"equal", true, [&](Graph& g, auto x) { return add(g, add(g, x(0), x(kSize)), number(g)); }},
       {"commuted", true,
        [&](Graph& g, auto x) { return add(g, add(g, x(kSize), x(0)), number(g)); }},
@@ -85,7 +85,7 @@ TEST(SameProgram, SumsOfOneOrderOfTheSameElements) {
        }},
   };
   const uint64_t numbers[] = {bits(0.5)};
-  for (const Order& order : orders)
+  for (const SumOrder& order : orders)
     EXPECT_EQ(is_same_program(constant, ir_of(order.sum), numbers), order.is_same) << order.name;
 }
 
