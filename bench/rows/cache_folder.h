@@ -28,7 +28,8 @@ class CacheFolder {
   CacheFolder(const CacheFolder&) = delete;
   CacheFolder& operator=(const CacheFolder&) = delete;
 
-  /// What `bench-steps ARGUMENTS` prints in a process with this folder as its cache.
+  /// Runs `bench-steps ARGUMENTS` in a process with this folder as its cache, and returns the
+  /// document that it prints.
   nlohmann::json steps(std::vector<std::string> arguments,
                        std::vector<std::string> environment = {}) const {
     arguments.insert(arguments.begin(), "bench-steps");

@@ -84,7 +84,8 @@ SettingScope with_constants() {
   return SettingScope([](Settings& s) { s.lift = false; });
 }
 
-// What a program stores beside its results decides which multiply-adds are fused.
+// Multiply-adds round twice here: a program may store more values in its third call than in its
+// first, and a stored product is not fused.
 class Numbers : public testing::Test {
   SettingScope strict_{[](Settings& s) { s.contract = false; }};
 };

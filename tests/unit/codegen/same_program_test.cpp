@@ -106,7 +106,7 @@ TEST(SameProgram, OffsetsByTheirValues) {
   for (const uint64_t row : {1, 2}) {
     const uint64_t numbers[] = {row};
     EXPECT_EQ(is_same_program(part(fixed, true), part(given, true), numbers), row == 2);
-    // What does not round is exact wherever it is from: the plan says which elements it reads.
+    // Kernels that only move elements cannot round them differently.
     EXPECT_TRUE(is_same_program(part(fixed, false), part(given, false), numbers));
   }
 }

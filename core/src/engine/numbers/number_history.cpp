@@ -55,6 +55,10 @@ void NumberHistory::take_all() {
 
 namespace {
 
+bool is_same_buffer(const schedule::PlannedBuffer& a, const schedule::PlannedBuffer& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.elem_count == b.elem_count;
+}
+
 bool is_same_step(const schedule::Step& a, const schedule::Step& b) {
   return a.kind == b.kind && a.device == b.device && a.buffers == b.buffers;
 }
@@ -65,7 +69,8 @@ bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
                                 const ReadyPlan& with_constants,
                                 std::span<const NumberSite> sites) {
   const auto& steps = taking.plan.steps;
-  if (!std::ranges::equal(steps, with_constants.plan.steps, is_same_step)) {
+  if (!std::ranges::equal(steps, with_constants.plan.steps, is_same_step) ||
+      !std::ranges::equal(taking.plan.buffers, with_constants.plan.buffers, is_same_buffer)) {
     std::ranges::fill(history.stays, 1);
     return false;
   }

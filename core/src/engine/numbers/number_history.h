@@ -1,4 +1,5 @@
-// What is known of graphs that differ in numbers alone.
+// A record of graphs that differ in numbers alone: which numbers have differed, and the plan that
+// takes them at launch.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The numbers of a graph that a plan may take at launch. What a number decides is structure: a
-// size, a divisor of integers, a bound of positions. Rules that match a value (x * 1, x / 2) need
-// no list here: a plan that takes a number is compared with the plan that has it as a constant
-// (codegen/analysis/same_program.h).
+// The numbers of a graph that a plan may take at launch. A size or a divisor of integers is
+// structure, and so are numbers that rules match alone: 0, 1, -1, a divisor that is a power of two.
+// Rules that compute with a number need no list here: a plan that takes it is compared with the plan
+// that has it as a constant (codegen/analysis/same_program.h).
 #include <algorithm>
 #include <bit>
 #include <cmath>
