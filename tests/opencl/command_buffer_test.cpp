@@ -79,6 +79,7 @@ class CommandBuffer : public ::testing::Test {
     check(runner_->kernel(device_, program_, &name, &kernel_, error()));
   }
 
+  // Holds the values when it returns: other queues are not ordered with the device's.
   pgr_buffer* buffer_of(const Ints& values) {
     pgr_alloc_desc desc;
     PGR_INIT(desc, ALLOC_DESC);
@@ -86,6 +87,7 @@ class CommandBuffer : public ::testing::Test {
     pgr_buffer* buffer = nullptr;
     check(memory_->alloc(device_, &desc, &buffer, error()));
     check(memory_->copy_in(device_, nullptr, buffer, 0, values.data(), sizeof values, error()));
+    check(queues_->finish(device_, nullptr, error()));
     return buffer;
   }
   Ints read(pgr_buffer* buffer, pgr_queue* queue = nullptr) {
@@ -145,7 +147,8 @@ class CommandBuffer : public ::testing::Test {
     check(graphs_->replay(device_, queue, graph, error()));
   }
 
-  StubHost host_{"."};
+  // Lives as long as the plugin: a driver's thread may free memory after the device is closed.
+  static inline StubHost host_{"."};
   ErrorText error_;
   std::vector<std::unique_ptr<Launch>> launches_;
   const pgr_plugin_api* api_ = nullptr;
