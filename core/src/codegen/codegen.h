@@ -20,6 +20,13 @@ struct Estimates {
   int64_t bytes = 0;
 };
 
+/// What one launch executes. A multiply-add counts as two operations, others by their weights
+/// (cost/work.h); bytes are of loads and stores, whatever caches hold.
+struct ExecutedWork {
+  int64_t operations = 0;
+  int64_t bytes = 0;
+};
+
 /// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed
 /// back (schedule_text.cpp has the printed names). docs/optimisations.md describes each.
 struct ScheduleStep {
@@ -71,6 +78,7 @@ struct KernelCode {
   uint32_t local_size[3] = {1, 1, 1};
   KernelSchedule schedule;
   Estimates estimates;
+  ExecutedWork work;
   uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
 };
 

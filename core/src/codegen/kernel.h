@@ -124,6 +124,8 @@ std::string kernel_name(const Kernel& kernel, bool in_color);
 /// Floating-point operations (a multiply-add counts as two) and the bytes moved at least, before
 /// the schedule is applied.
 Estimates estimate(Kernel& kernel);
+/// Counts a kernel after the stage "vectorise".
+ExecutedWork executed_work(const Kernel& kernel);
 
 inline bool claims(const pgr_device_caps& caps, Op op, DType dtype) {
   const auto number = static_cast<size_t>(op), type = static_cast<size_t>(dtype);

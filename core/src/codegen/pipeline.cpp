@@ -36,6 +36,10 @@ void estimate_work(Generation& generation) {
   generation.code.estimates = estimate(generation.kernel);
 }
 
+void count_work(Generation& generation) {
+  generation.code.work = executed_work(generation.kernel);
+}
+
 void name_kernel(Generation& generation) {
   KernelCode& code = generation.code;
   const std::string_view given = generation.kernel.options.name;
@@ -54,7 +58,7 @@ void encode_ir(Generation& generation) {
 constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;
 
 // clang-format off
-constexpr std::array<Stage<Generation>, 24> kCodegen = {{
+constexpr std::array<Stage<Generation>, 25> kCodegen = {{
     {"estimate", estimate_work, kGraph, "minimum operations and bytes of the kernel"},
     {"eliminate reductions", on_kernel<eliminate_reductions>, kGraph,
      "closed forms and single loads replace reduce loops", true},
@@ -82,6 +86,7 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"predicate work-items", on_kernel<predicate_work_items>, kGraph,
      "one work-item stores each element"},
     {"vectorise", on_kernel<vectorise>, kGraph, "loads and stores have scalar indices and a width"},
+    {"count work", count_work, kGraph, "operations that the kernel executes, bytes that it moves"},
     {"lower indices", on_kernel<lower_indices>, kGraph, "index arithmetic is i32 or i64"},
     {"decompose", on_kernel<decompose>, kGraph, "only ops that the device claims remain"},
     {"sink loads", emit<sink_loads>, kGraph,

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 
+#include "cost/work.h"
 #include "schedule/simplify_tensors.h"
 #include "symbolic/bounds.h"
 
@@ -77,19 +79,30 @@ class Recogniser {
     return std::nullopt;
   }
 
+  /// The axes along which the condition of the reduced value `x` holds at one index, as in x[i].
+  AxisBits picked(Op op, Id x, std::span<const int64_t> axes) {
+    while (g_[x].op == Op::Cast) x = g_[x].src[0];
+    AxisBits found = 0;
+    if (g_[x].op != Op::Where || shapes_[x].size() >= 64 || !is_identity(op, g_[x].src[2], true))
+      return found;
+    for (int64_t a : axes)
+      if (selects(g_[x].src[0], static_cast<size_t>(a), 0)) found |= bit(static_cast<size_t>(a));
+    return looked_at_ < kMostNodesBelow ? found : 0;
+  }
+
  private:
-  bool is_identity(Op op, Id id) const {
+  bool is_identity(Op op, Id id, bool of_any_sign = false) const {
     while (is_movement(g_[id].op) && g_[id].op != Op::Pad) id = g_[id].src[0];
     const Node& n = g_[id];
     if (n.op != Op::Const) return false;
-    if (op == Op::Add) return n.arg == 0;
+    if (op == Op::Add) return n.arg == 0 || (of_any_sign && const_float(g_, id) == 0);
     if (op == Op::Mul) return const_float(g_, id) == 1;
     if (is_float(n.dtype)) return const_float(g_, id) == -INFINITY;
     return const_int(g_, id) == (is_unsigned(n.dtype) ? 0 : dtype_interval(n.dtype).lo);
   }
 
   /// Whether the condition compares the index along axis r with a value that varies along the
-  /// reduced axes.
+  /// reduced axes, and not along r; if none are given, with any that does not vary along r.
   bool selects(Id condition, size_t r, AxisBits reduced) {
     if (++looked_at_ >= kMostNodesBelow) return false;
     const Node n = g_[condition];
@@ -128,7 +141,7 @@ class Recogniser {
 
   bool is_index(Id id, size_t r, AxisBits reduced) {
     const AxisBits along = varies(id);
-    return (along & bit(r)) == 0 && (along & reduced) != 0 && !is_linear(id);
+    return (along & bit(r)) == 0 && (reduced == 0 || ((along & reduced) != 0 && !is_linear(id)));
   }
 
   /// Whether the value is linear in its indices: then the sum needs no loop.
@@ -195,8 +208,57 @@ class Recogniser {
   size_t looked_at_ = 0;
 };
 
-/// No axis along which only marked Reduces read a value.
-constexpr uint8_t kNotIndexed = 255;
+/// Values that only Reduces with `axes` read, by these axes, are computed once for all of their
+/// indices: sets the axes of such values and divides their elements.
+void compute_once(SchedulerState& state, std::vector<AxisBits>& axes,
+                  std::vector<int64_t>& computed) {
+  const Graph& g = state.graph;
+  // Consumers have larger ids. Only elementwise ops and Expands keep the axes.
+  for (size_t i = state.live.size(); i-- > 0;) {
+    const Id id = state.live[i];
+    const Op op = g[id].op;
+    const auto readers = state.consumers.of(id);
+    if (readers.empty() || state.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
+    AxisBits common = ~AxisBits{0};
+    for (Id by : readers) common &= axes[by];
+    const auto shape = state.shapes[id];
+    for (size_t r = 0; r < std::min<size_t>(shape.size(), 64); ++r)
+      if ((common & bit(r)) != 0 && shape[r] > 1) {
+        axes[id] |= bit(r);
+        computed[id] /= shape[r];
+      }
+  }
+}
+
+/// Operations of the graph, each node computed once. Reduces with `axes` count one term for all
+/// indices of these, and nothing for the conditions.
+int64_t operations_of(SchedulerState& state, std::vector<AxisBits> axes) {
+  const Graph& g = state.graph;
+  std::vector<int64_t> computed = state.counts;
+  compute_once(state, axes, computed);
+  const auto is_marked = [&](Id by) { return axes[by] != 0; };
+  for (size_t i = state.live.size(); i-- > 0;) {  // conditions, also below other views
+    const Id id = state.live[i];
+    const auto readers = state.consumers.of(id);
+    if (g[id].dtype == DType::Bool && !readers.empty() && std::ranges::all_of(readers, is_marked))
+      axes[id] |= axes[readers[0]];
+  }
+  cost::CountedWeights weights(g);
+  double sum = 0;
+  for (Id id : state.live) {
+    const Node& n = g[id];
+    if (n.op == Op::Reduce) {
+      const auto shape = state.shapes[n.src[0]];
+      auto terms = static_cast<double>(state.counts[n.src[0]]);
+      for (size_t r = 0; r < shape.size(); ++r)
+        if (r < 64 && (axes[id] & bit(r)) != 0) terms /= static_cast<double>(shape[r]);
+      sum += terms;
+    } else if (axes[id] == 0 || (n.op != Op::Where && n.dtype != DType::Bool)) {
+      sum += static_cast<double>(weights[id]) * static_cast<double>(computed[id]);
+    }
+  }
+  return static_cast<int64_t>(std::min(sum, 0x1p62));
+}
 
 }  // namespace
 
@@ -209,36 +271,24 @@ void find_indexed(SchedulerState& state) {
   const Graph& g = state.graph;
   state.indexed.assign(g.size(), 0);
   state.computed = state.counts;
-  std::vector<uint8_t> rows(g.size(), kNotIndexed);
+  std::vector<AxisBits> rows(g.size(), 0), picked(g.size(), 0);
   bool any = false;
   for (Id id : state.live) {
     if (g[id].op != Op::Reduce) continue;
     const auto list = g.arg_list(id);
-    const auto axis =
-        indexed_axis(g, state.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
-    if (!axis) continue;
-    state.indexed[id] = 1;
-    rows[id] = static_cast<uint8_t>(*axis);
-    any = true;
+    const Op op = static_cast<Op>(list[0]);
+    const Id x = g[id].src[0];
+    if (const auto axis = indexed_axis(g, state.shapes, op, x, list.subspan(1))) {
+      state.indexed[id] = 1;
+      rows[id] = bit(*axis);
+      any = true;
+    } else {
+      picked[id] = Recogniser(g, state.shapes).picked(op, x, list.subspan(1));
+    }
   }
-  if (!any) return;
-  // Consumers have larger ids. Only elementwise ops and Expands keep the axis.
-  for (size_t i = state.live.size(); i-- > 0;) {
-    const Id id = state.live[i];
-    const Op op = g[id].op;
-    const auto readers = state.consumers.of(id);
-    if (readers.empty() || state.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
-    const uint8_t axis = rows[readers[0]];
-    const auto shape = state.shapes[id];
-    const auto is_for_rows = [&](Id by) {
-      const bool keeps = state.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
-      return keeps && rows[by] == axis;
-    };
-    if (axis == kNotIndexed || axis >= shape.size() || shape[axis] <= 1) continue;
-    if (!std::ranges::all_of(readers, is_for_rows)) continue;
-    rows[id] = axis;
-    state.computed[id] /= shape[axis];
-  }
+  std::ranges::transform(rows, picked, picked.begin(), std::bit_or{});
+  state.plan.operations = operations_of(state, std::move(picked));
+  if (any) compute_once(state, rows, state.computed);
 }
 
 }  // namespace plugrad::schedule

@@ -132,7 +132,7 @@ void find_limits(SchedulerState& state, std::span<const Id> new_id);
 /// The Buffers that the count of a Limit is computed from.
 std::vector<Id> leaves_of_count(const Graph& graph, Id count);
 void make_use_lists(SchedulerState& state);
-/// Fills `indexed` and `computed`.
+/// Fills `indexed`, `computed` and the plan's operations.
 void find_indexed(SchedulerState& state);
 void store_required(SchedulerState& state);
 void materialise(SchedulerState& state);

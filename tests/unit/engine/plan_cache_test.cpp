@@ -61,6 +61,8 @@ TEST_F(PlanCache, GivesBackEveryField) {
     EXPECT_EQ(found->steps[i].scalars, plan.steps[i].scalars);
     EXPECT_EQ(found->steps[i].numbers, plan.steps[i].numbers);
   }
+  EXPECT_GT(plan.operations, 0);
+  EXPECT_EQ(found->operations, plan.operations);
   ASSERT_EQ(found->donations.size(), plan.donations.size());
   EXPECT_EQ(found->donations.back().output, plan.donations.back().output);
   EXPECT_EQ(found->constants, plan.constants);

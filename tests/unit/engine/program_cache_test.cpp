@@ -28,6 +28,7 @@ class ProgramCache : public ::testing::Test {
     program.code.local_size[0] = 32;
     program.code.schedule = codegen::parse_schedule("upcast(1, 4) thread(0, 0)");
     program.code.estimates = {12, 34};
+    program.code.work = {56, 78};
     program.source = "void r_4_8() {}\n";
     return program;
   }
@@ -49,6 +50,8 @@ TEST_F(ProgramCache, GivesBackEveryField) {
   EXPECT_EQ(codegen::to_string(found->code.schedule), "upcast(1, 4) thread(0, 0)");
   EXPECT_EQ(found->code.estimates.flops, 12);
   EXPECT_EQ(found->code.estimates.bytes, 34);
+  EXPECT_EQ(found->code.work.operations, 56);
+  EXPECT_EQ(found->code.work.bytes, 78);
   EXPECT_EQ(found->source, example().source);
   EXPECT_FALSE(find_program("another key"));
 }

@@ -14,7 +14,7 @@
 namespace plugrad::engine {
 namespace {
 
-constexpr int kProgramFormat = 1;  // increase when the layout changes
+constexpr int kProgramFormat = 2;  // increase when the layout changes
 
 struct PutProgram {
   ByteWriter bytes;
@@ -45,6 +45,8 @@ void each_field(Visit& visit, SomeProgram& program, auto& optimisations) {
   visit(optimisations);
   visit(code.estimates.flops);
   visit(code.estimates.bytes);
+  visit(code.work.operations);
+  visit(code.work.bytes);
   visit(program.source);
 }
 

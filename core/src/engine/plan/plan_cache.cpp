@@ -23,7 +23,7 @@ using schedule::Plan;
 using schedule::PlannedBuffer;
 using schedule::Step;
 
-constexpr int kPlanFormat = 3;  // increase when the layout changes
+constexpr int kPlanFormat = 4;  // increase when the layout changes
 
 template <class T, class Struct>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Struct>;
@@ -70,6 +70,7 @@ void each_field_of(auto& visit, MaybeConst<Plan> auto& plan) {
   visit(plan.constants);
   visit(plan.root_buffers);
   visit(plan.donations);
+  visit(plan.operations);
 }
 
 struct PutPlan {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "schedule/fusion/store_cost.h"
+#include "cost/work.h"
 
 namespace plugrad::schedule {
 namespace {
 
 uint32_t region_weight(const Graph& g, const Node& n) {
-  return n.op == Op::Reduce ? RegionFinder::kTooHeavy : weight_of(g, n);
+  return n.op == Op::Reduce ? RegionFinder::kTooHeavy : cost::op_weight(g, n);
 }
 
 }  // namespace

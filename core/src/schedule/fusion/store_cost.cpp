@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost/work.h"
 #include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
@@ -13,11 +14,6 @@ constexpr size_t kMostNodes = 256;    // nodes computed with light Reduces
 constexpr size_t kMostReaders = 16;
 
 }  // namespace
-
-uint32_t weight_of(const Graph& g, const Node& n) {
-  const CostFacts& cost = cost_facts(op_info(n.op).cost);
-  return n.src_count == 2 && is_number(g, n.src[1]) ? cost.weight_by_constant : cost.weight;
-}
 
 std::vector<Id> light_reductions_below(const SchedulerState& state, Id node) {
   const Graph& g = state.graph;
@@ -63,7 +59,7 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
     const bool reduces = n.op == Op::Reduce;
     found.heavy = found.heavy || (reduces && state_.like_matmul[id] != 0);
     found.work += reduces ? static_cast<double>(state_.computed[n.src[0]])
-                          : static_cast<double>(state_.computed[id]) * weight_of(g, n);
+                          : static_cast<double>(state_.computed[id]) * cost::op_weight(g, n);
     for (Id s : g.sources(n)) {
       if (s == except || mark_[s] == epoch_) continue;
       mark_[s] = epoch_;

@@ -10,9 +10,6 @@
 
 namespace plugrad::schedule {
 
-/// Cost of one element relative to an add.
-uint32_t weight_of(const Graph& g, const Node& n);
-
 /// The Reduces that the kernel of `node` computes, if each of them takes few elements, as pooling
 /// does, and is no matmul; otherwise none.
 std::vector<Id> light_reductions_below(const SchedulerState& state, Id node);
