@@ -54,7 +54,7 @@ def test_planned_and_compiled_kernels():
     assert kernel.name.isidentifier() and kernel.colored_name
     assert kernel.device.startswith(x.device)
     assert sorted((r.size, r.reduces) for r in planned[0].ranges) == [(8, False), (16, True)]
-    assert kernel.flops > 0 and kernel.bytes >= 8 * 16 * 4
+    assert kernel.flops > 0 and kernel.work > 0 and kernel.bytes >= 8 * 16 * 4
     assert "reduce" in planned[0].ast and kernel.ast in str(kernel)
     assert kernel.name in repr(kernel) and "16" in repr(planned[0].ranges)
     assert not y.is_realized

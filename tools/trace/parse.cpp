@@ -159,6 +159,7 @@ class Parser {
     if (type == "end") return add_end(line);
     if (type == "machine") return add_machine(line);
     if (type == "finding") return add_finding(line);
+    if (type == "work") return add_work(line);
     const int64_t id = integer(line, "id");
     if (type == "device") return devices_.add(id, trace_.devices.size()), add_device(line);
     if (type == "track") return tracks_.add(id, trace_.tracks.size()), add_track(line);
@@ -222,6 +223,7 @@ class Parser {
                   .flops = real(line, "flops"),
                   .bytes = real(line, "bytes"),
                   .predicted_ns = real(line, "predicted_ns"),
+                  .work = real(line, "work"),
                   .compile_ns = integer(line, "compile_ns"),
                   .from_cache = flag(line, "from_cache"),
                   .operations = {}};
@@ -238,6 +240,11 @@ class Parser {
                                .kernel = name(line, "kernel"),
                                .text = text(line, "text"),
                                .is_difference = member(line, "difference").is_object()});
+  }
+
+  void add_work(const Json& line) {
+    trace_.work.executed += real(line, "executed");
+    trace_.work.graph += real(line, "graph");
   }
 
   void add_end(const Json& line) {

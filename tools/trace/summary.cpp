@@ -185,6 +185,7 @@ void judge(const Trace& trace, KernelSummary& row) {
   if (!is_index(row.kernel, trace.kernels.size()) || row.total_ns <= 0) return;
   const Kernel& kernel = trace.kernels[static_cast<size_t>(row.kernel)];
   const double mean_ns = row.mean_ns();
+  row.work = kernel.work;
   row.gflops = kernel.flops / mean_ns;
   row.gbps = kernel.bytes / mean_ns;
   if (!is_index(row.device, trace.devices.size())) return;

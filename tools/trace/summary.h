@@ -46,6 +46,7 @@ struct KernelSummary {
   int32_t kernel = kNone, device = kNone;
   int64_t launches = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
   double share = 0;             ///< of the time of all launches
+  double work = 0;              ///< operations that one launch executes; 0: not known
   double gflops = 0, gbps = 0;  ///< of the estimated work; 0: no estimate
   double of_peak = 0;  ///< fraction of the rate that the device's peaks allow; 0: not known
   Bound bound = Bound::Unknown;

@@ -53,6 +53,7 @@ struct Kernel {
   std::string name, schedule;
   std::array<int64_t, 3> global{}, local{};
   double flops = 0, bytes = 0, predicted_ns = 0;  ///< estimates for one launch
+  double work = 0;                                ///< operations that one launch executes
   int64_t compile_ns = 0;
   bool from_cache = false;
   std::vector<int32_t> operations;
@@ -99,6 +100,11 @@ struct Finding {
   bool is_difference = false;  ///< from another device's results
 };
 
+/// Operations that the kernels of all plans execute, and those of their graphs.
+struct Work {
+  double executed = 0, graph = 0;
+};
+
 struct End {
   int64_t dropped = 0;
   std::optional<int64_t> time_ns;  ///< when the recording ended
@@ -118,6 +124,7 @@ struct Trace {
   Spans spans;
   MemoryEvents memory;
   std::vector<Finding> findings;
+  Work work;
   std::optional<End> end;  ///< none: the file was cut off, or its program still runs
   std::string warning;     ///< why a part is missing; empty: nothing is missing
 };

@@ -37,6 +37,9 @@ class PLUGRAD_API Kernel {
   const std::string& optimisations() const;
   int64_t flops() const;  ///< floating-point operations of one launch
   int64_t bytes() const;  ///< bytes of memory traffic that one launch needs at least
+  /// operations that one launch executes: a multiply-add counts as two, a division or a function
+  /// such as exp as several, an address as none; 0 before code generation
+  int64_t work() const;
 
  private:
   friend struct detail::HandleAccess;

@@ -35,14 +35,17 @@ KernelReport report_of_code(const KernelAst* ast, const codegen::KernelCode& cod
   std::ranges::copy(code.local_size, report.local_size);
   report.flops = code.estimates.flops;
   report.bytes = code.estimates.bytes;
+  report.work = code.work.operations;
   return report;
 }
 
 // A loop's kernels are listed once, at the loop's position.
-void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) {
+void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports, PlanWork& work) {
+  work.graph += ready.plan.operations;
   for (size_t i = 0; i < ready.kernels.size(); ++i) {
     if (ready.kernels[i]) reports.push_back(report_of(*ready.kernels[i]));
-    if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports);
+    if (ready.kernels[i]) work.executed += reports.back().work;
+    if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports, work);
   }
 }
 
@@ -55,15 +58,17 @@ KernelReport report_of(const ReadyKernel& ready) {
   return report;
 }
 
-std::vector<KernelReport> Session::kernels_of(States states) {
+std::vector<KernelReport> Session::kernels_of(States states, PlanWork* work) {
   const std::lock_guard guard(mutex_);
   safe_point();
+  PlanWork sum;
   std::vector<KernelReport> reports;
   for (const auto& [device, roots] : missing_local_roots(states)) {
-    const Work work = work_for(roots, device == 0 ? default_device() : device, true);
+    const Work found = work_for(roots, device == 0 ? default_device() : device, true);
     state_->canonical.take_inputs();
-    add_kernels_of(*work.ready, reports);
+    add_kernels_of(*found.ready, reports, sum);
   }
+  if (work) *work = sum;
   return reports;
 }
 

@@ -26,6 +26,7 @@ struct KernelReport {
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;
+  int64_t work = 0;                          // operations executed; 0 before code generation
   std::shared_ptr<const KernelAst> planned;  // null for a user-written kernel
 };
 
@@ -34,6 +35,12 @@ struct KernelReport {
 namespace plugrad::engine {
 
 using detail::KernelReport;
+
+/// Operations (cost/work.h) that the kernels of plans execute, and those of their graphs with each
+/// node computed once. A loop's body counts once.
+struct PlanWork {
+  int64_t executed = 0, graph = 0;
+};
 
 /// Counters since the process began or reset_statistics(); gauges show the current state.
 struct Statistics {

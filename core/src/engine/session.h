@@ -318,7 +318,7 @@ class Session {
   std::vector<int64_t> counted_shape(TensorState& state);
 
   /// The kernels that realising the states would run, compiled but not run.
-  std::vector<KernelReport> kernels_of(States states);
+  std::vector<KernelReport> kernels_of(States states, PlanWork* work = nullptr);
   /// The same before code generation: without the facts that codegen and compiling add.
   std::vector<KernelReport> planned_kernels_of(States states);
   /// Source texts of their distinct kernels, planned and generated anew but not compiled.

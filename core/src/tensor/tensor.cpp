@@ -50,6 +50,9 @@ int64_t Kernel::flops() const {
 int64_t Kernel::bytes() const {
   return report_->bytes;
 }
+int64_t Kernel::work() const {
+  return report_->work;
+}
 
 std::ostream& operator<<(std::ostream& out, const Kernel& kernel) {
   out << kernel.name() << " on " << kernel.device();

@@ -22,7 +22,8 @@ std::string kernel_text(const Kernel& kernel) {
 std::string kernel_line(const Kernel& kernel, size_t number) {
   std::ostringstream out;
   out << "\n---- kernel " << number << ": " << kernel.name() << " on " << kernel.device() << "\n"
-      << kernel.flops() << " operations, " << kernel.bytes() << " bytes, axes";
+      << kernel.flops() << " operations, " << kernel.work() << " work, " << kernel.bytes()
+      << " bytes, axes";
   for (const KernelRange& range : kernel.ranges())
     out << " " << range.size << (range.reduces ? " (reduced)" : "");
   out << "\nschedule: " << (kernel.optimisations().empty() ? "none" : kernel.optimisations())
@@ -66,6 +67,7 @@ void bind_kernel_class(nb::module_& module) {
         return std::vector<KernelRange>(self.ranges().begin(), self.ranges().end());
       },
       nb::sig("def ranges(self) -> list[KernelRange]"), doc("Kernel::ranges"));
+  made.def_prop_ro("work", &Kernel::work, doc("Kernel::work"));
   made.def_prop_ro("flops", &Kernel::flops, doc("Kernel::flops"));
   made.def_prop_ro("bytes", &Kernel::bytes, doc("Kernel::bytes"));
   made.def("__str__", kernel_text);

@@ -77,6 +77,7 @@ class Figures(Case):
         self.assertEqual([(k["name"], k["launches"], k["bound"]) for k in (product, total, tiny)],
                          [("product", 2, "compute"), ("sum", 1, "memory"), ("tiny", 1, "launch")])
         self.assertAlmostEqual(product["gflops"], 80)
+        self.assertEqual((product["work"], total["work"]), (90000, None))
         self.assertAlmostEqual(product["of_peak"], 0.8)
         self.assertAlmostEqual(total["gbps"], 8)
         self.assertAlmostEqual(total["of_peak"], 0.8)
@@ -91,12 +92,20 @@ class Figures(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         for row in (r"devices work +0\.003 +50\.8", r"compile +0\.001 +16\.7  1 compilations, 1 from the disk cache",
                     r"CUDA:0 +50\.8 +49\.2 +4 +2 +0\.000 +0\.[12] +3\.0  the device's, to 50 ns",
-                    r"product +0\.002 +78\.4 +2 +1\.00 +80\.0 +1\.0 +80\.0  compute +matmul, add \(net\.cpp:12\)",
-                    r"tiny +0\.000 +2\.0 +1 +0\.05 .*launch", r"host to device +CUDA:0 +1 +0\.004"):
+                    r"product +0\.002 +78\.4 +2 +1\.00 +0\.090 +80\.0 +1\.0 +80\.0  compute +matmul, add \(net\.cpp:12\)",
+                    r"tiny +0\.000 +2\.0 +1 +0\.05 +- .*launch", r"host to device +CUDA:0 +1 +0\.004"):
             self.assertRegex(done.stdout, row)
         short = self.run_command("--top", "1", self.trace).stdout
         self.assertIn("and 2 more kernels", short)
         self.assertNotIn("tiny", short)
+
+    def test_work_is_that_of_all_plans(self):
+        lines = trace_file.example()
+        lines[-1:-1] = [{"t": "work", "plan": plan, "executed": 45000, "graph": 37500} for plan in (1, 2)]
+        path = trace_file.write(self.folder / "work", lines)
+        self.assertEqual(self.profile(path)["work"], {"executed": 90000, "graph": 75000})
+        self.assertIn("work of all plans: 1.20 of that of their graphs\n", self.run_command(path).stdout)
+        self.assertNotIn("work of all plans", self.run_command(self.trace).stdout)
 
     def test_events_that_were_dropped_are_told(self):
         lines = trace_file.example()

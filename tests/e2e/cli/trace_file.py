@@ -29,7 +29,7 @@ def definitions():
         {"t": "track", "id": 3, "kind": "thread", "device": 0, "name": "main"},
         {"t": "operation", "id": 1, "name": "matmul", "file": SOURCE, "line": 12, "function": "step", "stack": ["main (main.cpp:3)"]},
         {"t": "operation", "id": 2, "name": "add", "file": SOURCE, "line": 13, "function": "step"},
-        {**kernel, "id": 1, "name": "product", "flops": 80000, "bytes": 1000, "operations": [1, 2]},
+        {**kernel, "id": 1, "name": "product", "flops": 80000, "work": 90000, "bytes": 1000, "operations": [1, 2]},
         {**kernel, "id": 2, "name": "sum", "flops": 10, "bytes": 4000, "operations": [2]},
         {**kernel, "id": 3, "name": "tiny", "flops": 1, "bytes": 4, "operations": []},
         {"t": "name", "id": 1, "text": "product"}, {"t": "name", "id": 2, "text": "step"},

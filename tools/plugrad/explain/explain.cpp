@@ -27,13 +27,15 @@ using Json = nlohmann::ordered_json;
 // The program to explain, prepared so that only `kernels` is traced.
 struct Explanation {
   std::string name;
-  std::function<std::vector<engine::KernelReport>()> kernels;
+  std::function<std::vector<engine::KernelReport>(engine::PlanWork&)> kernels;
   std::string sharding = {};  // of its sharded results; empty: none
 };
 
 Json to_json(const Explanation& explained, const std::vector<engine::KernelReport>& kernels,
-             bool why) {
-  Json document = {{"name", explained.name}, {"kernels", Json::array()}};
+             const engine::PlanWork& work, bool why) {
+  Json document = {{"name", explained.name},
+                   {"work", {{"executed", work.executed}, {"graph", work.graph}}},
+                   {"kernels", Json::array()}};
   if (!explained.sharding.empty()) document["sharding"] = explained.sharding;
   for (const engine::KernelReport& kernel : kernels) {
     // The ABI counts groups; the usual term for groups times local size is global size.
@@ -48,18 +50,24 @@ Json to_json(const Explanation& explained, const std::vector<engine::KernelRepor
                                    {"global_size", global},
                                    {"local_size", kernel.local_size},
                                    {"flops", kernel.flops},
+                                   {"work", kernel.work},
                                    {"bytes", kernel.bytes}});
     if (why) document["kernels"].back()["why"] = choice_json(kernel);
   }
   return document;
 }
 
-void print_summary(const std::string& name, const std::vector<engine::KernelReport>& kernels) {
-  fmt::print("\n{}: {} kernel{}\n", name, kernels.size(), kernels.size() == 1 ? "" : "s");
+void print_summary(const std::string& name, const std::vector<engine::KernelReport>& kernels,
+                   const engine::PlanWork& work) {
+  fmt::print("\n{}: {} kernel{}", name, kernels.size(), kernels.size() == 1 ? "" : "s");
+  if (work.graph > 0)
+    fmt::print(", work {}, {:.2f} of the graph's {}", work.executed,
+               static_cast<double>(work.executed) / static_cast<double>(work.graph), work.graph);
+  fmt::print("\n");
   for (const engine::KernelReport& kernel : kernels)
-    fmt::print("  {:<32} {:>12} flops {:>12} bytes  groups {} {} {}  {}\n", kernel.name,
-               kernel.flops, kernel.bytes, kernel.group_count[0], kernel.group_count[1],
-               kernel.group_count[2], kernel.optimisations);
+    fmt::print("  {:<32} {:>12} flops {:>12} work {:>12} bytes  groups {} {} {}  {}\n", kernel.name,
+               kernel.flops, kernel.work, kernel.bytes, kernel.group_count[0],
+               kernel.group_count[1], kernel.group_count[2], kernel.optimisations);
 }
 
 void list_examples(bool json) {
@@ -73,7 +81,8 @@ void list_examples(bool json) {
 }
 
 Explanation make_explanation(const std::string& word) {
-  if (word.ends_with(".ir")) return {word, [word] { return explain_file(word); }};
+  if (word.ends_with(".ir"))
+    return {word, [word](engine::PlanWork&) { return explain_file(word); }};
   const Example* example = find_example(word);
   if (!example)
     throw UsageError(fmt::format(
@@ -83,11 +92,11 @@ Explanation make_explanation(const std::string& word) {
   std::string sharding;
   for (const Tensor& output : outputs) sharding += describe_sharding(output);
   return {example->name,
-          [outputs] {
+          [outputs](engine::PlanWork& work) {
             std::vector<engine::TensorState*> states;
             states.reserve(outputs.size());
             for (const Tensor& output : outputs) states.push_back(tensor::state_of(output).get());
-            return engine::Session::current().kernels_of(states);
+            return engine::Session::current().kernels_of(states, &work);
           },
           std::move(sharding)};
 }
@@ -181,16 +190,18 @@ int run_explain(const Arguments& arguments) {
   Explanation explanation = make_explanation(words[0]);
   const bool stages = !json && !why;
   if (!json && !explanation.sharding.empty()) fmt::print("{}\n", explanation.sharding);
+  engine::PlanWork work;
+  const auto make = [&] { return explanation.kernels(work); };
   std::vector<engine::KernelReport> kernels =
-      stages && wanted.empty() ? showing_stages(explanation.kernels) : explanation.kernels();
+      stages && wanted.empty() ? showing_stages(make) : make();
   if (!wanted.empty()) keep_kernels(kernels, wanted);
   if (stages && !wanted.empty()) show_kernels(kernels);
   if (json)
-    print_json(to_json(explanation, kernels, why));
+    print_json(to_json(explanation, kernels, work, why));
   else if (why)
     print_choices(kernels);
   else
-    print_summary(explanation.name, kernels);
+    print_summary(explanation.name, kernels, work);
   return kSuccess;
 }
 

@@ -132,22 +132,25 @@ std::string devices_text(const Trace& trace, const Summary& summary) {
 std::string kernels_text(const Trace& trace, const Summary& summary, size_t top) {
   if (summary.kernels.empty()) return "";
   const size_t shown = std::min(top, summary.kernels.size());
-  std::string text =
-      fmt::format("\n{:<{}}{:>12}{:>7}{:>10}{:>11}{:>9}{:>8}{:>8}  {:<8}{}\n", "KERNEL", kNameWidth,
-                  "ms", "%", "launches", "us/launch", "GFLOP/s", "GB/s", "% peak", "bound", "from");
+  std::string text = fmt::format("\n{:<{}}{:>12}{:>7}{:>10}{:>11}{:>11}{:>9}{:>8}{:>8}  {:<8}{}\n",
+                                 "KERNEL", kNameWidth, "ms", "%", "launches", "us/launch", "work M",
+                                 "GFLOP/s", "GB/s", "% peak", "bound", "from");
   for (size_t i = 0; i < shown; ++i) {
     const KernelSummary& row = summary.kernels[i];
-    fmt::format_to(std::back_inserter(text),
-                   "{:<{}}{:>12.3f}{:>7.1f}{:>10}{:>11.2f}{:>9}{:>8}{:>8}  {:<8}{}\n",
-                   shortened(kernel_name(trace, row.kernel)), kNameWidth,
-                   milliseconds(static_cast<double>(row.total_ns)), row.share * 100, row.launches,
-                   row.mean_ns() * 1e-3, known(row.gflops, "{:.1f}"), known(row.gbps, "{:.1f}"),
-                   known(row.of_peak * 100, "{:.1f}"),
-                   row.bound == Bound::Unknown ? "-" : to_string(row.bound),
-                   origin(trace, row.kernel));
+    fmt::format_to(
+        std::back_inserter(text),
+        "{:<{}}{:>12.3f}{:>7.1f}{:>10}{:>11.2f}{:>11}{:>9}{:>8}{:>8}  {:<8}{}\n",
+        shortened(kernel_name(trace, row.kernel)), kNameWidth,
+        milliseconds(static_cast<double>(row.total_ns)), row.share * 100, row.launches,
+        row.mean_ns() * 1e-3, known(row.work * 1e-6, "{:.3f}"), known(row.gflops, "{:.1f}"),
+        known(row.gbps, "{:.1f}"), known(row.of_peak * 100, "{:.1f}"),
+        row.bound == Bound::Unknown ? "-" : to_string(row.bound), origin(trace, row.kernel));
   }
   if (shown < summary.kernels.size())
     text += fmt::format("and {} more kernels: --top N shows N\n", summary.kernels.size() - shown);
+  if (trace.work.graph > 0)
+    text += fmt::format("work of all plans: {:.2f} of that of their graphs\n",
+                        trace.work.executed / trace.work.graph);
   return text;
 }
 

@@ -139,6 +139,7 @@ export const compilerChecks = {
 
   async 'memory: the plan and what was measured'(tools) {
     await withPage(tools, 'train', train(), '#view=memory', {}, async (page) => {
+      await expectText(page, '.memory option', /^plan 1: .* steps?, work 1\.20$/);
       await expectText(
         page,
         '.plan-summary',

@@ -59,7 +59,7 @@ export const viewChecks = {
       await expectText(
         page,
         '.kernels tbody tr:first-child',
-        /matmul_relu_64x64\s+20\s+800 µs\s+73 %\s+40\.0 µs\s+13\.1\s+1\.2\s+13 %\s+compute/,
+        /matmul_relu_64x64\s+20\s+800 µs\s+73 %\s+40\.0 µs\s+900\s+13\.1\s+1\.2\s+13 %\s+compute/,
       );
       await page.getByRole('button', { name: 'GB/s', exact: true }).click();
       await expectText(page, '.kernels tbody tr:first-child', /update_4096/);

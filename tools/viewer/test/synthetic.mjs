@@ -28,6 +28,7 @@ export const KERNELS = [
     id: 1,
     name: 'matmul_relu_64x64',
     flops: 2 * 64 ** 3,
+    work: 900,
     bytes: 3 * 64 * 64 * 4,
     time: 40000,
     operations: [1, 2],
@@ -201,6 +202,7 @@ function findings(device) {
 export function smallTrace({ steps = 20, rules = true, ...more } = {}) {
   const { kernels, lines } = definitions({ rules, ...more });
   lines.push({ t: 'plan', id: 1, run: rules ? 1 : 0, ...networkPlan() });
+  lines.push({ t: 'work', plan: 1, executed: 600000, graph: 500000 });
   if (rules) lines.push(...RULES, ...scheduleStages(), ...codegenStages());
   lines.push(...findings(more.device ?? 'CPU:0'));
   const spans = {

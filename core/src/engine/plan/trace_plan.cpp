@@ -283,6 +283,16 @@ void add_choice(JsonLine& line, const ReadyKernel& ready) {
   line.add("why", why);
 }
 
+// A loop's body is a plan of its own.
+void trace_work(const ReadyPlan& ready) {
+  int64_t executed = 0;
+  for (const auto& kernel : ready.kernels)
+    if (kernel) executed += kernel->code.work.operations;
+  JsonLine line("work");
+  line.add("plan", ready.trace.id).add("executed", executed).add("graph", ready.plan.operations);
+  trace::define(line.str());
+}
+
 }  // namespace
 
 void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations) {
@@ -297,6 +307,7 @@ void trace_kernel(const ReadyKernel& ready, std::span<const uint32_t> operations
       .add_list("local", ready.code.local_size)
       .add("flops", ready.code.estimates.flops)
       .add("bytes", ready.code.estimates.bytes)
+      .add("work", ready.code.work.operations)
       .add("run", ready.code.trace_run)
       .add_list("operations", operations);
   if (tracing_rules()) {
@@ -329,6 +340,7 @@ void trace_plan(ReadyPlan& ready) {
   if (const auto& sharding = ready.trace.sharding)
     line.add_raw("meshes", sharding->meshes).add_raw("sharded", sharding->values);
   trace::define(line.str());
+  trace_work(ready);
 }
 
 }  // namespace plugrad::engine

@@ -125,6 +125,7 @@ export function choosePlan(trace, id, kernel) {
 }
 
 export function planTitle(plan) {
-  const { id, graph, steps } = plan;
-  return `plan ${id}: ${plural(graph.count, 'node')}, ${plural(steps.length, 'step')}`;
+  const { id, graph, steps, work } = plan;
+  const ratio = work?.graph > 0 ? `, work ${(work.executed / work.graph).toFixed(2)}` : '';
+  return `plan ${id}: ${plural(graph.count, 'node')}, ${plural(steps.length, 'step')}${ratio}`;
 }

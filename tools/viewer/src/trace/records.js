@@ -30,6 +30,7 @@ function kernelOf(line) {
     local: numbers(line.local),
     flops: number(line.flops),
     bytes: number(line.bytes),
+    work: number(line.work),
     predicted: number(line.predicted_ns),
     compile: number(line.compile_ns),
     fromCache: line.from_cache === true,
@@ -161,6 +162,11 @@ const PLAIN = {
     condition: text(line.condition),
   }),
   name: (line) => ({ id: integer(line.id), text: text(line.text) }),
+  work: (line) => ({
+    id: integer(line.plan),
+    executed: number(line.executed),
+    graph: number(line.graph),
+  }),
 };
 
 const PLURAL = {
@@ -171,6 +177,7 @@ const PLURAL = {
   kernel: 'kernels',
   rule: 'rules',
   name: 'names',
+  work: 'works',
 };
 
 /// A trace that cannot be shown; its message is for people.
@@ -351,6 +358,7 @@ export class TraceRecords {
     }
     const events = {};
     for (const [kind, table] of Object.entries(this.tables)) events[kind] = table.finish();
+    for (const plan of this.plans) plan.work = this.defined.works.get(plan.id) ?? null;
     return {
       header: this.header ?? { program: '', cpu: '', rank: 0, ranks: 1 },
       end: this.end,

@@ -27,7 +27,8 @@ function numbers(row, device) {
     [
       'work',
       kernel.flops > 0 || kernel.bytes > 0
-        ? `${count(kernel.flops)} FLOP, ${bytes(kernel.bytes)} a launch`
+        ? `${count(kernel.flops)} FLOP, ${bytes(kernel.bytes)} a launch at least` +
+          (kernel.work > 0 ? `; ${count(kernel.work)} operations executed` : '')
         : '',
     ],
     [

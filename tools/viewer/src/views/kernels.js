@@ -16,6 +16,10 @@ function reportOf(findings) {
   return findings.some(({ difference }) => difference) ? 'differs' : 'reported';
 }
 
+function rateText(value) {
+  return value > 0 ? value.toFixed(1) : '–';
+}
+
 class Kernels {
   constructor(element, context) {
     this.context = context;
@@ -124,15 +128,13 @@ class Kernels {
         },
         { title: 'Mean', value: (r) => r.time, cell: (r) => duration(r.time) },
         {
-          title: 'GFLOP/s',
-          value: (r) => r.gflops,
-          cell: (r) => (r.gflops > 0 ? r.gflops.toFixed(1) : '–'),
+          title: 'Work',
+          value: (r) => r.kernel.work,
+          cell: (r) => (r.kernel.work > 0 ? count(r.kernel.work) : '–'),
+          hint: 'Operations that a launch executes; a plan shows their share of the graph’s',
         },
-        {
-          title: 'GB/s',
-          value: (r) => r.gbps,
-          cell: (r) => (r.gbps > 0 ? r.gbps.toFixed(1) : '–'),
-        },
+        { title: 'GFLOP/s', value: (r) => r.gflops, cell: (r) => rateText(r.gflops) },
+        { title: 'GB/s', value: (r) => r.gbps, cell: (r) => rateText(r.gbps) },
         {
           title: 'Of peak',
           value: (r) => r.share,
