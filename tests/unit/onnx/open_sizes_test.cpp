@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
+
+#include "base/log.h"
 #include "engine/session.h"
 #include "plugrad/onnx.h"
 #include "plugrad/plugrad.h"
@@ -17,6 +20,16 @@ using testing::HasSubstr;
 Model loaded(const Message& graph, const SizeBounds& bounds = {}) {
   const std::string bytes = model_of_bytes(graph);
   return Model::from_bytes(std::as_bytes(std::span(bytes)), {}, bounds);
+}
+
+// A float tensor's declaration; sizes are numbers or names.
+Message named_value(std::string_view name, const std::vector<std::string>& sizes) {
+  Message dims;
+  for (const std::string& size : sizes) {
+    const bool is_number = std::isdigit(size.front()) != 0;
+    dims.message(1, is_number ? Message().integer(1, std::stoll(size)) : Message().text(2, size));
+  }
+  return value(name, Message().message(1, Message().integer(1, 1).message(2, dims)));
 }
 
 // y = x times the sizes of x, so that the number of rows is among the elements.
@@ -67,32 +80,61 @@ uint64_t plans_of_call(const Model& model, int64_t count) {
 
 TEST(OpenSizes, one_recording_serves_further_sizes) {
   const Model model = loaded(times_sizes());
-  for (const int64_t count : {3, 5, 1, 9}) {
+  for (const int64_t count : {3, 5}) {
     expect_times_sizes(model, count);
     EXPECT_EQ(plans_of_call(model, count), 0u) << "replayed";
   }
-  EXPECT_GT(plans_of_call(model, 12), 0u) << "recorded for 1 to 16 rows";
-  for (const int64_t count : {16, 2, 7, 12}) {
-    EXPECT_EQ(plans_of_call(model, count), 0u);
+  EXPECT_GT(plans_of_call(model, 12), 0u) << "recorded for 1 to 64 rows";
+  for (const int64_t count : {64, 2, 7, 1, 12, 3}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u) << count;
     expect_times_sizes(model, count);
   }
-  expect_times_sizes(model, 17);
-  EXPECT_EQ(plans_of_call(model, 32), 0u) << "recorded for 1 to 32 rows";
+  expect_times_sizes(model, 65);
+  for (const int64_t count : {256, 65, 4}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u) << "recorded for 1 to 256 rows";
+    expect_times_sizes(model, count);
+  }
   expect_times_sizes(model, 0);
 }
 
-// Of rows and columns, the size with more values is the one that varies.
-TEST(OpenSizes, one_size_varies) {
-  const Message graph =
-      Message()
-          .message(1, node("Relu", {"x"}, {"y"}))
-          .text(2, "relu")
-          .message(11, value("x", Message().message(
-                                      1, Message().integer(1, 1).message(
-                                             2, Message()
-                                                    .message(1, Message().text(2, "rows"))
-                                                    .message(1, Message().text(2, "columns"))))))
-          .message(12, value("y", Message().message(1, Message().integer(1, 1))));
+void keep_line(std::string_view text, void* lines) {
+  static_cast<std::vector<std::string>*>(lines)->emplace_back(text);
+}
+
+// Four bounds, each four times the last; then each size is recorded, and a line says so.
+TEST(OpenSizes, bounds_end) {
+  std::vector<std::string> lines;
+  set_log_sink(keep_line, &lines);
+  const Model model = loaded(times_sizes());
+  std::vector<int64_t> recorded;
+  for (const int64_t count : {1, 2, 3, 64, 65, 256, 257, 1024, 1025, 4096, 4097, 4098, 7})
+    if (plans_of_call(model, count) > 0) recorded.push_back(count);
+  EXPECT_THAT(recorded, ElementsAre(1, 2, 3, 65, 257, 1025, 4097, 4098, 7));
+  expect_times_sizes(model, 4097);
+  set_log_sink(nullptr, nullptr);
+  EXPECT_THAT(lines,
+              ElementsAre(HasSubstr("size \"n\" has had 12 values, and the model is recorded "
+                                    "for each of them: it grew beyond 4096")));
+}
+
+// A batch of one size beside a last one, and a call of the same size again and again.
+TEST(OpenSizes, a_size_that_comes_often_is_recorded_alone) {
+  const Model model = loaded(times_sizes());
+  for (const int64_t count : {2, 3, 30}) plans_of_call(model, count);
+  std::vector<int> recorded;
+  for (int call = 1; call <= 12; ++call)
+    if (plans_of_call(model, 32) > 0) recorded.push_back(call);
+  EXPECT_THAT(recorded, ElementsAre(8));
+  for (const int64_t count : {31, 32, 9}) EXPECT_EQ(plans_of_call(model, count), 0u);
+  expect_times_sizes(model, 32);
+}
+
+TEST(OpenSizes, two_sizes_vary) {
+  const Message graph = Message()
+                            .message(1, node("Relu", {"x"}, {"y"}))
+                            .text(2, "relu")
+                            .message(11, named_value("x", {"rows", "columns"}))
+                            .message(12, value("y", Message().message(1, Message().integer(1, 1))));
   const Model model = loaded(graph);
   const auto plans_for = [&](int64_t count, int64_t columns) {
     const Tensor x = Tensor::ones({count, columns}).contiguous().realize();
@@ -103,11 +145,14 @@ TEST(OpenSizes, one_size_varies) {
     return plans() - before > 1;  // the sum has one
   };
   for (const int64_t columns : {3, 5, 7}) EXPECT_TRUE(plans_for(2, columns));
-  EXPECT_TRUE(plans_for(1, 3)) << "alone";
-  EXPECT_TRUE(plans_for(2, 8)) << "2 rows and up to 8 columns";
+  EXPECT_FALSE(plans_for(2, 3)) << "alone";
   EXPECT_FALSE(plans_for(2, 4));
-  EXPECT_TRUE(plans_for(3, 4)) << "3 rows";
-  EXPECT_FALSE(plans_for(3, 6));
+  EXPECT_TRUE(plans_for(3, 4)) << "3 rows and up to 64 columns";
+  EXPECT_TRUE(plans_for(4, 9)) << "up to 64 rows and 64 columns";
+  for (const auto& [count, columns] : {std::pair(1, 1), {64, 64}, {5, 2}, {2, 33}})
+    EXPECT_FALSE(plans_for(count, columns)) << count << " by " << columns;
+  EXPECT_TRUE(plans_for(0, 9)) << "no rows, up to 64 columns";
+  EXPECT_FALSE(plans_for(0, 12));
 }
 
 TEST(OpenSizes, bounds_hold_from_the_first_call_on) {
@@ -204,6 +249,153 @@ TEST(OpenSizes, inputs_may_have_variable_sizes) {
     EXPECT_EQ(y.to_vector<float>()[0], 0);
     EXPECT_EQ(y.sum().item<float>(),
               static_cast<float>(count * count * (count - 1) + 2 * count * count));
+  }
+}
+
+// A model with one output, "y", of any shape; the inputs for a length.
+struct LengthCase {
+  const char* name;
+  Message graph;
+  std::vector<Shape> inputs;  // -1: the length
+};
+
+Message graph_of(const std::vector<Message>& nodes, const std::vector<Message>& inputs,
+                 const std::vector<Message>& constants = {}) {
+  Message graph;
+  for (const Message& each : nodes) graph.message(1, each);
+  graph.text(2, "graph");
+  for (const Message& each : constants) graph.message(5, each);
+  for (const Message& each : inputs) graph.message(11, each);
+  return graph.message(12, value("y", Message().message(1, Message().integer(1, 1))));
+}
+
+Message one_integer(std::string_view name, int64_t number) {
+  return integer_constant(name, {1}, {number});
+}
+
+// Slices a table or x with bounds that are computed of the number n of x's rows.
+Message sliced(const std::string& from, const std::string& start, const std::string& end,
+               const std::string& step = "one") {
+  std::vector<float> table(120);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i);
+  return graph_of(
+      {node("Shape", {"x"}, {"n"}).message(5, attribute("end", int64_t{1})),
+       node("Add", {"n", "two"}, {"n + 2"}), node("Sub", {"n", "one"}, {"n - 1"}),
+       node("Mul", {"n", "two"}, {"2n"}), node("Slice", {from, start, end, "zero", step}, {"y"})},
+      {value("x", {-1, 2})},
+      {constant("table", {40, 3}, table), one_integer("zero", 0), one_integer("one", 1),
+       one_integer("two", 2), one_integer("last", -1), one_integer("-3", -3), one_integer("9", 9),
+       one_integer("end", INT64_MAX)});
+}
+
+std::vector<LengthCase> length_cases() {
+  const Shape heads = {1, 2, -1, 4}, rows = {-1, 2};
+  const std::vector<Message> of_heads = {value("x", heads)}, of_rows = {value("x", rows)};
+  const Message apart = node("Unsqueeze", {"x", "two"}, {"apart"}),
+                joined = node("Reshape", {"repeated", "joined"}, {"y"});
+  const std::vector<Message> sizes = {one_integer("two", 2),
+                                      integer_constant("joined", {4}, {1, 6, -1, 4}),
+                                      integer_constant("three", {5}, {1, 1, 3, 1, 1})};
+  return {
+      {"heads repeated by Expand",
+       graph_of({apart, node("Expand", {"apart", "three"}, {"repeated"}), joined}, of_heads, sizes),
+       {heads}},
+      {"heads repeated by Expand to sizes",
+       graph_of(
+           {apart, node("Shape", {"x"}, {"all"}), node("Slice", {"all", "zero", "two"}, {"front"}),
+            node("Slice", {"all", "two", "four"}, {"back"}),
+            node("Concat", {"front", "count", "back"}, {"wanted"})
+                .message(5, attribute("axis", int64_t{0})),
+            node("Expand", {"apart", "wanted"}, {"repeated"}), joined},
+           of_heads,
+           {sizes[0], sizes[1], one_integer("zero", 0), one_integer("four", 4),
+            one_integer("count", 3)}),
+       {heads}},
+      {"heads repeated by Tile",
+       graph_of({apart, node("Tile", {"apart", "three"}, {"repeated"}), joined}, of_heads, sizes),
+       {heads}},
+      {"Tile along the axis",
+       graph_of({node("Tile", {"x", "by"}, {"y"})}, of_rows, {integer_constant("by", {2}, {3, 2})}),
+       {rows}},
+      {"Tile of no copies",
+       graph_of({node("Tile", {"x", "by"}, {"none"}), node("ReduceSum", {"none"}, {"y"})}, of_rows,
+                {integer_constant("by", {2}, {1, 0})}),
+       {rows}},
+      {"a constant of the sizes",
+       graph_of({node("Shape", {"x"}, {"all"}), node("ConstantOfShape", {"all"}, {"zeros"}),
+                 node("Add", {"zeros", "x"}, {"sum"}), node("Expand", {"seven", "all"}, {"sevens"}),
+                 node("Mul", {"sum", "sevens"}, {"y"})},
+                of_rows, {constant("seven", {1, 1}, {7})}),
+       {rows}},
+      {"table from n to n + 2", sliced("table", "n", "n + 2"), {rows}},
+      {"table to n", sliced("table", "zero", "n"), {rows}},
+      {"table from n", sliced("table", "n", "end"), {rows}},
+      {"table from 2 to n + 2", sliced("table", "two", "n + 2"), {rows}},
+      {"table from n to 2n", sliced("table", "n", "2n"), {rows}},
+      {"last row", sliced("x", "last", "end"), {rows}},
+      {"last rows, of which there may be fewer", sliced("x", "-3", "end"), {rows}},
+      {"without the last row", sliced("x", "zero", "last"), {rows}},
+      {"all but the first row", sliced("x", "one", "end"), {rows}},
+      {"first rows, of which there may be fewer", sliced("x", "zero", "9"), {rows}},
+      {"from n - 1", sliced("x", "n - 1", "n"), {rows}},
+      {"every second row", sliced("x", "zero", "end", "two"), {rows}},
+      {"a cache that grows",
+       graph_of({node("Concat", {"x", "new"}, {"grown"}).message(5, attribute("axis", int64_t{0})),
+                 node("Softmax", {"grown"}, {"y"}).message(5, attribute("axis", int64_t{0}))},
+                {value("x", rows), value("new", {1, 2})}),
+       {rows, {1, 2}}},
+      {"sums along the axis",
+       graph_of({node("CumSum", {"x", "zero"}, {"y"})}, of_rows, {one_integer("zero", 0)}),
+       {rows}},
+      {"sums along another axis",
+       graph_of({node("CumSum", {"x", "one"}, {"y"})}, of_rows, {one_integer("one", 1)}),
+       {rows}},
+      {"the largest of a row", graph_of({node("Hardmax", {"x"}, {"y"})}, of_rows), {rows}},
+      {"what Dropout keeps",
+       graph_of({node("Dropout", {"x"}, {"same", "kept"}),
+                 node("Cast", {"kept"}, {"y"}).message(5, attribute("to", int64_t{1}))},
+                of_rows),
+       {rows}},
+  };
+}
+
+std::vector<Tensor> inputs_of(const LengthCase& one, int64_t length) {
+  std::vector<Tensor> inputs;
+  for (Shape shape : one.inputs) {
+    std::ranges::replace(shape, int64_t{-1}, length);
+    inputs.push_back((Tensor::arange(element_count(shape), DType::F32) * 0.7)
+                         .sin()
+                         .reshape(shape)
+                         .contiguous()
+                         .realize());
+  }
+  return inputs;
+}
+
+void expect_same(const Tensor& got, const Tensor& wanted, const std::string& what) {
+  EXPECT_EQ(got.shape(), wanted.shape()) << what;
+  const auto values = got.to_vector<float>(), exact = wanted.to_vector<float>();
+  EXPECT_THAT(values, testing::Pointwise(testing::FloatNear(1e-5F), exact)) << what;
+}
+
+TEST(OpenSizes, a_recording_of_all_lengths_gives_what_those_of_each_give) {
+  for (const LengthCase& one : length_cases()) {
+    const Model inferred = loaded(one.graph), bounded = loaded(one.graph, {{"n", {1, 12}}});
+    std::set<int64_t> seen;
+    for (const int64_t length : {3, 5, 4, 9, 1, 12, 2}) {
+      const std::string what = fmt::format("{} of length {}", one.name, length);
+      const std::vector<Tensor> inputs = inputs_of(one, length);
+      const Tensor wanted = loaded(one.graph)(inputs)[0].realize();
+      for (const Model* model : {&inferred, &bounded}) {
+        const uint64_t before = plans();
+        const Tensor got = (*model)(inputs)[0].realize();
+        if (seen.size() >= (model == &bounded ? 1 : 3)) EXPECT_EQ(plans() - before, 0u) << what;
+        expect_same(got, wanted, what);
+      }
+      seen.insert(length);
+    }
+    expect_same(inferred(inputs_of(one, 70))[0], loaded(one.graph)(inputs_of(one, 70))[0],
+                fmt::format("{} above the bound", one.name));
   }
 }
 
