@@ -79,7 +79,8 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
   if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
-    state_->values.set(root, compute(std::span(&root, 1), device)[0]);
+    ValuePtr part = leading_source(base) != base ? copied_part(base, shape(base)) : nullptr;
+    state_->values.set(root, part ? std::move(part) : compute(std::span(&root, 1), device)[0]);
     state_->maybe_garbage = state_->maybe_unreached_value = true;  // the value has no holder
   }
   return state_->values.share(root);

@@ -286,8 +286,7 @@ struct Model::State {
     for (Reads with = reads; with != Reads::Everything;) try {
         std::vector<Tensor> results = replay(given, known_for(with, given));
         for (Tensor& result : results)
-          if (tensor::has_variable_size(result))
-            result = Tensor::from_bytes(result.to_bytes(), result.bound_shape(), result.dtype());
+          if (tensor::has_variable_size(result)) result = tensor::actual_part(result);
         reads = with;
         serves_all_sizes = true;
         open_sizes->succeeded();

@@ -302,8 +302,11 @@ Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes) const {
   const Shape shape = x.shape(), room = room_of(x, axes);
   const auto varies = [&](const auto& size) { return size && vary_[*size]; };
   if (std::ranges::none_of(axes, varies)) return x;
-  Tensor wide = Tensor::from_bytes(in_room(x.to_bytes(), shape, room, size_of(x.dtype())), room,
-                                   x.dtype(), x.device());
+  // Integers behind the size may be read as indices, so that these are zeros.
+  auto copied = is_float(x.dtype()) ? tensor::in_room(x, room) : std::nullopt;
+  Tensor wide = copied ? *std::move(copied)
+                       : Tensor::from_bytes(in_room(x.to_bytes(), shape, room, size_of(x.dtype())),
+                                            room, x.dtype(), x.device());
   for (size_t axis = 0; axis < axes.size(); ++axis)
     if (varies(axes[axis]))
       wide = sizes_[*axes[axis]].variable->limit(wide, static_cast<int64_t>(axis), shape[axis]);
