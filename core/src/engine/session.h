@@ -268,10 +268,6 @@ class Session {
   Id store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
                   std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
-  /// A node of that shape that begins with the state's elements along each axis, and has any behind
-  /// them; nothing if its value is on the host or in parts, or would take many copies.
-  PLUGRAD_INTERNAL std::optional<Id> in_room(TensorState& state, std::span<const int64_t> room);
-
   /// A Buffer node without a value, for recording the body of a loop.
   PLUGRAD_INTERNAL Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
   /// Another Buffer node of the same value; kNoId if the node is no Buffer that has one.
@@ -384,8 +380,6 @@ class Session {
   using RootGroups =
       std::map<uint32_t, std::vector<Id>>;  // by the device of constants alone; 0: default
   bool is_stored(Id base, uint32_t device);
-  Id leading_source(Id node) const;
-  std::shared_ptr<Value> copied_part(Id node, std::span<const int64_t> room);
   Id stored_base(Id node, uint32_t device);
   void make_strong(TensorState& state);
   RootGroups missing_roots(States states);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/views/leading_parts.h"
 #include "jit/trace.h"
 #include "tensor/record.h"
 
@@ -174,7 +175,7 @@ Tensor actual_part(const Tensor& x) {
 std::optional<Tensor> in_room(const Tensor& x, const Shape& room) {
   Recorder r("shape");
   r.use(x);
-  const auto node = r.session().in_room(*state_of(x), room);
+  const auto node = engine::in_room(r.session(), *state_of(x), room);
   return node ? std::optional(r.done(*node)) : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The first elements along the axes of a value, copied on its device to memory of another shape:
-// without a kernel, which each shape would need one of its own of.
+#include "engine/views/leading_parts.h"
+
 #include <algorithm>
 
 #include "engine/recording/call_observer.h"
@@ -9,7 +9,6 @@
 namespace plugrad::engine {
 namespace {
 
-using Guard = std::lock_guard<InterpreterAwareMutex>;
 using Sizes = std::span<const int64_t>;
 
 constexpr int64_t kMostCopies =
@@ -51,48 +50,48 @@ bool copy_box(runtime::Buffer& to, Sizes to_shape, const runtime::Buffer& from, 
 
 }  // namespace
 
-// The node whose first elements along its axes the node shows.
-Id Session::leading_source(Id node) const {
-  if (graph_[node].op != Op::Shrink) return node;
-  const auto list = graph_.arg_list(node);
+Id leading_source(const Graph& graph, Id node) {
+  if (graph[node].op != Op::Shrink) return node;
+  const auto list = graph.arg_list(node);
   for (size_t i = 0; i < list.size(); i += 2)
     if (list[i] != 0) return node;
-  return graph_.sources(node)[0];
+  return graph.sources(node)[0];
 }
 
-// Those elements in memory of the shape `room`; null unless the source lies on one device.
-ValuePtr Session::copied_part(Id node, Sizes room) {
-  const std::vector<int64_t> room_sizes = copy_of(room);
-  const Id source = leading_source(node);
-  const ValuePtr from = state_->values.find(source) ? state_->values.share(source) : nullptr;
+ValuePtr copied_part(Session& session, Id node, Sizes room, uint32_t device) {
+  const Id source = leading_source(session.graph(), node);
+  ValueTable& values = session.state().values;
+  const ValuePtr from = values.find(source) ? values.share(source) : nullptr;
   if (!from || !from->buffer || from->is_gone || CallObserver::active()) return nullptr;
-  const std::vector<int64_t> part = copy_of(shape(node)), whole = copy_of(shape(source));
+  if (device != 0 && device != from->device) return nullptr;
+  const std::vector<int64_t> part = copy_of(session.shape(node)),
+                             whole = copy_of(session.shape(source));
   const uint64_t element_bytes = size_of(from->dtype);
   auto made = std::make_shared<Value>();
   made->dtype = from->dtype;
   made->device = from->device;
-  made->size_bytes = static_cast<uint64_t>(element_count(std::span(room_sizes))) * element_bytes;
+  made->size_bytes = static_cast<uint64_t>(element_count(room)) * element_bytes;
   made->pending_checks = from->pending_checks;
   if (made->size_bytes == 0) return nullptr;
   made->buffer = from->buffer->device().allocate(made->size_bytes);
-  if (!copy_box(*made->buffer, room_sizes, *from->buffer, whole, part, element_bytes))
-    return nullptr;
-  state_->note_new_value(made->size_bytes);
+  if (!copy_box(*made->buffer, room, *from->buffer, whole, part, element_bytes)) return nullptr;
+  session.state().note_new_value(made->size_bytes);
   return made;
 }
 
-std::optional<Id> Session::in_room(TensorState& state, Sizes room) {
-  realize(state);
-  const Guard guard(mutex_);
-  if (is_on_mesh(state.node)) return {};
-  const Id source = leading_source(state.node);
-  if (source != state.node && std::ranges::equal(shape(source), room) &&
-      state_->values.find(source))
+std::optional<Id> in_room(Session& session, TensorState& state, Sizes room) {
+  session.realize(state);
+  const std::lock_guard guard(session.mutex());
+  if (session.mesh(session.devices()[state.node])) return {};
+  ValueTable& values = session.state().values;
+  const Id source = leading_source(session.graph(), state.node);
+  if (source != state.node && std::ranges::equal(session.shape(source), room) &&
+      values.find(source))
     return source;
-  ValuePtr made = copied_part(state.node, room);
+  ValuePtr made = copied_part(session, state.node, room, state.device);
   if (!made) return {};
-  const Id node = add_buffer(graph_, room, made->dtype, made->device);
-  state_->values.set(node, std::move(made));
+  const Id node = session.add_buffer(session.graph(), room, made->dtype, made->device);
+  values.set(node, std::move(made));
   return node;
 }
 
