@@ -56,7 +56,7 @@ Message sliced(const std::string& from, const std::string& start, const std::str
        one_integer("end", INT64_MAX)});
 }
 
-std::vector<LengthCase> length_cases() {
+std::vector<LengthCase> repeated_cases() {
   const Shape heads = {1, 2, -1, 4}, rows = {-1, 2};
   const std::vector<Message> of_heads = {value("x", heads)}, of_rows = {value("x", rows)};
   const Message apart = node("Unsqueeze", {"x", "two"}, {"apart"}),
@@ -98,6 +98,12 @@ std::vector<LengthCase> length_cases() {
             node("Mul", {"sum", "sevens"}, {"y"})},
            of_rows, {constant("seven", {1, 1}, {7})}),
        {rows}},
+  };
+}
+
+std::vector<LengthCase> sliced_cases() {
+  const Shape rows = {-1, 2};
+  return {
       {"table from n to n + 2", sliced("table", "n", "n + 2"), {rows}},
       {"table to n", sliced("table", "zero", "n"), {rows}},
       {"table from n", sliced("table", "n", "end"), {rows}},
@@ -110,6 +116,13 @@ std::vector<LengthCase> length_cases() {
       {"first rows, of which there may be fewer", sliced("x", "zero", "9"), {rows}},
       {"from n - 1", sliced("x", "n - 1", "n"), {rows}},
       {"every second row", sliced("x", "zero", "end", "two"), {rows}},
+  };
+}
+
+std::vector<LengthCase> further_cases() {
+  const Shape rows = {-1, 2};
+  const std::vector<Message> of_rows = {value("x", rows)};
+  return {
       {"a cache that grows",
        graph_with(
            {node("Concat", {"x", "new"}, {"grown"}).message(5, attribute("axis", int64_t{0})),
@@ -150,8 +163,8 @@ void expect_same(const Tensor& got, const Tensor& wanted, const std::string& wha
   EXPECT_THAT(values, testing::Pointwise(testing::FloatNear(1e-5F), exact)) << what;
 }
 
-TEST(AllLengths, a_recording_of_all_lengths_gives_what_those_of_each_give) {
-  for (const LengthCase& one : length_cases()) {
+void expect_one_recording(const std::vector<LengthCase>& cases) {
+  for (const LengthCase& one : cases) {
     const Model inferred = loaded(one.graph), bounded = loaded(one.graph, {{"n", {1, 12}}});
     std::set<int64_t> seen;
     for (const int64_t length : {3, 5, 4, 9, 1, 12, 2}) {
@@ -169,6 +182,16 @@ TEST(AllLengths, a_recording_of_all_lengths_gives_what_those_of_each_give) {
     expect_same(inferred(inputs_of(one, 70))[0], exact(one.graph)(inputs_of(one, 70))[0],
                 fmt::format("{} above the bound", one.name));
   }
+}
+
+TEST(AllLengths, repeats_and_constants) {
+  expect_one_recording(repeated_cases());
+}
+TEST(AllLengths, slices) {
+  expect_one_recording(sliced_cases());
+}
+TEST(AllLengths, caches_sums_and_masks) {
+  expect_one_recording(further_cases());
 }
 
 // Attention over a cache of two layers, whose lengths are "past", and a mask of "total" positions, as
