@@ -9,6 +9,7 @@
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
+#include "engine/views/leading_parts.h"
 #include "ir/round.h"
 
 namespace plugrad::engine {
@@ -79,7 +80,10 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
   if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
-    state_->values.set(root, compute(std::span(&root, 1), device)[0]);
+    const std::vector<int64_t> sizes(shape(base).begin(), shape(base).end());
+    ValuePtr part =
+        leading_source(graph_, base) != base ? copied_part(*this, base, sizes, device) : nullptr;
+    state_->values.set(root, part ? std::move(part) : compute(std::span(&root, 1), device)[0]);
     state_->maybe_garbage = state_->maybe_unreached_value = true;  // the value has no holder
   }
   return state_->values.share(root);

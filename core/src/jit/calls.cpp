@@ -159,7 +159,8 @@ JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key,
   if (found == entries_.end()) {
     if (entries_.size() >= kMostEntries) {
       entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
-      if (++dropped_ == kMostEntries) warn_of_many();
+      // A model says itself which of its sizes do not vary.
+      if (++dropped_ == kMostEntries && !is_pure_) warn_of_many();
     }
     entries_.push_back({.key = std::move(key)});
     found = std::prev(entries_.end());

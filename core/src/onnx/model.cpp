@@ -34,6 +34,7 @@ using Known = std::vector<std::optional<tensor::HostValues>>;  // by input
 struct Given {
   std::vector<size_t> inputs;  // their numbers
   std::vector<Tensor> tensors;
+  std::vector<SizeSum> sums = {};
 };
 
 bool is_omitted(const Data& data) {
@@ -137,19 +138,36 @@ struct Model::State {
     return known;
   }
 
-  std::vector<Value> record(const std::vector<Value>& given, bool is_jitted) {
-    std::map<std::string_view, Value> values;
+  std::vector<Value> record(std::vector<Value> given, bool is_jitted,
+                            const std::vector<SizeSum>& sums = {}) {
     tensor::SizeArithmetic sizes;
     bool has_variable_sizes = false;
-    for (size_t i = 0; i < given.size(); ++i) {
-      values.emplace(declared[i]->name, given[i]);
-      if (!given[i].is_tensor() || !tensor::has_variable_size(given[i].tensor())) continue;
-      sizes.add(given[i].tensor());
+    for (const Value& value : given) {
+      if (!value.is_tensor() || !tensor::has_variable_size(value.tensor())) continue;
+      sizes.add(value.tensor());
       has_variable_sizes = true;
     }
+    for (const SizeSum& sum : sums) given[sum.axis.first] = with_sum(given, sum, sizes);
+    std::map<std::string_view, Value> values;
+    for (size_t i = 0; i < given.size(); ++i) values.emplace(declared[i]->name, given[i]);
     GraphRun run(message, files, is_jitted, file_name, has_variable_sizes ? &sizes : nullptr,
                  has_variable_sizes && open_sizes->are_inferred());
     return run.outputs_of_model(values);
+  }
+
+  // The input whose axis has a sum as its size: that of the sizes of others.
+  static Value with_sum(const std::vector<Value>& given, const SizeSum& sum,
+                        tensor::SizeArithmetic& sizes) {
+    Tensor total = Tensor(sum.number).cast(DType::I64);
+    for (const auto& [input, axis] : sum.of) {
+      const auto size = tensor::axis_size(given[input].tensor(), static_cast<int64_t>(axis));
+      total = total + size.count.cast(DType::I64);
+    }
+    const auto [input, axis] = sum.axis;
+    const auto size = sizes.elements(total);
+    ensure(size.has_value(), "the sum of the sizes of inputs is no size");
+    return Value(sizes.limited(given[input].tensor(), static_cast<int64_t>(axis), size->front()))
+        .as(given[input].emulated());
   }
 
   // The call of a jitted function.
@@ -162,7 +180,7 @@ struct Model::State {
       values[input] = (is_known ? Value::known(*known[i], tensor) : Value(tensor))
                           .as(declared[input]->type.element);
     }
-    const std::vector<Value> results = record(values, true);
+    const std::vector<Value> results = record(std::move(values), true, given.sums);
     // Outputs without a declared type may be strings and sequences.
     if (!std::ranges::all_of(results, &Value::is_tensor)) throw NeedsHostValues();
     return numbers_of(results);
@@ -184,6 +202,12 @@ struct Model::State {
   std::vector<Tensor> replay(const Given& given, const Known& known) {
     std::vector<uint64_t> key(given.inputs.begin() + std::ssize(inputs), given.inputs.end());
     key.push_back(declared.size());  // ends the list of optional inputs
+    for (const SizeSum& sum : given.sums) {
+      key.insert(key.end(), {sum.axis.first, sum.axis.second, sum.of.size()});
+      for (const auto& [input, axis] : sum.of) key.insert(key.end(), {input, axis});
+      key.push_back(static_cast<uint64_t>(sum.number));
+    }
+    key.push_back(given.sums.size());
     for (const auto& values : known) {
       if (!values) continue;
       key.insert(key.end(), values->shape.begin(), values->shape.end());
@@ -221,10 +245,13 @@ struct Model::State {
   // First a call is recorded for any elements of its inputs, then for those of its small inputs of
   // integers; a model that needs others on the host is recorded at each call.
   std::vector<Value> computed(const Given& numbers, const std::vector<Value>& there) {
-    if (!jit_detail::is_part_of_recording())
-      if (auto varied = open_sizes->varied(numbers.inputs, numbers.tensors))
-        if (auto results = call_for_all_sizes({numbers.inputs, *std::move(varied)}))
+    if (!jit_detail::is_part_of_recording()) {
+      auto varied = open_sizes->varied(numbers.inputs, numbers.tensors);
+      for (; varied; varied = open_sizes->varied_again(numbers.inputs, numbers.tensors))
+        if (auto results = call_for_all_sizes(
+                {numbers.inputs, std::move(varied->tensors), std::move(varied->sums)}))
           return values_of(*std::move(results));
+    }
     while (reads != Reads::Everything) try {
         return values_of(replay(numbers, known_for(reads, numbers)));
       } catch (const NeedsHostValues&) {
@@ -252,16 +279,17 @@ struct Model::State {
   }
 
   // Replays the recording for all sizes, and copies the results at their sizes. Nothing if the
-  // model needs a recording for each size; an error if the caller gave the sizes bounds.
+  // model cannot be recorded for these; an error if the caller gave the sizes bounds.
   std::optional<std::vector<Tensor>> call_for_all_sizes(const Given& given) {
-    std::string reason = "a shape or a branch depends on elements";
+    constexpr const char* kReads = "a shape or a branch depends on elements";
+    std::string reason = kReads;
     for (Reads with = reads; with != Reads::Everything;) try {
         std::vector<Tensor> results = replay(given, known_for(with, given));
         for (Tensor& result : results)
-          if (tensor::has_variable_size(result))
-            result = Tensor::from_bytes(result.to_bytes(), result.bound_shape(), result.dtype());
+          if (tensor::has_variable_size(result)) result = tensor::actual_part(result);
         reads = with;
         serves_all_sizes = true;
+        open_sizes->succeeded();
         return results;
       } catch (const NeedsHostValues&) {
         with = with == Reads::Nothing ? Reads::SmallInputs : Reads::Everything;
@@ -273,12 +301,15 @@ struct Model::State {
         reason = error.what();
         break;
       }
-    open_sizes->give_up();
     if (open_sizes->has_bounds())
       fail(ErrorKind::Unsupported,
            "[onnx] one recording cannot serve all sizes of the bounds; load the model without "
            "them: {}",
            reason);
+    if (reason == kReads)
+      open_sizes->give_up_all(reason);
+    else
+      open_sizes->give_up(reason);
     if (debugging(1)) debug_write(fmt::format("onnx: recorded for each size: {}\n", reason));
     return {};
   }

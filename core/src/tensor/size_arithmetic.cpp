@@ -214,6 +214,23 @@ std::optional<Tensor> SizeArithmetic::with_size(const Tensor& x, int64_t axis,
   return limited(x, axis, size);  // an axis that takes the size of other operands gets its own
 }
 
+Tensor SizeArithmetic::with_equal_counts(const Tensor& x) {
+  Recorder r("size");
+  Id node = r.use(x);
+  if (!r.session().is_counted(node)) return x;
+  for (int64_t axis = 0; axis < std::ssize(r.shape(node)); ++axis) {
+    const Extent e = r.extent(node, axis);
+    const auto rows = e.is_counted() ? state_->rows(e.count) : std::nullopt;
+    if (!rows) continue;
+    const SizeValue size = state_->expressions.value_of(rows->front());
+    if (!size.varies()) continue;
+    state_->expressions.note(r.done(e.count), size.expression);
+    const Id count = state_->expressions.count_of(size.expression, r);
+    if (count != e.count) node = r.session().bound(node, axis, count, e.least);
+  }
+  return r.done(node);
+}
+
 bool SizeArithmetic::takes_any_size(const Tensor& x, int64_t axis) {
   Recorder r("size");
   const Id node = r.use(x);

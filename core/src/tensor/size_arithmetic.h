@@ -36,6 +36,9 @@ class PLUGRAD_INTERNAL SizeArithmetic {
   /// x, whose axis is as long as the size may be, with this size. An axis has one size: an x whose
   /// axis has another one, or is always whole while the size varies, gives nothing.
   std::optional<Tensor> with_size(const Tensor& x, int64_t axis, const SizeValue& size);
+  /// x with one count for equal sizes of axes, however they were computed: the engine takes axes of
+  /// different counts for those of different sizes.
+  Tensor with_equal_counts(const Tensor& x);
   /// Whether the axis takes the size of other operands, as that of a constant does.
   static bool takes_any_size(const Tensor& x, int64_t axis);
   /// The elements of an axis of x below the size, which varies up to that of the axis.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/views/leading_parts.h"
 #include "jit/trace.h"
 #include "tensor/record.h"
 
@@ -158,6 +159,24 @@ Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size) {
 Tensor limited_as(const Tensor& x, const Tensor& model) {
   Recorder r("limited");
   return r.done(r.like(r.use(x), r.use(model)));
+}
+
+Tensor actual_part(const Tensor& x) {
+  const Shape part = x.bound_shape();
+  Recorder r("shape");
+  Id node = r.use(x);
+  while (r.graph()[node].op == Op::Bounded) node = r.graph().sources(node)[0];
+  std::vector<int64_t> list;
+  for (const int64_t size : part) list.insert(list.end(), {0, size});
+  if (part == r.shape(node)) return r.done(node);
+  return r.done(r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
+}
+
+std::optional<Tensor> in_room(const Tensor& x, const Shape& room) {
+  Recorder r("shape");
+  r.use(x);
+  const auto node = engine::in_room(r.session(), *state_of(x), room);
+  return node ? std::optional(r.done(*node)) : std::nullopt;
 }
 
 void require_inside(std::string_view function, const Tensor& part, const Tensor& x, int64_t axis) {

@@ -35,6 +35,11 @@ PLUGRAD_INTERNAL Tensor whole(const Tensor& x, const Tensor& fill,
 PLUGRAD_INTERNAL Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size);
 /// Gives x, which has fixed sizes, the variable sizes of `model`. Both have one shape.
 PLUGRAD_INTERNAL Tensor limited_as(const Tensor& x, const Tensor& model);
+/// The elements of x at the actual sizes, as a part of its memory.
+PLUGRAD_INTERNAL Tensor actual_part(const Tensor& x);
+/// x in memory of a larger shape, copied on its device, whose other elements are any; nothing if it
+/// cannot be. What actual_part() gave is not copied if its memory has this shape.
+PLUGRAD_INTERNAL std::optional<Tensor> in_room(const Tensor& x, const Shape& room);
 /// Errors: User if `part` may have elements along the axis that x lacks; its shape is no larger.
 void require_inside(std::string_view function, const Tensor& part, const Tensor& x, int64_t axis);
 

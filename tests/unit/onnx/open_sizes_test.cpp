@@ -1,23 +1,19 @@
 // Models whose sizes differ from call to call.
+#include "unit/onnx/open_sizes.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/session.h"
+#include "base/log.h"
 #include "plugrad/onnx.h"
 #include "plugrad/plugrad.h"
 #include "tensor/size_arithmetic.h"
-#include "unit/onnx/model_bytes.h"
 
 namespace plugrad::onnx {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Model loaded(const Message& graph, const SizeBounds& bounds = {}) {
-  const std::string bytes = model_of_bytes(graph);
-  return Model::from_bytes(std::as_bytes(std::span(bytes)), {}, bounds);
-}
 
 // y = x times the sizes of x, so that the number of rows is among the elements.
 Message times_sizes() {
@@ -52,11 +48,6 @@ std::string open_size_error(const Model& model, const Tensor& x) {
   return "no error";
 }
 
-uint64_t plans() {
-  const engine::Statistics seen = engine::Session::current().statistics();
-  return seen.plans_made + seen.plan_cache_hits;
-}
-
 // Plans of the model's call, without that of its input.
 uint64_t plans_of_call(const Model& model, int64_t count) {
   const Tensor x = rows(count).realize();
@@ -67,32 +58,61 @@ uint64_t plans_of_call(const Model& model, int64_t count) {
 
 TEST(OpenSizes, one_recording_serves_further_sizes) {
   const Model model = loaded(times_sizes());
-  for (const int64_t count : {3, 5, 1, 9}) {
+  for (const int64_t count : {3, 5}) {
     expect_times_sizes(model, count);
     EXPECT_EQ(plans_of_call(model, count), 0u) << "replayed";
   }
-  EXPECT_GT(plans_of_call(model, 12), 0u) << "recorded for 1 to 16 rows";
-  for (const int64_t count : {16, 2, 7, 12}) {
-    EXPECT_EQ(plans_of_call(model, count), 0u);
+  EXPECT_GT(plans_of_call(model, 12), 0u) << "recorded for 1 to 64 rows";
+  for (const int64_t count : {64, 2, 7, 1, 12, 3}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u) << count;
     expect_times_sizes(model, count);
   }
-  expect_times_sizes(model, 17);
-  EXPECT_EQ(plans_of_call(model, 32), 0u) << "recorded for 1 to 32 rows";
+  expect_times_sizes(model, 65);
+  for (const int64_t count : {256, 65, 4}) {
+    EXPECT_EQ(plans_of_call(model, count), 0u) << "recorded for 1 to 256 rows";
+    expect_times_sizes(model, count);
+  }
   expect_times_sizes(model, 0);
 }
 
-// Of rows and columns, the size with more values is the one that varies.
-TEST(OpenSizes, one_size_varies) {
-  const Message graph =
-      Message()
-          .message(1, node("Relu", {"x"}, {"y"}))
-          .text(2, "relu")
-          .message(11, value("x", Message().message(
-                                      1, Message().integer(1, 1).message(
-                                             2, Message()
-                                                    .message(1, Message().text(2, "rows"))
-                                                    .message(1, Message().text(2, "columns"))))))
-          .message(12, value("y", Message().message(1, Message().integer(1, 1))));
+void keep_line(std::string_view text, void* lines) {
+  static_cast<std::vector<std::string>*>(lines)->emplace_back(text);
+}
+
+// Four bounds, each four times the last; then each size is recorded, and a line says so.
+TEST(OpenSizes, bounds_end) {
+  std::vector<std::string> lines;
+  set_log_sink(keep_line, &lines);
+  const Model model = loaded(times_sizes());
+  std::vector<int64_t> recorded;
+  for (const int64_t count : {1, 2, 3, 64, 65, 256, 257, 1024, 1025, 4096, 4097, 4098, 7})
+    if (plans_of_call(model, count) > 0) recorded.push_back(count);
+  EXPECT_THAT(recorded, ElementsAre(1, 2, 3, 65, 257, 1025, 4097, 4098, 7));
+  expect_times_sizes(model, 4097);
+  set_log_sink(nullptr, nullptr);
+  EXPECT_THAT(lines,
+              ElementsAre(HasSubstr("size \"n\" has had 12 values, and the model is recorded "
+                                    "for each of them: it grew beyond 4096")));
+}
+
+// A batch of one size beside a last one, and a call of the same size again and again.
+TEST(OpenSizes, a_size_that_comes_often_is_recorded_alone) {
+  const Model model = loaded(times_sizes());
+  for (const int64_t count : {2, 3, 30}) plans_of_call(model, count);
+  std::vector<int> recorded;
+  for (int call = 1; call <= 12; ++call)
+    if (plans_of_call(model, 32) > 0) recorded.push_back(call);
+  EXPECT_THAT(recorded, ElementsAre(8));
+  for (const int64_t count : {31, 32, 9}) EXPECT_EQ(plans_of_call(model, count), 0u);
+  expect_times_sizes(model, 32);
+}
+
+TEST(OpenSizes, two_sizes_vary) {
+  const Message graph = Message()
+                            .message(1, node("Relu", {"x"}, {"y"}))
+                            .text(2, "relu")
+                            .message(11, named_value("x", {"rows", "columns"}))
+                            .message(12, value("y", Message().message(1, Message().integer(1, 1))));
   const Model model = loaded(graph);
   const auto plans_for = [&](int64_t count, int64_t columns) {
     const Tensor x = Tensor::ones({count, columns}).contiguous().realize();
@@ -103,11 +123,14 @@ TEST(OpenSizes, one_size_varies) {
     return plans() - before > 1;  // the sum has one
   };
   for (const int64_t columns : {3, 5, 7}) EXPECT_TRUE(plans_for(2, columns));
-  EXPECT_TRUE(plans_for(1, 3)) << "alone";
-  EXPECT_TRUE(plans_for(2, 8)) << "2 rows and up to 8 columns";
+  EXPECT_FALSE(plans_for(2, 3)) << "alone";
   EXPECT_FALSE(plans_for(2, 4));
-  EXPECT_TRUE(plans_for(3, 4)) << "3 rows";
-  EXPECT_FALSE(plans_for(3, 6));
+  EXPECT_TRUE(plans_for(3, 4)) << "3 rows and up to 64 columns";
+  EXPECT_TRUE(plans_for(4, 9)) << "up to 64 rows and 64 columns";
+  for (const auto& [count, columns] : {std::pair(1, 1), {64, 64}, {5, 2}, {2, 33}})
+    EXPECT_FALSE(plans_for(count, columns)) << count << " by " << columns;
+  EXPECT_TRUE(plans_for(0, 9)) << "no rows, up to 64 columns";
+  EXPECT_FALSE(plans_for(0, 12));
 }
 
 TEST(OpenSizes, bounds_hold_from_the_first_call_on) {

@@ -149,6 +149,18 @@ Tensor Call::with_size(const Tensor& x, std::int64_t axis, const tensor::SizeVal
   return *sized;
 }
 
+Tensor Call::with_fixed_size(const Tensor& x, std::int64_t axis) const {
+  if (!recording_.sizes || !tensor::SizeArithmetic::takes_any_size(x, axis)) return x;
+  return with_size(x, axis, {x.size(axis), x.size(axis), kNoId});
+}
+
+Tensor Call::with_sizes_of(const Tensor& x, const Tensor& model) const {
+  if (!recording_.sizes) return x;
+  Tensor y = tensor::limited_as(x, model);
+  for (std::int64_t axis = 0; axis < y.ndim(); ++axis) y = with_fixed_size(y, axis);
+  return y;
+}
+
 Tensor Call::size_of_axis(const Tensor& x, std::int64_t axis) const {
   return varies(x, axis) ? tensor::axis_size(x, axis).count.cast(DType::I64) : Tensor(x.size(axis));
 }

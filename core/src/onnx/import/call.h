@@ -110,6 +110,10 @@ class Call {
   std::vector<tensor::SizeValue> sizes(size_t input) const;
   /// x with this size of the axis. Errors: NeedsExactSizes if it has another one.
   Tensor with_size(const Tensor& x, std::int64_t axis, const tensor::SizeValue& size) const;
+  /// x, whose axis has the same size whatever those of other axes are.
+  Tensor with_fixed_size(const Tensor& x, std::int64_t axis) const;
+  /// x with the sizes of `model`, whose shape it has.
+  Tensor with_sizes_of(const Tensor& x, const Tensor& model) const;
   /// The size of an axis of x: a number, or an i64 tensor of shape ().
   Tensor size_of_axis(const Tensor& x, std::int64_t axis) const;
 

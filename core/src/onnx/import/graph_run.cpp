@@ -297,9 +297,9 @@ Value GraphRun::settled(Value value, bool is_of_variable_sizes, const Call& call
   for (int64_t axis = 0; axis < x.ndim(); ++axis) {
     if (!tensor::SizeArithmetic::takes_any_size(x, axis)) continue;
     if (is_of_variable_sizes && !are_sizes) call.needs_exact_sizes("loses a variable size");
-    x = call.with_size(x, axis, {x.size(axis), x.size(axis), kNoId});
+    x = call.with_fixed_size(x, axis);
   }
-  return Value(x).as(value.emulated());
+  return Value(sizes_->with_equal_counts(x)).as(value.emulated());
 }
 
 std::vector<Value> GraphRun::call_function(const FunctionMessage& function, const NodeMessage& node,

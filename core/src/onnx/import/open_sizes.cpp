@@ -5,14 +5,25 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/host_memory.h"
+#include "base/log.h"
 #include "ir/facts.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
 
-constexpr size_t kMostAlone = 4;
-constexpr size_t kMostSeen = 4096;  // values of a size
+constexpr size_t kMostAlone = 64;    // combinations of values
+constexpr size_t kMostSeen = 4096;   // values of a size
+constexpr size_t kMostHistory = 32;  // combinations, which sums are looked for in
+constexpr size_t kVaries = 3;        // values of a size that varies
+constexpr int64_t kLeastBound = 64;
+constexpr int kMostBounds = 4;    // of a size
+constexpr int kMostSums = 4;      // of a size
+constexpr int kTimesOften = 8;    // in a row; such a value is recorded alone
+constexpr size_t kMostOften = 4;  // values of a size
+constexpr size_t kTold = 8;       // values of a size that does not vary
+constexpr uint64_t kMemoryShare = 8;
 
 // The elements at the start of a larger tensor of zeros. Axes from the last that differs on are
 // copied as one row.
@@ -128,69 +139,226 @@ std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>&
 }
 
 bool OpenSizes::is_recorded_alone(const Values& values) {
-  if (alone_.size() < kMostAlone) alone_.insert(values);
+  if (std::ranges::find(vary_, true) == vary_.end() && alone_.size() < kMostAlone)
+    alone_.insert(values);
   return alone_.contains(values);
 }
 
-// The size that has had the most values, with a variable that has room for this one. None if it is
-// 0, which few operators take, or no variable has that much room.
-std::optional<size_t> OpenSizes::varied_most(const Values& values) {
-  std::optional<size_t> most;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < 0 || sizes_[i].seen.size() < 2) continue;
-    if (!most || sizes_[i].seen.size() > sizes_[*most].seen.size()) most = i;
-  }
-  if (!most || values[*most] == 0) return {};
-  Size& size = sizes_[*most];
-  if (!size.variable || values[*most] > size.variable->high()) {
-    const auto room = std::bit_ceil(
-        static_cast<uint64_t>(std::max({*size.seen.rbegin(), values[*most], int64_t{2}})));
-    if (room > INT32_MAX) return {};
-    size.variable.emplace(size.name, 1, static_cast<int64_t>(room));
-  }
-  return most;
+void OpenSizes::note_value(Size& size, std::int64_t value) {
+  if (size.seen.size() < kMostSeen) size.seen.insert(value);
+  size.times = value == size.last ? size.times + 1 : 1;
+  size.last = value;
+  if (size.times == kTimesOften && size.alone.size() < kMostOften) size.alone.insert(value);
+  if (size.exact_because.empty() || size.is_told || size.seen.size() < kTold) return;
+  size.is_told = true;
+  log_warning(
+      "[onnx] size \"{}\" has had {} values, and the model is recorded for each of them: {}",
+      size.name, size.seen.size(), size.exact_because);
 }
 
-Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes,
-                                 const std::vector<bool>& vary) const {
-  const Shape shape = x.shape();
-  Shape room = shape;
+void OpenSizes::note(const Values& values) {
+  if (history_.size() < kMostHistory && std::ranges::find(history_, values) == history_.end())
+    history_.push_back(values);
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    if (values[i] < 0) continue;
+    Size& size = sizes_[i];
+    require(!size.has_bounds ||
+                (values[i] >= size.variable->low() && values[i] <= size.variable->high()),
+            "[onnx] size \"{}\" is {}; the model was loaded for {} to {}", size.name, values[i],
+            size.variable ? size.variable->low() : 0, size.variable ? size.variable->high() : 0);
+    note_value(size, values[i]);
+  }
+  if (has_bounds_) return;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    Size& size = sizes_[i];
+    if (size.sum && !holds(*size.sum, values, i)) {
+      if (history_.back() != values) history_.push_back(values);
+      size.sum.reset();
+      size.sums++;
+    }
+    if (!size.sum && size.seen.size() >= kVaries && size.sums < kMostSums) size.sum = sum_of(i);
+  }
+}
+
+bool OpenSizes::holds(const Sum& sum, const Values& values, size_t size) {
+  std::int64_t total = sum.number;
+  bool all_given = values[size] >= 0;
+  for (const size_t each : sum.of) {
+    all_given &= values[each] >= 0;
+    total += values[each];
+  }
+  return all_given && total == values[size];
+}
+
+// What the size has been in all calls so far: another size and a number, or two sizes.
+std::optional<OpenSizes::Sum> OpenSizes::sum_of(size_t size) const {
+  std::vector<size_t> others;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const auto& sum = sizes_[i].sum;
+    if (sum && std::ranges::find(sum->of, size) != sum->of.end()) return {};
+    if (i != size && !sum && sizes_[i].seen.size() > 1) others.push_back(i);
+  }
+  const auto always = [&](const Sum& sum) {
+    return std::ranges::all_of(history_,
+                               [&](const Values& values) { return holds(sum, values, size); });
+  };
+  const Values& some = history_.back();
+  for (const size_t one : others) {
+    const Sum sum{{one}, some[size] - some[one]};
+    const bool is_first = sum.number == 0 && size < one;
+    if (sum.number >= 0 && !is_first && always(sum)) return sum;
+  }
+  for (const size_t one : others)
+    for (const size_t two : others)
+      if (one < two && always({{one, two}})) return Sum{{one, two}};
+  return {};
+}
+
+bool OpenSizes::may_vary(Size& size, std::int64_t value) const {
+  if (value <= 0 || size.sum || !size.exact_because.empty() || size.alone.contains(value) ||
+      size.seen.size() < kVaries)
+    return false;
+  const std::int64_t old = size.variable ? size.variable->high() : 0;
+  if (value <= old) return true;
+  const auto bound = std::bit_ceil(static_cast<uint64_t>(
+      std::max({2 * std::max(*size.seen.rbegin(), value), kLeastBound, 4 * old})));
+  if (size.bounds == kMostBounds || bound > INT32_MAX) {
+    size.exact_because = fmt::format("it grew beyond {}", old);
+    return false;
+  }
+  ++size.bounds;
+  size.variable.emplace(size.name, 1, static_cast<std::int64_t>(bound));
+  return true;
+}
+
+void OpenSizes::choose_inferred(const Values& values) {
+  bool is_one_new = false;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    if (is_one_by_one_ && is_one_new && !sizes_[i].is_proven) continue;
+    vary_[i] = may_vary(sizes_[i], values[i]);
+    is_one_new |= vary_[i] && !sizes_[i].is_proven;
+  }
+  if (is_recorded_alone(values)) vary_.assign(sizes_.size(), false);
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    Size& size = sizes_[i];
+    if (!size.sum || !size.exact_because.empty() || values[i] <= 0) continue;
+    std::int64_t bound = size.sum->number;
+    for (const size_t each : size.sum->of) {
+      vary_[i] = vary_[i] || vary_[each];
+      bound += vary_[each] ? sizes_[each].variable->high() : values[each];
+    }
+    if (vary_[i] && (!size.variable || size.variable->high() != bound))
+      size.variable.emplace(size.name, 1, bound);
+  }
+}
+
+std::vector<SizeSum> OpenSizes::sums_in(const std::vector<size_t>& inputs,
+                                        const Values& values) const {
+  std::map<size_t, SizeSum::Axis> first;  // by size
+  std::vector<SizeSum> sums;
+  const auto for_each_axis = [&](auto use) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      for (size_t axis = 0; axis < axes_[inputs[i]].size(); ++axis)
+        if (const auto size = axes_[inputs[i]][axis]; size && vary_[*size])
+          use(SizeSum::Axis{inputs[i], axis}, *size);
+  };
+  for_each_axis([&](SizeSum::Axis axis, size_t size) { first.emplace(size, axis); });
+  for_each_axis([&](SizeSum::Axis axis, size_t size) {
+    if (!sizes_[size].sum) return;
+    SizeSum sum{axis, {}, sizes_[size].sum->number};
+    for (const size_t each : sizes_[size].sum->of) {
+      if (vary_[each])
+        sum.of.push_back(first.at(each));
+      else
+        sum.number += values[each];
+    }
+    sums.push_back(std::move(sum));
+  });
+  return sums;
+}
+
+Shape OpenSizes::room_of(const Tensor& x, const Axes& axes) const {
+  Shape room = x.shape();
   for (size_t axis = 0; axis < axes.size(); ++axis)
-    if (axes[axis] && vary[*axes[axis]]) room[axis] = sizes_[*axes[axis]].variable->high();
-  if (std::ranges::none_of(axes, [&](const auto& size) { return size && vary[*size]; })) return x;
-  Tensor wide = Tensor::from_bytes(in_room(x.to_bytes(), shape, room, size_of(x.dtype())), room,
-                                   x.dtype(), x.device());
+    if (axes[axis] && vary_[*axes[axis]]) room[axis] = sizes_[*axes[axis]].variable->high();
+  return room;
+}
+
+// Bounds that the host's memory does not hold are those of a mistake.
+bool OpenSizes::fits_memory(const std::vector<size_t>& inputs,
+                            const std::vector<Tensor>& tensors) const {
+  double bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    double count = 1;
+    for (const std::int64_t size : room_of(tensors[i], axes_[inputs[i]]))
+      count *= static_cast<double>(size);
+    bytes += (count - static_cast<double>(tensors[i].numel())) *
+             static_cast<double>(size_of(tensors[i].dtype()));
+  }
+  return bytes <= static_cast<double>(host_memory_bytes() / kMemoryShare);
+}
+
+Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes) const {
+  const Shape shape = x.shape(), room = room_of(x, axes);
+  const auto varies = [&](const auto& size) { return size && vary_[*size]; };
+  if (std::ranges::none_of(axes, varies)) return x;
+  // Integers behind the size may be read as indices, so that these are zeros.
+  auto copied = is_float(x.dtype()) ? tensor::in_room(x, room) : std::nullopt;
+  Tensor wide = copied ? *std::move(copied)
+                       : Tensor::from_bytes(in_room(x.to_bytes(), shape, room, size_of(x.dtype())),
+                                            room, x.dtype(), x.device());
   for (size_t axis = 0; axis < axes.size(); ++axis)
-    if (axes[axis] && vary[*axes[axis]])
+    if (varies(axes[axis]))
       wide = sizes_[*axes[axis]].variable->limit(wide, static_cast<int64_t>(axis), shape[axis]);
   return wide;
 }
 
-std::optional<std::vector<Tensor>> OpenSizes::varied(const std::vector<size_t>& inputs,
-                                                     const std::vector<Tensor>& tensors) {
-  are_inferred_ = false;
-  if (is_given_up_ || sizes_.empty()) return {};
+std::optional<VariedInputs> OpenSizes::varied(const std::vector<size_t>& inputs,
+                                              const std::vector<Tensor>& tensors) {
+  if (sizes_.empty()) return {};
   const std::optional<Values> values = values_of(inputs, tensors);
   if (!values) return {};
-  for (size_t i = 0; i < sizes_.size(); ++i) {
-    const std::int64_t value = (*values)[i];
-    if (value < 0) continue;
-    Size& size = sizes_[i];
-    require(!size.has_bounds || (value >= size.variable->low() && value <= size.variable->high()),
-            "[onnx] size \"{}\" is {}; the model was loaded for {} to {}", size.name, value,
-            size.variable ? size.variable->low() : 0, size.variable ? size.variable->high() : 0);
-    if (size.seen.size() < kMostSeen) size.seen.insert(value);
+  note(*values);
+  return varied_again(inputs, tensors);
+}
+
+std::optional<VariedInputs> OpenSizes::varied_again(const std::vector<size_t>& inputs,
+                                                    const std::vector<Tensor>& tensors) {
+  const Values values = values_of(inputs, tensors).value();
+  vary_.assign(sizes_.size(), false);
+  for (size_t i = 0; i < sizes_.size(); ++i) vary_[i] = sizes_[i].has_bounds;
+  if (!has_bounds_ && !settings().deterministic) choose_inferred(values);
+  if (std::ranges::find(vary_, true) == vary_.end()) return {};
+  if (!has_bounds_ && !fits_memory(inputs, tensors)) {
+    give_up("inputs of the bounds would take too much memory");
+    return varied_again(inputs, tensors);
   }
-  const bool infers = !has_bounds_ && !is_recorded_alone(*values);
-  const auto inferred = infers ? varied_most(*values) : std::nullopt;
-  std::vector<bool> vary;
-  for (size_t i = 0; i < sizes_.size(); ++i) vary.push_back(sizes_[i].has_bounds || inferred == i);
-  if (std::ranges::none_of(vary, [](bool each) { return each; })) return {};
-  are_inferred_ = inferred.has_value();
-  std::vector<Tensor> result;
+  VariedInputs result{{}, sums_in(inputs, values)};
   for (size_t i = 0; i < inputs.size(); ++i)
-    result.push_back(with_variables(tensors[i], axes_[inputs[i]], vary));
+    result.tensors.push_back(with_variables(tensors[i], axes_[inputs[i]]));
   return result;
+}
+
+void OpenSizes::succeeded() {
+  for (size_t i = 0; i < sizes_.size(); ++i) sizes_[i].is_proven |= vary_[i];
+}
+
+void OpenSizes::give_up(const std::string& reason) {
+  std::vector<size_t> added;
+  std::optional<size_t> last;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    if (!vary_[i] || sizes_[i].sum) continue;
+    last = i;
+    if (!sizes_[i].is_proven) added.push_back(i);
+  }
+  if (added.size() > 1)
+    is_one_by_one_ = true;
+  else
+    sizes_[added.empty() ? last.value() : added[0]].exact_because = reason;
+}
+
+void OpenSizes::give_up_all(const std::string& reason) {
+  for (Size& size : sizes_) size.exact_because = reason;
 }
 
 }  // namespace plugrad::onnx

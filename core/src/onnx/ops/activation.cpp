@@ -77,7 +77,7 @@ Values hardmax(Call& call) {
   along[static_cast<size_t>(axis)] = flat.size(axis);
   const Tensor first = flat.argmax(axis, true);
   const Tensor places = Tensor::arange(flat.size(axis), first.dtype()).reshape(along);
-  return {tensor::limited_as((places == first).cast(x.dtype()).reshape(x.shape()), x)};
+  return {call.with_sizes_of((places == first).cast(x.dtype()).reshape(x.shape()), x)};
 }
 
 constexpr OperatorRow kActivationRows[] = {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
+#include "tensor/index/index.h"
 #include "tensor/sizes.h"
 
 namespace plugrad::onnx {
@@ -119,21 +120,66 @@ Values split(Call& call) {
   return parts;
 }
 
-// Elements from a start below an end, where the axis or the end has a variable size.
-Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, const tensor::SizeValue& start,
-                      const tensor::SizeValue& end, int64_t step) {
-  if (start.varies() || start.least < 0 || end.least < 0 || step != 1)
-    call.needs_exact_sizes("has bounds that count from a variable size, or steps");
-  const auto own = call.recording().sizes->of_axis(x, axis);
-  if (end.varies() && own && own->varies()) {
-    if (start.most != 0 || own->expression != end.expression)
-      call.needs_exact_sizes("ends at another size than that of the axis");
-    return x;
+// A bound of a slice, which counts from the axis' end below 0 and lies within the axis.
+Tensor place_in_axis(Call& call, const tensor::SizeValue& bound, const Tensor& given,
+                     const tensor::SizeValue& own, const Tensor& size) {
+  if (bound.least >= own.most || (bound.varies() && bound.expression == own.expression))
+    return size;
+  if (bound.most <= -own.most) return Tensor(0);
+  if (bound.least < 0 && bound.most >= 0)
+    call.needs_exact_sizes("has a bound that counts from either end of the axis");
+  if (bound.most < 0) return own.least + bound.least < 0 ? (size + given).maximum(0) : size + given;
+  return bound.most > own.least ? size - (size - given).maximum(0) : given;
+}
+
+struct SlicePlaces {
+  tensor::SizeValue start, count;
+  Tensor first;  // the start as a tensor
+};
+
+// Where the part begins, and how many elements it has.
+SlicePlaces places_of(Call& call, const Tensor& x, int64_t axis, size_t number,
+                      const tensor::SizeValue& start, const tensor::SizeValue& end, int64_t step) {
+  tensor::SizeArithmetic& sizes = *call.recording().sizes;
+  const auto own = sizes.of_axis(x, axis);
+  if (!own || step < 0) call.needs_exact_sizes("has negative steps along a variable size");
+  const Tensor size = call.size_of_axis(x, axis);
+  const auto place = [&](size_t input, const tensor::SizeValue& bound) {
+    const auto at = static_cast<int64_t>(number);
+    const Tensor given = bound.varies()
+                             ? call[input].slice(0, {at, at + 1}).reshape({}).cast(DType::I64)
+                             : Tensor(bound.most);
+    return place_in_axis(call, bound, given, *own, size);
+  };
+  const Tensor first = place(1, start);
+  const Tensor count = (place(2, end) - first + (step - 1)).cast(DType::I64).maximum(0);
+  const auto starts = sizes.elements(first), counts = sizes.elements(count.floor_div(step));
+  if (!starts || !counts) call.needs_exact_sizes("has bounds that may be those of another size");
+  return {starts->front(), counts->front(), first};
+}
+
+// Elements from a start below an end, where one of them, or the axis, has a variable size.
+Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, const SlicePlaces& places,
+                      int64_t step) {
+  tensor::SizeArithmetic& sizes = *call.recording().sizes;
+  const auto& [start, count, first] = places;
+  const int64_t size = x.size(axis), begin = start.most;
+  const auto own = sizes.of_axis(x, axis);
+  if (step == 1 && !start.varies() && begin + count.most <= size) {  // views
+    if (begin == 0 && count.expression == own->expression) return x;
+    if (!own->varies() || begin + count.most <= own->least) {
+      const Tensor part = x.slice(axis, {begin, begin + count.most});
+      return count.varies() ? sizes.limited(part, axis, count) : part;
+    }
+    if (begin <= own->least && begin + count.most == size) {
+      const Tensor part = x.slice(axis, {begin, {}});
+      const auto rest = sizes.of_axis(part, axis);
+      if (rest && rest->expression == count.expression) return part;
+    }
   }
-  const Tensor part = x.slice(axis, {start.most, end.most});
-  if (!end.varies()) return part;
-  if (start.most != 0 || end.most > x.size(axis)) call.needs_exact_sizes("may end beyond the axis");
-  return call.recording().sizes->limited(part, axis, end);
+  const Tensor part =
+      tensor::select(x, axis, (first + Tensor::arange(count.most) * step).cast(DType::I32));
+  return count.varies() ? sizes.limited(part, axis, count) : call.with_fixed_size(part, axis);
 }
 
 // The bounds clip as in Python, but a negative step may not leave out its end.
@@ -156,7 +202,8 @@ Values slice(Call& call) {
     const int64_t axis = axes[i], size = x.size(axis);
     if (steps[i] == 0) call.wrong("a step is 0");
     if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
-      x = variable_slice(call, x, axis, starts[i], ends[i], steps[i]);
+      x = variable_slice(call, x, axis, places_of(call, x, axis, i, starts[i], ends[i], steps[i]),
+                         steps[i]);
       continue;
     }
     const int64_t start = starts[i].most, end = ends[i].most;
@@ -186,17 +233,20 @@ Values expand(Call& call) {
 }
 
 Values tile(Call& call) {
-  if (call.opset() >= 6) {
-    const std::vector<int64_t> each = call.integers(1);
-    if (std::ssize(each) != call[0].ndim())
-      call.wrong(fmt::format("repeats has {} numbers, input has the shape {}", each.size(),
-                             to_string(call[0].shape())));
-    return {call[0].repeat(each)};
-  }
-  Shape repeats(static_cast<size_t>(call[0].ndim()), 1);
-  repeats[static_cast<size_t>(call.axis(call.integer_input(2), call[0].ndim()))] =
-      call.integer_input(1);
-  return {call[0].repeat(repeats)};
+  const Tensor x = call[0];
+  Shape repeats(static_cast<size_t>(x.ndim()), 1);
+  if (call.opset() >= 6)
+    repeats = call.integers(1);
+  else
+    repeats[static_cast<size_t>(call.axis(call.integer_input(2), x.ndim()))] =
+        call.integer_input(1);
+  if (std::ssize(repeats) != x.ndim())
+    call.wrong(fmt::format("repeats has {} numbers, input has the shape {}", repeats.size(),
+                           to_string(x.shape())));
+  Tensor y = x.repeat(repeats);
+  for (int64_t axis = 0; axis < x.ndim(); ++axis)
+    if (!call.varies(x, axis)) y = call.with_fixed_size(y, axis);
+  return {y};
 }
 
 PadMode pad_mode(Call& call) {

@@ -285,7 +285,8 @@ Values dropout(Call& call) {
   const bool trains = call.opset() >= 12 ? call.has(2) && call.host(2).bits.at(0) != 0 : false;
   const double ratio = call.opset() >= 12 ? (call.has(1) ? call.numbers_input(1).at(0) : 0.5)
                                           : call.number("ratio", 0.5);
-  if (!trains || ratio == 0) return {call.value(0), x.ones_like(DType::Bool)};
+  if (!trains || ratio == 0)
+    return {call.value(0), call.with_sizes_of(x.ones_like(DType::Bool), x)};
   if (!(ratio > 0 && ratio < 1))
     call.wrong(fmt::format("ratio is {}, not from 0 to below 1", ratio));
   call.require_fixed(x);

@@ -109,7 +109,7 @@ Values scanned(Call& call, int64_t first) {
     pairs[static_cast<size_t>(axis)] = {1, -1};
     x = x.pad(pairs, first);
   }
-  Tensor result = (x.*scan)(axis, x.dtype());
+  const Tensor result = call.with_sizes_of((x.*scan)(axis, x.dtype()), x);
   return {reversed ? result.flip(axis) : result};
 }
 Values cum_sum(Call& call) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/internal.h"
 #include "plugrad/tensor.h"
 
 namespace plugrad::tensor {
@@ -68,7 +69,7 @@ Tensor as_signed(const Tensor& indices);
 Tensor wrapped_indices(const Tensor& indices, const Tensor& x, int64_t axis);
 /// Elements of an axis at `indices` (i32 or i64), whose axes replace it. Indices out of
 /// range read 0.
-Tensor select(const Tensor& x, int64_t axis, const Tensor& indices);
+PLUGRAD_INTERNAL Tensor select(const Tensor& x, int64_t axis, const Tensor& indices);
 /// x with `after` zeros behind an axis, as a view: what is written to its other elements goes to x.
 Tensor padded_view(const Tensor& x, int64_t axis, int64_t after);
 /// 0 to count - 1 along `axis`, with size 1 in the other axes of `rank`.

@@ -46,19 +46,36 @@ std::vector<Tensor> Tensor::chunk(int64_t count, int64_t axis) const {
   return split(std::vector<int64_t>(static_cast<size_t>(count), 0), axis);
 }
 
+namespace {
+
+/// Repeats an axis of a variable size behind its last element.
+Tensor repeat_variable(const Tensor& x, int64_t axis, int64_t count) {
+  const tensor::AxisSize size = tensor::axis_size(x, axis);
+  const Tensor indices = Tensor::arange(count * x.size(axis)) % size.count;
+  return tensor::limited(tensor::select(x, axis, indices), axis,
+                         {size.count * count, size.least * count, true});
+}
+
+}  // namespace
+
 Tensor Tensor::repeat(const Shape& repeats) const {
+  Tensor x = *this;
   Shape shape = this->shape();
   require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
           to_string(repeats), to_string(shape));
-  shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
+  const size_t added = repeats.size() - shape.size();
+  shape.insert(shape.begin(), added, 1);
   Shape split, expanded, result;
   for (size_t i = 0; i < shape.size(); ++i) {
     require(repeats[i] >= 0, "[repeat] {} is negative", repeats[i]);
-    split.insert(split.end(), {1, shape[i]});
-    expanded.insert(expanded.end(), {repeats[i], shape[i]});
+    const auto axis = static_cast<int64_t>(i) - static_cast<int64_t>(added);
+    const bool varies = axis >= 0 && repeats[i] != 1 && tensor::has_variable_size(x, axis);
+    if (varies) x = repeat_variable(x, axis, repeats[i]);
     result.push_back(repeats[i] * shape[i]);
+    split.insert(split.end(), {1, varies ? result[i] : shape[i]});
+    expanded.insert(expanded.end(), {varies ? 1 : repeats[i], split.back()});
   }
-  return tensor::own_handle(reshape(split).expand(expanded).reshape(result));
+  return tensor::own_handle(x.reshape(split).expand(expanded).reshape(result));
 }
 
 Tensor Tensor::repeat_interleave(int64_t count, std::optional<int64_t> axis) const {
