@@ -18,7 +18,7 @@ namespace {
 
 // Combinations of outer loops for which the bounds of a loop are computed; of more, so many are
 // taken at equal distances.
-constexpr int64_t kMostCombinations = 4096;
+constexpr int64_t kMostCombinations = 256;
 
 using RangeValues = std::map<Id, int64_t>;
 

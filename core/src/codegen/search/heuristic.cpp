@@ -190,7 +190,8 @@ void take_whole_rows(const Kernel& kernel, const CostModel& model, Tile& tile) {
   if (!is_too_much_code(model, whole) && std::isfinite(model.cost(whole))) tile = whole;
 }
 
-// Expands short kernels fully, without a loop, if that is little code.
+// Expands short kernels fully, without a loop, if that is little code: few copies of each
+// instruction, and few instructions in all (one random number has 70 or so).
 bool expand_wholly(const Kernel& kernel, const CostModel& model, Tile& tile) {
   Tile whole = tile;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -198,6 +199,7 @@ bool expand_wholly(const Kernel& kernel, const CostModel& model, Tile& tile) {
     whole.amounts[axis] = size_of_axis(kernel, axis);
   }
   if (model.iterations() > 64 || model.code_size(whole) > 16) return false;
+  if (model.whole_code(whole) > kMostStraight) return false;
   tile = whole;
   return true;
 }

@@ -16,9 +16,6 @@ namespace {
 
 // Copies of one instruction in a reduce loop. Chosen, not measured.
 constexpr double kMostCode = 160;
-// Instructions of a sum without a loop: three such bodies (interior and two borders) fill the
-// decoded-instruction cache (1,536 entries on Skylake, Intel's optimisation manual 2.5).
-constexpr double kMostStraight = 512;
 
 // The costs below are counts of instructions, not measured alone; the model as a whole is compared
 // with measured times in docs/performance.md, "The model against the clock".
