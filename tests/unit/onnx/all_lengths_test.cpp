@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "plugrad/plugrad.h"
@@ -256,6 +257,26 @@ TEST(AllLengths, sizes_that_are_sums_vary_together) {
   }
   EXPECT_THAT(recorded, ElementsAre(0, 1, 2, 5, 6))
       << "alone, alone; the cache varies; the sequence varies without a cache, and with one";
+}
+
+// Memory for the bound keeps what calls before left in it.
+TEST(AllLengths, nothing_behind_a_size_is_used) {
+  const Model model = loaded(decoder());
+  for (const int64_t past : {3, 4, 5, 6}) Tensor::realize(model(decoder_inputs(1, past)));
+  for (const int64_t past : {9, 1, 30}) {
+    std::vector<Tensor> poison = decoder_inputs(1, 60);
+    for (Tensor& each : poison) each = (each * NAN).realize();
+    EXPECT_TRUE(std::isnan(model(poison)[0].to_vector<float>()[0]));
+    poison.clear();
+    const std::vector<Tensor> inputs = decoder_inputs(1, past);
+    const uint64_t before = plans();
+    const std::vector<Tensor> got = model(inputs);
+    Tensor::realize(got);
+    EXPECT_EQ(plans(), before);
+    const std::vector<Tensor> wanted = exact(decoder())(inputs);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      expect_same(got[i], wanted[i], fmt::format("output {} after {}", i, past));
+  }
 }
 
 uint64_t kernels_made() {
