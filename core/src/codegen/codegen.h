@@ -20,7 +20,7 @@ struct Estimates {
   int64_t bytes = 0;
 };
 
-/// What one launch executes. A multiply-add counts as two operations, others by their weights
+/// Operations and bytes of one launch. A multiply-add counts as two operations, others by their weights
 /// (cost/work.h); bytes are of loads and stores, whatever caches hold.
 struct ExecutedWork {
   int64_t operations = 0;

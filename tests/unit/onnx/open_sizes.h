@@ -1,4 +1,4 @@
-// What the tests of models with open sizes share.
+// Helpers of the tests of models with open sizes.
 #pragma once
 
 #include <cctype>

@@ -190,7 +190,7 @@ bool OpenSizes::holds(const Sum& sum, const Values& values, size_t size) {
   return all_given && total == values[size];
 }
 
-// What the size has been in all calls so far: another size and a number, or two sizes.
+// The sum that gave the size in all calls so far: of another size and a number, or of two sizes.
 std::optional<OpenSizes::Sum> OpenSizes::sum_of(size_t size) const {
   std::vector<size_t> others;
   for (size_t i = 0; i < sizes_.size(); ++i) {
