@@ -35,20 +35,6 @@ std::optional<int64_t> index_at(const Graph& g, Id id, const RangeValues& values
     s[i] = *value;
   }
   switch (n.op) {
-    case Op::Add:
-      return s[0] + s[1];
-    case Op::Sub:
-      return s[0] - s[1];
-    case Op::Mul:
-      return s[0] * s[1];
-    case Op::Neg:
-      return -s[0];
-    case Op::Max:
-      return std::max(s[0], s[1]);
-    case Op::FloorDiv:
-      return floor_div(s[0], s[1]);
-    case Op::FloorMod:
-      return floor_mod(s[0], s[1]);
     case Op::CmpLt:
       return s[0] < s[1];
     case Op::CmpEq:
@@ -58,7 +44,7 @@ std::optional<int64_t> index_at(const Graph& g, Id id, const RangeValues& values
     case Op::Where:
       return s[0] != 0 ? s[1] : s[2];
     default:
-      return std::nullopt;
+      return fold_int(n.op, DType::Index, s[0], s[1]);
   }
 }
 

@@ -46,6 +46,8 @@ bool is_less(int64_t a, int64_t b, DType dtype) {
   return dtype == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
 }
 
+}  // namespace
+
 std::optional<int64_t> fold_int(Op op, DType dtype, int64_t a, int64_t b) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
@@ -79,6 +81,8 @@ std::optional<int64_t> fold_int(Op op, DType dtype, int64_t a, int64_t b) {
       return std::nullopt;
   }
 }
+
+namespace {
 
 template <class F>
 std::optional<double> fold_basic(Op op, F a, F b) {

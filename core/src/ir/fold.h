@@ -13,6 +13,9 @@ namespace plugrad {
 /// Integers wrap; floats are rounded once to `dtype`.
 std::optional<uint64_t> fold(const Graph& g, Op op, DType dtype, std::span<const Id> sources);
 
+/// The same of integer values, without rounding them to `dtype`; nothing for comparisons.
+std::optional<int64_t> fold_int(Op op, DType dtype, int64_t a, int64_t b);
+
 /// As Graph::add, but an op whose sources are all constants becomes a constant.
 Id add_folded(Graph& g, Op op, DType dtype, std::span<const Id> sources, uint64_t arg = 0);
 inline Id add_folded(Graph& g, Op op, DType dtype, std::initializer_list<Id> sources) {
