@@ -182,6 +182,24 @@ TEST(CountedWork, Convolutions) {
               2 * pairs * terms * terms);
 }
 
+// The rounds of a counter give two words, of elements half the tensor apart, which one iteration
+// stores; of an odd number of elements, one is drawn alone.
+TEST(CountedWork, RandomNumbers) {
+  const auto drawn = [](const Shape& shape) {
+    Tensor::manual_seed(5);
+    return Tensor::rand(shape) * values({shape.back()});
+  };
+  for (const Shape& shape : {Shape{1000}, {1001}, {96, 50}, {95, 51}, {64, 3, 7}}) {
+    const SettingScope every([](Settings& s) { s.noopt = true; });
+    const int64_t all = work_of(drawn(shape)).executed;
+    const std::vector<float> expected = drawn(shape).to_vector<float>();
+    const SettingScope halves([](Settings& s) { s.noopt = false; });
+    EXPECT_EQ(drawn(shape).to_vector<float>(), expected) << element_count(shape);
+    const bool is_even = shape[0] % 2 == 0 || shape.size() == 1;
+    if (is_even) EXPECT_LE(10 * work_of(drawn(shape)).executed, 7 * all) << element_count(shape);
+  }
+}
+
 struct Form {
   const char* name;
   std::function<Tensor(int64_t)> make;

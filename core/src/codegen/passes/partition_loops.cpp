@@ -164,7 +164,7 @@ class Partitioner {
 };
 
 // Pieces of one loop, a limit on code size. Chosen, not measured.
-constexpr size_t kMostPieces = 4;
+constexpr size_t kMostPieces = 8;
 
 // The value of `range` at which `left < right` changes, if both sides are affine in the range
 // alone.
@@ -208,6 +208,74 @@ Id innermost_output(const Kernel& kernel, Id store) {
   return kNoId;
 }
 
+// The store with `piece + begin` in place of the range. Arithmetic of unsigned integers wraps, so
+// `begin` moves out of their casts, where it may cancel.
+Id store_of_piece(Graph& g, Id store, Id range, Id piece, int64_t begin) {
+  std::vector<std::pair<Id, Id>> at_piece = {{range, g.binary(Op::Add, piece, g.index(begin))}};
+  for (const Id cast : nodes_of(g, store, Op::Cast)) {
+    const Id index = g[cast].src[0];
+    const DType dtype = g[cast].dtype;
+    if (g[index].dtype != DType::Index || !is_unsigned(dtype)) continue;
+    const auto stride = stride_of(g, index, range);
+    if (!stride || *stride == 0) continue;
+    const Id from_zero = g.cast(substitute(g, index, {{range, piece}}), dtype);
+    at_piece.emplace_back(cast, g.binary(Op::Add, from_zero, g.constant(dtype, *stride * begin)));
+  }
+  return substitute(g, store, at_piece);
+}
+
+// Values that vary along the range, other than indices and loads.
+std::vector<Id> work_along(const Graph& g, Id store, Id range) {
+  OpenRanges open(g);
+  Reachable reachable;
+  std::vector<Id> found;
+  for (const Id id : reachable.from(g, std::span(&store, 1)))
+    if (open.depends(id, range) && g[id].dtype != DType::Index && g[id].dtype != DType::Void &&
+        g[id].op != Op::Load && g[id].op != Op::Cast)
+      found.push_back(id);
+  return found;
+}
+
+// Two pieces of a loop whose elements are computed from the same values, such as the low and the
+// high words of random numbers, run in one loop:
+//   before   store %out[%x], where (%x < 16) low(%x), high(%x - 16)         %x = range 32
+//   after    store %out[%x], low(%x);  store %out[%x + 16], high(%x)        %x = range 16
+// If one piece is longer, its last elements are a loop of their own. Returns whether it did.
+bool join_halves(Kernel& kernel, Id range) {
+  const std::vector<int64_t> points = cuts(kernel, range);
+  if (points.size() != 1) return false;
+  const int64_t first = points[0], second = range_size(kernel.graph, range) - first,
+                both = std::min(first, second), rest = std::max(first, second) - both;
+  if (both == 1 || rest > both) return false;
+  if (rest > 0 && works_in_groups(*kernel.caps)) return false;
+  Kernel trial = copy_of(kernel);
+  Graph& g = trial.graph;
+  const Id whole = trial.axes[axis_with_number(trial, range_axis(kernel.graph[range]))],
+           store = g.sources(trial.sink)[0];
+  const uint32_t number = range_axis(g[whole]);  // keeps its place among the loops
+  const Id piece = make_range(g, both, number, AxisKind::Loop);
+  std::vector<Id> stores = {store_of_piece(g, store, whole, piece, 0),
+                            store_of_piece(g, store, whole, piece, first)};
+  if (rest > 0) {
+    const Id end = rest == 1 ? g.index(0) : make_range(g, rest, new_axis(trial), AxisKind::Loop);
+    stores.push_back(store_of_piece(g, store, whole, end, first > second ? both : first + both));
+  }
+  trial.sink = g.add(Op::Sink, DType::Void, stores);
+  replace(trial, {});
+  const size_t at = axis_with_number(trial, number);
+  if (at == trial.axes.size()) return false;
+  const auto of_store = [&](size_t i) {
+    return work_along(g, g.sources(trial.sink)[i], trial.axes[at]);
+  };
+  const std::vector<Id> low = of_store(0), high = of_store(1);
+  const auto shared =
+      std::ranges::count_if(low, [&](Id id) { return std::ranges::find(high, id) != high.end(); });
+  if (2 * static_cast<size_t>(shared) < std::min(low.size(), high.size()) || shared == 0)
+    return false;
+  kernel = std::move(trial);
+  return true;
+}
+
 }  // namespace
 
 void partition_loops(Kernel& kernel) {
@@ -218,6 +286,9 @@ void partition_loops(Kernel& kernel) {
 void partition_outputs(Kernel& kernel) {
   Graph& g = kernel.graph;
   if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
+  for (const Id axis : to_vector(kernel.axes))
+    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) && join_halves(kernel, axis))
+      return;
   if (works_in_groups(*kernel.caps))
     return;  // Work-items in lockstep would run the pieces one after another.
   const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);

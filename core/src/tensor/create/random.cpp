@@ -79,10 +79,10 @@ Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
 /// pairs (i, i + half), the second half their high words.
 Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
   const auto half = static_cast<int64_t>((count + 1) / 2);
-  const Tensor high = number >= half;
-  Tensor x0 = where(high, number - half, number), x1 = x0 + half;
+  const Tensor is_low = number < half;
+  Tensor x0 = where(is_low, number, number - half), x1 = x0 + half;
   threefry<Tensor>(key[0], key[1], x0, x1);
-  return where(high, x1, x0);
+  return where(is_low, x0, x1);
 }
 
 /// Random unsigned integers of `width` bytes.
