@@ -91,6 +91,34 @@ TEST(CountedWork, OfMeansOfParts) {
   }
 }
 
+// A few reads at other places hide behind the memory that the sum moves; many do not.
+TEST(CountedWork, OfShiftedReads) {
+  for (const int64_t count : {17, 40}) {
+    const Tensor x = values({20000 + count});
+    expect_each_part_once([&](auto part) {
+      const Tensor each = part(x.exp());
+      Tensor sum = each[Slice(0, 20000)];
+      for (int64_t i = 1; i < count; ++i) sum = sum + each[Slice(i, 20000 + i)];
+      return sum;
+    });
+  }
+}
+
+TEST(CountedWork, OfAStencil) {
+  const Tensor x = values({300, 300});
+  expect_each_part_once([&](auto part) {
+    Tensor u = part(x.tanh());
+    for (int step = 0; step < 6; ++step) {
+      const auto at = [&](int64_t row, int64_t column) {
+        const int64_t rows = u.shape()[0] - 2, columns = u.shape()[1] - 2;
+        return u[{Slice(row, row + rows), Slice(column, column + columns)}];
+      };
+      u = part((at(0, 1) + at(2, 1) + at(1, 0) + at(1, 2)) * 0.2 + at(1, 1) * 0.1);
+    }
+    return u;
+  });
+}
+
 // Both reads of a table have gradients of the same shape, which are added before they reach it.
 TEST(CountedWork, OfTheGradientOfATableThatIsReadTwice) {
   for (const int64_t rows : {40, 400, 2000}) {

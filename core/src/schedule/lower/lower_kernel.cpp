@@ -55,7 +55,8 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
 
 /// Consumers have larger ids: in descending order, all instances of a node are known when it is
 /// reached.
-std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
+std::vector<Id> KernelLowering::computed_too_often(Id output,
+                                                   const std::function<bool(Id, size_t)>& allows) {
   Graph graph;
   Simplifier simplifier(graph);
   begin({output}, graph, simplifier);
@@ -71,10 +72,9 @@ std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
     const Id node = waiting.top();
     waiting.pop();
     if (is_leaf(node)) continue;
-    if (is_storable(node) && instances_[first_[node]].number > most) {
-      found.push_back(node);
-      continue;
-    }
+    const bool is_stored = is_storable(node) && !allows(node, instances_[first_[node]].number);
+    if (is_stored) found.push_back(node);
+    if (is_stored) continue;
     for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
       Instance entered = instances_[at];
       enter(entered);

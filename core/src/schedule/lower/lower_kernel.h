@@ -32,9 +32,9 @@ class KernelLowering {
   /// size 1 only.
   LoweredKernel lower(const std::vector<Id>& outputs);
 
-  /// The values that the kernel of `output` alone would compute at more than `most` indices: the
-  /// nearest to the output, without values that only they need.
-  std::vector<Id> computed_too_often(Id output, size_t most);
+  /// The values that the kernel of `output` alone would compute at more indices than `allows` says:
+  /// the nearest to the output, without values that only they need.
+  std::vector<Id> computed_too_often(Id output, const std::function<bool(Id, size_t)>& allows);
 
  private:
   // A node evaluated at one index, under one gate, inside one set of reduce loops.
