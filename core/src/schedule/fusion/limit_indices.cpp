@@ -18,6 +18,7 @@ namespace {
 // length of a kernel to a multiple of the graph's.
 constexpr size_t kMostIndices = 32;
 constexpr double kOfALaunch = 4096;  // operations in the time of one more launch
+constexpr int64_t kFewNumbers = 16;  // elements
 
 /// How many indices are few enough: the work at the others hides behind the memory that the kernel
 /// moves, or is less than a launch of its own.
@@ -48,7 +49,9 @@ class Allowance {
   size_t find_most(Id node) {
     if (hidden_ == 0) hidden_ = hidden_operations();
     const Region region = regions_.below(node);
-    if (region.leaf_count == 0) return kMostIndices;  // of positions: loops compute parts of it
+    // Of positions and numbers, such as the key of random numbers: loops compute parts of it, and
+    // indices that differ may share most of the work.
+    if (region.largest_leaf <= kFewNumbers) return kMostIndices;
     const double each = region.weight * static_cast<double>(state_.computed[node]);
     return each * kMostIndices <= hidden_ ? kMostIndices : 1 + static_cast<size_t>(hidden_ / each);
   }
