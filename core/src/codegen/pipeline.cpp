@@ -67,7 +67,7 @@ constexpr std::array<Stage<Generation>, 25> kCodegen = {{
     {"simplify ranges", on_kernel<simplify_ranges>, kGraph,
      "adjacent ranges merge, divided ranges split", true},
     {"partition outputs", on_kernel<partition_outputs>, kGraph,
-     "padding becomes stores of its own", true},
+     "padding becomes stores of its own; halves that share work run in one loop", true},
     {"apply schedule", on_kernel<apply_schedule>, kGraph,
      "ranges become lanes, register tiles, group ids"},
     {"drop marks", on_kernel<drop_marks>, kGraph, "compute_at marks that no step used are gone"},

@@ -1,6 +1,7 @@
 // Loop partitioning: splits an output loop at the points where conditions on it change, so that
 // conditions are constant in its interior. A cut, no local rewrite.
-// partition_outputs, before the schedule: padding becomes stores of its own.
+// partition_outputs, before the schedule: padding becomes stores of its own; halves of a loop that
+// share work run in one loop (join_halves).
 //   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0
 //            %x = range 28
 //   after    store %out[%i*28 + %x], 0                          %x = range 4
@@ -11,6 +12,7 @@
 //   after    store %out[0], 0
 //            store %out[%y*2 + 2], %in[%y*2 + 1]                  %y = range 55
 #include <algorithm>
+#include <iterator>
 
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/tensor_core.h"
@@ -267,11 +269,11 @@ bool join_halves(Kernel& kernel, Id range) {
   const auto of_store = [&](size_t i) {
     return work_along(g, g.sources(trial.sink)[i], trial.axes[at]);
   };
-  const std::vector<Id> low = of_store(0), high = of_store(1);
-  const auto shared =
-      std::ranges::count_if(low, [&](Id id) { return std::ranges::find(high, id) != high.end(); });
-  if (2 * static_cast<size_t>(shared) < std::min(low.size(), high.size()) || shared == 0)
-    return false;
+  std::vector<Id> low = of_store(0), high = of_store(1), shared;
+  std::ranges::sort(low);
+  std::ranges::sort(high);
+  std::ranges::set_intersection(low, high, std::back_inserter(shared));
+  if (shared.empty() || 2 * shared.size() < std::min(low.size(), high.size())) return false;
   kernel = std::move(trial);
   return true;
 }
@@ -286,13 +288,13 @@ void partition_loops(Kernel& kernel) {
 void partition_outputs(Kernel& kernel) {
   Graph& g = kernel.graph;
   if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
-  for (const Id axis : to_vector(kernel.axes))
-    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) && join_halves(kernel, axis))
-      return;
-  if (works_in_groups(*kernel.caps))
-    return;  // Work-items in lockstep would run the pieces one after another.
   const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);
-  if (range == kNoId) return;
+  for (const Id axis : to_vector(kernel.axes))
+    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) &&
+        stride_of(g, g.sources(store)[1], axis).value_or(0) != 0 && join_halves(kernel, axis))
+      return;
+  // Work-items in lockstep would run the pieces one after another.
+  if (range == kNoId || works_in_groups(*kernel.caps)) return;
   std::vector<int64_t> points = cuts(kernel, range);
   if (points.empty()) return;
   points.push_back(range_size(g, range));

@@ -14,7 +14,7 @@ void eliminate_reductions(Kernel& kernel);
 void simplify_ranges(Kernel& kernel);
 /// Indexed reductions store each term at its index.
 void index_stores(Kernel& kernel);
-/// Padding becomes stores of its own.
+/// Padding becomes stores of its own; halves of a loop that share work run in one loop.
 void partition_outputs(Kernel& kernel);
 /// Applies the given schedule or the one that the heuristics and the cost model find.
 void apply_schedule(Kernel& kernel);
