@@ -13,6 +13,7 @@
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
 #include "onnx/import/open_sizes.h"
+#include "onnx/import/segments.h"
 #include "onnx/release.h"
 #include "plugrad/device.h"
 #include "plugrad/jit.h"
@@ -42,7 +43,6 @@ bool is_omitted(const Data& data) {
   return std::holds_alternative<std::monostate>(data.value) || (tensor && !tensor->defined());
 }
 
-constexpr int64_t kMostDeciding = 64;   // elements of an input that is part of a recording's key
 constexpr size_t kMostRecordings = 64;  // with different elements
 
 bool is_numbers(const ValueMessage& value) {
@@ -260,7 +260,21 @@ struct Model::State {
       } catch (const NeedsExactSizes& needs) {
         fail(ErrorKind::Unsupported, "[onnx] an input has a variable size, but {}", needs.reason);
       }
+    if (auto results = call_in_segments(there)) return *std::move(results);
     return record(there, false);
+  }
+
+  // Nothing if the model cannot be cut where it needs elements on the host.
+  std::optional<std::vector<Value>> call_in_segments(const std::vector<Value>& there) {
+    if (jit_detail::is_part_of_recording()) return {};
+    std::map<std::string_view, Value> values;
+    for (size_t i = 0; i < there.size(); ++i) {
+      if (!there[i].is_given()) continue;
+      if (tensor::has_variable_size(there[i].tensor())) return {};
+      values.emplace(declared[i]->name, there[i]);
+    }
+    if (!segments) segments.emplace(message, files, file_name);
+    return segments->call(std::move(values));
   }
 
   std::vector<Value> values_of(std::vector<Tensor> results) const {
@@ -324,6 +338,7 @@ struct Model::State {
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
   std::mutex mutex;
   Reads reads = Reads::Nothing;
+  std::optional<Segments> segments;  // of a model that needs computed elements on the host
   std::optional<OpenSizes> open_sizes;
   bool serves_all_sizes = false;  // a recording with variable sizes has run
   // By the elements that they hold for.

@@ -133,7 +133,7 @@ Values scatter_nd(Call& call) {
 // How many elements are left depends on the condition's values.
 Values compress(Call& call) {
   Tensor x = call[0];
-  const tensor::HostValues condition = call.host(1);
+  const tensor::HostValues condition = call.data(1);
   std::vector<int64_t> kept;
   for (size_t i = 0; i < condition.bits.size(); ++i)
     if (condition.bits[i] != 0) kept.push_back(static_cast<int64_t>(i));
@@ -143,7 +143,7 @@ Values compress(Call& call) {
 }
 
 Values non_zero(Call& call) {
-  const tensor::HostValues values = call.host(0);
+  const tensor::HostValues values = call.data(0);
   const size_t rank = values.shape.size();
   std::vector<std::vector<int64_t>> places(rank);
   int64_t count = 0;
