@@ -69,18 +69,13 @@ const std::vector<Value>& Call::sequence(size_t input) const {
   return *given;
 }
 
-tensor::HostValues Call::data(size_t input) const {
+tensor::HostValues Call::read(size_t input, bool is_data) const {
   const Value& given = value(input);
   if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
-  return host_values_of(given, recording_.is_jitted);
-}
-
-tensor::HostValues Call::host(size_t input) const {
   try {
-    return data(input);
-  } catch (NeedsHostValues& needs) {
-    needs.input = input;
-    throw;
+    return host_values_of(given, recording_.is_jitted);
+  } catch (const NeedsHostValues&) {
+    throw NeedsHostValues{.input = input, .is_data = is_data};
   }
 }
 

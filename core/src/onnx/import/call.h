@@ -22,6 +22,8 @@ struct NeedsHostValues {
   std::optional<size_t> input = {};
   /// Of the model's main graph; set on the way.
   std::optional<size_t> node = {};
+  /// The node computes with the elements, whatever they are.
+  bool is_data = false;
 };
 
 /// Thrown where one recording cannot serve all sizes of an axis.
@@ -87,9 +89,9 @@ class Call {
   const std::vector<Value>& sequence(size_t input) const;
   /// The elements of a tensor that shapes depend on: known, or read from the device. Errors:
   /// NeedsHostValues in a jitted call.
-  tensor::HostValues host(size_t input) const;
+  tensor::HostValues host(size_t input) const { return read(input, false); }
   /// The same of data, which the node computes with on the host.
-  tensor::HostValues data(size_t input) const;
+  tensor::HostValues data(size_t input) const { return read(input, true); }
   std::vector<std::int64_t> integers(size_t input) const { return integers_of(host(input)); }
   std::int64_t integer_input(size_t input) const;
   std::vector<double> numbers_input(size_t input) const { return as_numbers(host(input)); }
@@ -149,6 +151,8 @@ class Call {
   [[noreturn]] void unsupported(std::string_view what) const;
 
  private:
+  tensor::HostValues read(size_t input, bool is_data) const;
+
   const NodeMessage& node_;
   std::int64_t opset_;
   std::vector<Value> inputs_;

@@ -3,17 +3,15 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "jit/calls.h"
 #include "onnx/import/declared.h"
-#include "onnx/import/graph_run.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {
 
-constexpr size_t kMostSegments = 32;           // that are recorded
-constexpr size_t kMostSegmentRecordings = 32;  // of one segment
-constexpr size_t kMostSeenKeys = 64;           // of one segment, that may come again
-constexpr int kMostNewInARow = 4;              // calls of a segment that are recorded anew
+constexpr size_t kMostSegments = 32;   // that are recorded
+constexpr int64_t kMostDeciding = 64;  // elements of a tensor that are part of a key
 
 // Calls `use` with the names that the node reads, and with all names of its graphs.
 template <class Use>
@@ -27,236 +25,213 @@ void for_each_read(const NodeMessage& node, const Use& use) {
     }
 }
 
-// Whether the node computes earlier nodes again.
-bool reads_all(const NodeMessage& node) {
-  const auto is_inner = [](const auto& graph) {
-    return std::ranges::any_of(graph->nodes, reads_all);
-  };
-  return node.op == "Gradient" ||
-         std::ranges::any_of(node.attributes, [&](const AttributeMessage& attribute) {
-           return std::ranges::any_of(attribute.graphs, is_inner);
-         });
+// Whether the node or one of its graphs computes earlier nodes again.
+bool reads_earlier_nodes(const NodeMessage& node) {
+  if (node.op == "Gradient") return true;
+  for (const AttributeMessage& attribute : node.attributes)
+    for (const auto& graph : attribute.graphs)
+      if (std::ranges::any_of(graph->nodes, reads_earlier_nodes)) return true;
+  return false;
 }
 
-// A value in a key. The elements of known ones are constants of the recording.
-void add_to(std::vector<uint64_t>& key, const Value& value) {
-  if (!value.is_given()) {
-    key.push_back(0);
-    return;
-  }
-  const tensor::HostValues* const known = value.known();
-  const Shape shape = known ? known->shape : value.tensor().shape();
-  key.push_back(known ? 1 : 2);
-  key.push_back(static_cast<uint64_t>(known ? known->dtype : value.tensor().dtype()));
-  key.push_back(static_cast<uint64_t>(value.emulated()));
-  key.push_back(shape.size());
-  key.insert(key.end(), shape.begin(), shape.end());
-  if (known) key.insert(key.end(), known->bits.begin(), known->bits.end());
-}
-
-bool is_number_or_none(const Value& value) {
-  return value.is_tensor() || !value.is_given();
+bool may_decide(const Value& value) {
+  return value.is_tensor() && (value.known() || (value.tensor().numel() <= kMostDeciding &&
+                                                 !tensor::has_variable_size(value.tensor())));
 }
 
 }  // namespace
 
-// Null if the call is not recorded: the last ones all had new keys, and so has this one.
-Segment::Recording* Segment::recording_of(const Key& key) {
-  auto found = recordings_.find(key);
-  if (found == recordings_.end()) {
-    const uint64_t hash = jit_detail::hash_of(
-        {reinterpret_cast<const char*>(key.data()), key.size() * sizeof(uint64_t)});
-    const bool was_seen = std::ranges::find(seen_, hash) != seen_.end();
-    if (!was_seen && seen_.size() < kMostSeenKeys)
-      seen_.push_back(hash);
-    else if (!was_seen)
-      seen_[seen_count_++ % kMostSeenKeys] = hash;
-    if (++new_in_a_row_ > kMostNewInARow && !was_seen) return nullptr;
-    if (recordings_.size() >= kMostSegmentRecordings)
-      recordings_.erase(std::ranges::min_element(
-          recordings_, {}, [](const auto& entry) { return entry.second.last_used; }));
-    found = recordings_.try_emplace(key).first;
-    found->second.calls = std::make_unique<jit_detail::Calls>(/*is_pure=*/true);
-  } else {
-    new_in_a_row_ = 0;
-  }
-  found->second.last_used = ++uses_;
-  return &found->second;
-}
-
-std::vector<Value> Segment::run(const ModelMessage& model, ModelFiles& files,
-                                std::string_view file_name,
-                                const std::map<std::string_view, Value>& given,
-                                const Names& varying) {
-  const auto compute = [&](bool is_jitted) {
-    return GraphRun(model, files, is_jitted, file_name).outputs_of_nodes(first_, last_, given, out);
-  };
-  const auto realized = [](std::vector<Value> values) {
-    std::vector<Tensor> tensors;
-    for (const Value& value : values)
-      if (value.is_tensor() && !value.known()) tensors.push_back(value.tensor());
-    Tensor::realize(tensors);
-    return values;
-  };
-  if (is_on_host_) {
-    std::vector<Value> results = compute(false);
-    // Elements that differ from call to call must not become constants.
-    for (Value& value : results)
-      if (value.known()) value = Value(value.tensor()).as(value.emulated());
-    return realized(std::move(results));
-  }
-  Key key;
-  std::vector<Tensor> tensors;
-  for (const std::string_view name : varying) {
-    const Value& value = given.at(name);
-    add_to(key, value);
-    if (value.is_tensor() && !value.known()) tensors.push_back(value.tensor());
-  }
-  Recording* const recording = recording_of(key);
-  if (!recording) return realized(compute(true));
-  const auto record = [&] {
-    jit_detail::Flat flat;
-    std::vector<std::optional<Value>> fixed;
-    std::vector<DataType> types;
-    for (const Value& value : compute(true)) {
-      if (!is_number_or_none(value)) throw NeedsHostValues();
-      types.push_back(value.emulated());
-      if (value.known())
-        fixed.emplace_back(Value::known(*value.known()).as(value.emulated()));
-      else if (!value.is_given())
-        fixed.emplace_back(Value());
-      else {
-        fixed.emplace_back();
-        flat.tensors.push_back(value.tensor());
-      }
-    }
-    recording->results = std::move(fixed);
-    recording->types = std::move(types);
-    return flat;
-  };
-  std::vector<Tensor> made;
-  try {
-    made = recording->calls->call({std::move(tensors), {}}, record).tensors;
-  } catch (...) {
-    recordings_.erase(key);
-    throw;
-  }
-  std::vector<Value> results;
-  auto next = made.begin();
-  for (size_t i = 0; i < out.size(); ++i)
-    results.push_back(recording->results[i] ? *recording->results[i]
-                                            : Value(*next++).as(recording->types[i]));
-  return results;
-}
-
-Segments::Segments(const ModelMessage& model, ModelFiles& files, std::string_view file_name)
-    : model_(model), files_(files), file_name_(file_name) {
+Segments::Segments(const ModelMessage& model, ModelFiles& files, std::string_view file_name,
+                   const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds)
+    : source_{model, files, file_name}, declared_(declared), open_sizes_(declared, bounds) {
   const GraphMessage& graph = model.graph;
-  can_be_cut_ = std::ranges::none_of(graph.nodes, reads_all);
+  can_be_cut_ = std::ranges::none_of(graph.nodes, reads_earlier_nodes);
   for (const TensorMessage& tensor : graph.constants)
-    constants_.emplace(tensor.name, files.constant(tensor));
+    source_.constants.emplace(tensor.name, files.constant(tensor));
   for (const SparseTensorMessage& tensor : graph.sparse_constants)
-    constants_.emplace(tensor.values.name, files.constant(tensor));
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    source_.constants.emplace(tensor.values.name, files.constant(tensor));
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for_each_read(graph.nodes[i], [&](std::string_view name) { last_use_[name] = i; });
+    for (const std::string_view name : graph.nodes[i].outputs)
+      if (!name.empty()) computed_by_.emplace(name, i);
+  }
   for (const ValueMessage& output : graph.outputs) last_use_[output.name] = graph.nodes.size();
-  find_names(segments_.emplace_back(0, graph.nodes.size(), false));
+  find_names(segments_.emplace_back(Segment::Kind::Whole, 0, graph.nodes.size()));
 }
 
 void Segments::find_names(Segment& segment) const {
-  const auto nodes =
-      std::span(model_.graph.nodes).subspan(segment.first(), segment.last() - segment.first());
-  std::set<std::string_view> computed, read;
-  for (const NodeMessage& node : nodes) {
-    for_each_read(node, [&](std::string_view name) {
-      if (!computed.contains(name) && read.insert(name).second) segment.in.push_back(name);
-    });
-    for (const std::string_view name : node.outputs) {
-      computed.insert(name);
+  const GraphMessage& graph = source_.message.graph;
+  std::set<std::string_view> known;  // computed or noted
+  const auto read = [&](std::string_view name) {
+    if (!known.insert(name).second) return;
+    if (source_.constants.contains(name)) segment.constants.push_back(name);
+    const bool is_input =
+        std::ranges::find(declared_, name, &ValueMessage::name) != declared_.end();
+    if (is_input || computed_by_.contains(name)) segment.in.push_back(name);
+  };
+  if (segment.kind == Segment::Kind::Whole)
+    for (const ValueMessage* input : declared_) read(input->name);
+  for (size_t i = segment.first; i < segment.last; ++i) {
+    for_each_read(graph.nodes[i], read);
+    for (const std::string_view name : graph.nodes[i].outputs) {
+      known.insert(name);
       const auto use = last_use_.find(name);
-      if (!name.empty() && use != last_use_.end() && use->second >= segment.last())
-        segment.out.push_back(name);
+      const bool is_read = use != last_use_.end() && use->second >= segment.last;
+      if (is_read && segment.kind != Segment::Kind::Whole) segment.out.push_back(name);
     }
+  }
+  if (segment.kind != Segment::Kind::Whole) return;
+  for (const ValueMessage& output : graph.outputs) {
+    read(output.name);
+    segment.out.push_back(output.name);
   }
 }
 
-std::vector<Value> Segments::run(Segment& segment, std::map<std::string_view, Value>& values) {
-  std::map<std::string_view, Value> given;
-  Segment::Names varying;
+std::vector<Value> Segments::run(Segment& segment, Values& values) {
+  std::vector<Value> given;
   for (const std::string_view name : segment.in) {
     const auto at = values.find(name);
     if (at == values.end()) {
-      if (const auto constant = constants_.find(name); constant != constants_.end())
-        given.emplace(name, constant->second);
+      given.emplace_back();
       continue;
     }
     Value& value = at->second;
-    if (deciding_.contains(name) && value.is_tensor() && !value.known() &&
-        value.tensor().numel() <= kMostDeciding) {
+    if (deciding_.contains(name) && !value.known() && may_decide(value)) {
       const Tensor& x = value.tensor();
       value = Value::known(values_in_memory(x.to_bytes(), x.shape(), x.dtype()), x)
                   .as(value.emulated());
     }
-    given.emplace(name, value);
-    varying.push_back(name);
+    given.push_back(value);
   }
-  return segment.run(model_, files_, file_name_, given, varying);
+  const auto can_decide = [&](const NeedsHostValues& needs) {
+    std::set<std::string_view> deciding;
+    return decide(segment, needs, values, deciding);
+  };
+  return segment.run(source_, given, &open_sizes_, can_decide);
 }
 
-// Whether a further try may succeed.
-bool Segments::cut(size_t segment, const NeedsHostValues& needs,
-                   const std::map<std::string_view, Value>& values) {
-  if (!needs.node) return false;
-  const size_t node = *needs.node, first = segments_[segment].first(),
-               last = segments_[segment].last();
-  std::vector<Segment> parts;
-  const auto add = [&](size_t from, size_t to, bool is_on_host) {
-    if (from < to) find_names(parts.emplace_back(from, to, is_on_host));
-  };
-  const std::string_view name =
-      needs.input ? model_.graph.nodes[node].inputs[*needs.input] : std::string_view();
-  const bool is_there = values.contains(name) || constants_.contains(name);
-  if (needs.input && deciding_.insert(name).second && is_there) return true;
-  add(first, node, false);
-  if (needs.input && !is_there) {
-    add(node, last, false);
-  } else {
-    add(node, node + 1, true);
-    add(node + 1, last, false);
+// Adds the values that the segment is given and computes the name of; false if one of these has
+// many elements, of which more than the sizes matter, or if the name is random.
+bool Segments::add_leaves(std::string_view name, const Segment& segment, const Values& values,
+                          std::set<std::string_view>& leaves) const {
+  std::vector<std::string_view> open{name};
+  std::set<std::string_view> seen;
+  while (!open.empty()) {
+    name = open.back();
+    open.pop_back();
+    if (!seen.insert(name).second) continue;
+    if (const auto at = values.find(name); at != values.end()) {
+      if (!may_decide(at->second)) return false;
+      if (is_float(at->second.tensor().dtype()) && seen.size() > 1) return false;
+      leaves.insert(name);
+      continue;
+    }
+    const auto at = computed_by_.find(name);
+    if (at == computed_by_.end() || at->second < segment.first) continue;  // a constant
+    const NodeMessage& node = source_.message.graph.nodes[at->second];
+    const OperatorRow* const row = find_operator(canonical(node.domain), node.op);
+    if (!row || row->is_random) return false;
+    if (node.op == "Shape" || node.op == "Size") continue;
+    for_each_read(node, [&](std::string_view read) { open.push_back(read); });
   }
-  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(segment));
-  segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(segment),
-                   std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
-  return static_cast<size_t>(std::ranges::count(segments_, false, &Segment::is_on_host)) <=
+  return true;
+}
+
+// Whether the call can be repeated with elements of the segment's inputs, which are added.
+bool Segments::decide(const Segment& segment, const NeedsHostValues& needs, const Values& values,
+                      std::set<std::string_view>& deciding) const {
+  if (!needs.node || needs.is_data) return false;
+  const NodeMessage& node = source_.message.graph.nodes[*needs.node];
+  std::set<std::string_view> leaves;
+  bool are_small = true;
+  const auto add = [&](std::string_view name) {
+    are_small = are_small && add_leaves(name, segment, values, leaves);
+  };
+  if (needs.input)
+    add(node.inputs[*needs.input]);
+  else
+    for_each_read(node, add);
+  if (!are_small || std::ranges::includes(deciding_, leaves)) return false;
+  deciding.insert(leaves.begin(), leaves.end());
+  return true;
+}
+
+// Whether the segment, which needs elements that its inputs do not give, could be cut.
+bool Segments::cut(size_t segment, const NeedsHostValues& needs, const Values& values) {
+  if (!needs.node) return false;
+  const size_t node = *needs.node, first = segments_[segment].first, last = segments_[segment].last;
+  std::vector<Segment> parts;
+  const auto add = [&](Segment::Kind kind, size_t from, size_t to) {
+    if (from < to) find_names(parts.emplace_back(kind, from, to));
+  };
+  const std::string_view name = needs.input && !needs.is_data
+                                    ? source_.message.graph.nodes[node].inputs[*needs.input]
+                                    : std::string_view();
+  const auto at = computed_by_.find(name);
+  add(Segment::Kind::Part, first, node);
+  if (at != computed_by_.end() && at->second >= first && !values.contains(name)) {
+    deciding_.insert(name);
+    add(Segment::Kind::Part, node, last);
+  } else {
+    add(Segment::Kind::Host, node, node + 1);
+    add(Segment::Kind::Part, node + 1, last);
+  }
+  const auto place = segments_.begin() + static_cast<std::ptrdiff_t>(segment);
+  segments_.insert(segments_.erase(place), std::make_move_iterator(parts.begin()),
+                   std::make_move_iterator(parts.end()));
+  return static_cast<size_t>(std::ranges::count(segments_, Segment::Kind::Part, &Segment::kind)) <=
          kMostSegments;
 }
 
-std::optional<std::vector<Value>> Segments::call(std::map<std::string_view, Value> values) {
-  for (size_t i = 0; can_be_cut_ && i < segments_.size();) {
+std::optional<std::vector<Value>> Segments::call(const std::vector<Value>& given) {
+  if (is_given_up_) return {};
+  Values values;
+  bool may_cut = can_be_cut_ && !jit_detail::is_part_of_recording();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].is_given()) continue;
+    may_cut &= !tensor::has_variable_size(given[i].tensor());
+    values.emplace(declared_[i]->name, given[i]);
+  }
+  if (segments_.size() != 1 && !may_cut) return {};
+  for (size_t i = 0; i < segments_.size();) {
     std::vector<Value> results;
     try {
       results = run(segments_[i], values);
-      can_be_cut_ = std::ranges::all_of(results, is_number_or_none);
     } catch (const NeedsHostValues& needs) {
-      can_be_cut_ = cut(i, needs, values);
-      continue;
+      if (decide(segments_[i], needs, values, deciding_)) continue;
+      if (may_cut && cut(i, needs, values)) continue;
+      is_given_up_ = may_cut || !can_be_cut_;
+      return {};
     }
     const Segment& segment = segments_[i++];
-    for (size_t k = 0; k < results.size(); ++k)
+    for (size_t k = 0; k < results.size(); ++k) {
+      is_given_up_ |= results[k].is_given() && !results[k].is_tensor();
       values.insert_or_assign(segment.out[k], std::move(results[k]));
+    }
+    if (is_given_up_) return {};
     std::erase_if(values, [&](const auto& entry) {
       const auto use = last_use_.find(entry.first);
-      return use == last_use_.end() || use->second < segment.last();
+      return use == last_use_.end() || use->second < segment.last;
     });
   }
-  if (!can_be_cut_) return {};
   std::vector<Value> outputs;
-  for (const ValueMessage& output : model_.graph.outputs) {
+  for (const ValueMessage& output : source_.message.graph.outputs) {
     const auto at = values.find(output.name);
-    outputs.push_back(at != values.end() ? at->second : constants_.at(output.name));
+    outputs.push_back(at != values.end() ? at->second : source_.constants.at(output.name));
     require_declared(outputs.back(), output);
   }
   return outputs;
+}
+
+std::string Segments::contradiction(const std::vector<Value>& given) const {
+  std::vector<size_t> inputs;
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].is_tensor()) continue;
+    inputs.push_back(i);
+    tensors.push_back(given[i].tensor());
+  }
+  return open_sizes_.contradiction(inputs, tensors);
 }
 
 }  // namespace plugrad::onnx
