@@ -96,6 +96,20 @@ TEST(Segments, experts_are_recorded_for_their_counts) {
   expect_experts(model, {1, 0, 2, 1, 0}, 6);
 }
 
+// A count that differs is a size that differs: variable from its third value on.
+TEST(Segments, one_recording_serves_further_counts) {
+  const Model model = loaded(experts());
+  const auto call = [&](int64_t first) {
+    std::vector<int64_t> of_rows(20, 1);
+    std::fill_n(of_rows.begin(), first, 0);
+    expect_experts(model, of_rows, first);
+  };
+  for (const int64_t first : {1, 2, 3, 5}) call(first);
+  const uint64_t before = plans();
+  for (const int64_t first : {8, 12, 4, 19, 1, 6}) call(first);
+  EXPECT_EQ(plans(), before);
+}
+
 TEST(Segments, many_counts_give_the_same_results) {
   const Model model = loaded(experts());
   for (int64_t first = 0; first <= 12; ++first)

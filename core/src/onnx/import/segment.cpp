@@ -169,7 +169,7 @@ OpenSizes* Segment::sizes_of(const std::vector<Value>& given) {
       messages_[i].type.kind = TypeMessage::Kind::Tensor;
       messages_[i].type.shape.emplace(static_cast<size_t>(given[i].tensor().ndim()));
     }
-    open_sizes_.emplace(messages, SizeBounds());
+    open_sizes_.emplace(messages, SizeBounds(), /*warns=*/false);
   }
   for (size_t i = 0; i < in.size(); ++i) {
     const auto& shape = messages_[i].type.shape;

@@ -115,6 +115,10 @@ Values scatter_nd(Call& call) {
   const Tensor x = call[0], indices = call[1], updates = call[2];
   const int64_t depth = indices.size(-1);
   const Shape shape = x.shape();
+  call.require_fixed(x);
+  for (int64_t axis = indices.ndim() > 2 ? 0 : 1; axis < indices.ndim(); ++axis)
+    call.require_fixed(indices, axis);
+  for (int64_t axis = 1; axis < updates.ndim(); ++axis) call.require_fixed(updates, axis);
   if (depth > x.ndim())
     call.wrong(fmt::format("indices of the shape {} are none of the shape {}",
                            to_string(indices.shape()), to_string(shape)));
@@ -168,7 +172,7 @@ constexpr OperatorRow kIndexRows[] = {
     {"NonZero", non_zero},
     {"Scatter", scatter_elements, kVariableSizes},
     {"ScatterElements", scatter_elements, kVariableSizes},
-    {"ScatterND", scatter_nd},
+    {"ScatterND", scatter_nd, kVariableSizes},
 };
 
 }  // namespace
