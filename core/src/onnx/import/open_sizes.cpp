@@ -54,7 +54,10 @@ std::vector<std::byte> in_room(const std::vector<std::byte>& elements, const Sha
 
 OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds,
                      bool warns)
-    : declared_(declared), has_bounds_(!bounds.empty()), warns_(warns) {
+    : declared_(declared),
+      has_bounds_(!bounds.empty()),
+      warns_(warns),
+      most_bytes_(static_cast<double>(host_memory_bytes() / kMemoryShare)) {
   std::map<std::string, size_t> numbers;
   for (const ValueMessage* input : declared) {
     Axes& axes = axes_.emplace_back();
@@ -297,7 +300,7 @@ bool OpenSizes::fits_memory(const std::vector<size_t>& inputs,
     bytes += (count - static_cast<double>(tensors[i].numel())) *
              static_cast<double>(size_of(tensors[i].dtype()));
   }
-  return bytes <= static_cast<double>(host_memory_bytes() / kMemoryShare);
+  return bytes <= most_bytes_;
 }
 
 Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes) const {

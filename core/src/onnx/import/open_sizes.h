@@ -108,6 +108,7 @@ class OpenSizes {
   std::set<Values> alone_;       // that were recorded alone
   std::vector<bool> vary_;       // by size, in the last call
   bool has_bounds_ = false, warns_ = true;
+  double most_bytes_ = 0;       // that inputs of the bounds may take more than those given
   bool is_one_by_one_ = false;  // sizes are tried one after another
 };
 

@@ -19,7 +19,7 @@
 
 namespace plugrad::onnx {
 
-using Names = std::vector<std::string_view>;
+using ValueNames = std::vector<std::string_view>;
 
 /// What all segments of a model share.
 struct SegmentSource {
@@ -43,9 +43,9 @@ class Segment {
 
   Kind kind;
   size_t first, last;
-  Names in;         // read by the nodes, and not computed by them
-  Names constants;  // the same, of the file
-  Names out;        // computed, and read by later nodes or the caller
+  ValueNames in;         // read by the nodes, and not computed by them
+  ValueNames constants;  // the same, of the file
+  ValueNames out;        // computed, and read by later nodes or the caller
 
   /// The values of `out`, each a tensor with the sizes that it has or a known value. `given` are
   /// those of `in`; the elements of known ones are part of a recording's key. `can_decide`: whether

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "jit/calls.h"
 #include "onnx/import/declared.h"
 #include "tensor/variable_sizes.h"
@@ -176,6 +177,8 @@ bool Segments::cut(size_t segment, const NeedsHostValues& needs, const Values& v
     add(Segment::Kind::Host, node, node + 1);
     add(Segment::Kind::Part, node + 1, last);
   }
+  if (debugging(1))
+    debug_write(fmt::format("onnx: cut at {}\n", label_of(source_.message.graph.nodes[node])));
   const auto place = segments_.begin() + static_cast<std::ptrdiff_t>(segment);
   segments_.insert(segments_.erase(place), std::make_move_iterator(parts.begin()),
                    std::make_move_iterator(parts.end()));
