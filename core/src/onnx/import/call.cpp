@@ -69,10 +69,14 @@ const std::vector<Value>& Call::sequence(size_t input) const {
   return *given;
 }
 
-tensor::HostValues Call::host(size_t input) const {
+tensor::HostValues Call::read(size_t input, bool is_data) const {
   const Value& given = value(input);
   if (!given.is_tensor()) wrong(fmt::format("input {} is no tensor of numbers", input));
-  return host_values_of(given, recording_.is_jitted);
+  try {
+    return host_values_of(given, recording_.is_jitted);
+  } catch (const NeedsHostValues&) {
+    throw NeedsHostValues{.input = input, .is_data = is_data};
+  }
 }
 
 void Call::require_shape(size_t input, std::string_view role, const Shape& wanted) const {
@@ -171,8 +175,7 @@ std::int64_t Call::integer_input(size_t input) const {
   return values[0];
 }
 
-std::vector<double> Call::numbers_input(size_t input) const {
-  const tensor::HostValues values = host(input);
+std::vector<double> as_numbers(const tensor::HostValues& values) {
   std::vector<double> numbers;
   for (const uint64_t bits : values.bits)
     numbers.push_back(is_float(values.dtype) ? std::bit_cast<double>(bits)

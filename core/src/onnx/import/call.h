@@ -17,7 +17,14 @@
 namespace plugrad::onnx {
 
 /// Thrown where a model needs elements on the host that a jitted call does not have there.
-struct NeedsHostValues {};
+struct NeedsHostValues {
+  /// Which input of the node decides a shape or a branch; none if the node computes with elements.
+  std::optional<size_t> input = {};
+  /// Of the model's main graph; set on the way.
+  std::optional<size_t> node = {};
+  /// The node computes with the elements, whatever they are.
+  bool is_data = false;
+};
 
 /// Thrown where one recording cannot serve all sizes of an axis.
 struct NeedsExactSizes {
@@ -28,6 +35,9 @@ inline constexpr std::int64_t kMostSizes = 64;  // elements of a tensor that may
 
 /// The elements of a tensor: known, or read from the device. Errors: NeedsHostValues in a jitted call.
 tensor::HostValues host_values_of(const Value& tensor, bool is_jitted);
+
+/// As numbers, whatever their dtype is.
+std::vector<double> as_numbers(const tensor::HostValues& values);
 
 /// State that the nodes of all graphs of a model share while it is recorded.
 struct Recording {
@@ -79,10 +89,12 @@ class Call {
   const std::vector<Value>& sequence(size_t input) const;
   /// The elements of a tensor that shapes depend on: known, or read from the device. Errors:
   /// NeedsHostValues in a jitted call.
-  tensor::HostValues host(size_t input) const;
+  tensor::HostValues host(size_t input) const { return read(input, false); }
+  /// The same of data, which the node computes with on the host.
+  tensor::HostValues data(size_t input) const { return read(input, true); }
   std::vector<std::int64_t> integers(size_t input) const { return integers_of(host(input)); }
   std::int64_t integer_input(size_t input) const;
-  std::vector<double> numbers_input(size_t input) const;
+  std::vector<double> numbers_input(size_t input) const { return as_numbers(host(input)); }
 
   /// Errors: User, with both shapes, if the tensor has another shape; `role` is its name in ONNX.
   void require_shape(size_t input, std::string_view role, const Shape& wanted) const;
@@ -139,6 +151,8 @@ class Call {
   [[noreturn]] void unsupported(std::string_view what) const;
 
  private:
+  tensor::HostValues read(size_t input, bool is_data) const;
+
   const NodeMessage& node_;
   std::int64_t opset_;
   std::vector<Value> inputs_;

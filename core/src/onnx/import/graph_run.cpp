@@ -173,6 +173,21 @@ std::vector<Value> GraphRun::outputs_of_model(const std::map<std::string_view, V
   return outputs;
 }
 
+std::vector<Value> GraphRun::outputs_of_nodes(size_t first, size_t last,
+                                              const std::map<std::string_view, Value>& given,
+                                              std::span<const std::string_view> names) {
+  const Level level(*this, "graph", model_.graph.name);
+  Scope scope;
+  scope.values.insert(given.begin(), given.end());
+  run_nodes(std::span(model_.graph.nodes).first(last), scope, {model_.opsets}, first);
+  std::vector<Value> values;
+  for (const std::string_view name : names) {
+    const Value* const value = scope.find(name);
+    values.push_back(value ? *value : Value());
+  }
+  return values;
+}
+
 std::vector<Value> GraphRun::run(const GraphMessage& graph, const std::vector<Value>& inputs,
                                  const Scope* outer, const Opsets& opsets) {
   const Level level(*this, "graph", graph.name);
@@ -205,14 +220,21 @@ void GraphRun::count_work(std::string_view of) {
       shown(of), kMostNodes);
 }
 
-void GraphRun::run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope,
-                         const Opsets& opsets) {
-  for (size_t index = 0; index < nodes.size(); ++index) {
+void GraphRun::run_nodes(std::span<const NodeMessage> nodes, Scope& scope, const Opsets& opsets,
+                         size_t first) {
+  for (size_t index = first; index < nodes.size(); ++index) {
     const NodeMessage& node = nodes[index];
     count_work(traced_name(node));
-    scope.done = std::span(nodes).first(index);
+    scope.done = nodes.first(index);
     const SourceScope source(file_name_, static_cast<unsigned>(index + 1), traced_name(node));
-    std::vector<Value> results = results_of(node, scope, opsets);
+    std::vector<Value> results;
+    try {
+      results = results_of(node, scope, opsets);
+    } catch (NeedsHostValues& needs) {
+      needs.node = index;
+      if (nodes.data() != model_.graph.nodes.data()) needs.input.reset();
+      throw;
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty())
         scope.values.insert_or_assign(node.outputs[i],

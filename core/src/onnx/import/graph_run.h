@@ -25,6 +25,13 @@ class GraphRun {
   /// The graph's outputs. Errors: User, with the node's name; NeedsHostValues; NeedsExactSizes.
   std::vector<Value> outputs_of_model(const std::map<std::string_view, Value>& inputs);
 
+  /// The values of names after nodes [first, last) of the main graph; not given if there are none.
+  /// `given` has the values that the nodes read, also those of constants. Errors: as above;
+  /// NeedsHostValues has the node.
+  std::vector<Value> outputs_of_nodes(size_t first, size_t last,
+                                      const std::map<std::string_view, Value>& given,
+                                      std::span<const std::string_view> names);
+
   /// Nodes of operators that ran, and those of them that the host computed.
   size_t nodes() const { return nodes_; }
   size_t folded_nodes() const { return folded_nodes_; }
@@ -34,7 +41,8 @@ class GraphRun {
   struct Opsets;
   std::vector<Value> run(const GraphMessage& graph, const std::vector<Value>& inputs,
                          const Scope* outer, const Opsets& opsets);
-  void run_nodes(const std::vector<NodeMessage>& nodes, Scope& scope, const Opsets& opsets);
+  void run_nodes(std::span<const NodeMessage> nodes, Scope& scope, const Opsets& opsets,
+                 size_t first = 0);
   class Level;
   void count_work(std::string_view of);
   template <class Run>

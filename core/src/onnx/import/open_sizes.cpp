@@ -52,8 +52,12 @@ std::vector<std::byte> in_room(const std::vector<std::byte>& elements, const Sha
 
 }  // namespace
 
-OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds)
-    : declared_(declared), has_bounds_(!bounds.empty()) {
+OpenSizes::OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds,
+                     bool warns)
+    : declared_(declared),
+      has_bounds_(!bounds.empty()),
+      warns_(warns),
+      most_bytes_(static_cast<double>(host_memory_bytes() / kMemoryShare)) {
   std::map<std::string, size_t> numbers;
   for (const ValueMessage* input : declared) {
     Axes& axes = axes_.emplace_back();
@@ -130,7 +134,8 @@ std::optional<OpenSizes::Values> OpenSizes::values_of(const std::vector<size_t>&
       const std::int64_t size = tensors[i].size(static_cast<int64_t>(axis));
       std::int64_t& value = values[*axes[axis]];
       const bool differs = value >= 0 && value != size;
-      require(!differs || !has_bounds_, "[onnx] {}", contradiction(inputs, tensors));
+      if (differs && has_bounds_)
+        fail(ErrorKind::User, "[onnx] {}", contradiction(inputs, tensors));
       if (differs) return {};
       value = size;
     }
@@ -149,7 +154,7 @@ void OpenSizes::note_value(Size& size, std::int64_t value) {
   size.times = value == size.last ? size.times + 1 : 1;
   size.last = value;
   if (size.times == kTimesOften && size.alone.size() < kMostOften) size.alone.insert(value);
-  if (size.exact_because.empty() || size.is_told || size.seen.size() < kTold) return;
+  if (!warns_ || size.exact_because.empty() || size.is_told || size.seen.size() < kTold) return;
   size.is_told = true;
   log_warning(
       "[onnx] size \"{}\" has had {} values, and the model is recorded for each of them: {}",
@@ -295,7 +300,7 @@ bool OpenSizes::fits_memory(const std::vector<size_t>& inputs,
     bytes += (count - static_cast<double>(tensors[i].numel())) *
              static_cast<double>(size_of(tensors[i].dtype()));
   }
-  return bytes <= static_cast<double>(host_memory_bytes() / kMemoryShare);
+  return bytes <= most_bytes_;
 }
 
 Tensor OpenSizes::with_variables(const Tensor& x, const Axes& axes) const {

@@ -38,7 +38,9 @@ class OpenSizes {
  public:
   /// Errors: User for bounds of a name that is no open size, bounds that Variable refuses, and two
   /// bounds of one size, which has the name "input.axis" besides its own.
-  OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds);
+  /// `warns`: of sizes that are recorded for many values.
+  OpenSizes(const std::vector<const ValueMessage*>& declared, const SizeBounds& bounds,
+            bool warns = true);
 
   /// The tensors of these inputs with variable sizes; nothing if the call is recorded for its own
   /// sizes. Errors: User for a size out of its bounds.
@@ -105,7 +107,8 @@ class OpenSizes {
   std::vector<Values> history_;  // different ones of earlier calls
   std::set<Values> alone_;       // that were recorded alone
   std::vector<bool> vary_;       // by size, in the last call
-  bool has_bounds_ = false;
+  bool has_bounds_ = false, warns_ = true;
+  double most_bytes_ = 0;       // that inputs of the bounds may take more than those given
   bool is_one_by_one_ = false;  // sizes are tried one after another
 };
 

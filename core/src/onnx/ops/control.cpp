@@ -29,14 +29,16 @@ Values if_(Call& call) {
     yes = run("then_branch");
     no = run("else_branch");
   } catch (const Error&) {  // a branch that is not taken may not suit the inputs
-    throw NeedsHostValues();
+    throw NeedsHostValues{.input = 0};
+  } catch (const NeedsHostValues&) {  // perhaps that one only
+    throw NeedsHostValues{.input = 0};
   }
   Values chosen;
   for (size_t i = 0; i < yes.size() && i < no.size(); ++i) {
     if (!yes[i].is_tensor() || !no[i].is_tensor() ||
         yes[i].tensor().shape() != no[i].tensor().shape() ||
         yes[i].tensor().dtype() != no[i].tensor().dtype())
-      throw NeedsHostValues();
+      throw NeedsHostValues{.input = 0};
     chosen.push_back(
         Value(call[0].reshape({}).where(yes[i].tensor(), no[i].tensor())).as(yes[i].emulated()));
   }

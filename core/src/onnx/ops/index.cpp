@@ -115,6 +115,10 @@ Values scatter_nd(Call& call) {
   const Tensor x = call[0], indices = call[1], updates = call[2];
   const int64_t depth = indices.size(-1);
   const Shape shape = x.shape();
+  call.require_fixed(x);
+  for (int64_t axis = indices.ndim() > 2 ? 0 : 1; axis < indices.ndim(); ++axis)
+    call.require_fixed(indices, axis);
+  for (int64_t axis = 1; axis < updates.ndim(); ++axis) call.require_fixed(updates, axis);
   if (depth > x.ndim())
     call.wrong(fmt::format("indices of the shape {} are none of the shape {}",
                            to_string(indices.shape()), to_string(shape)));
@@ -133,7 +137,7 @@ Values scatter_nd(Call& call) {
 // How many elements are left depends on the condition's values.
 Values compress(Call& call) {
   Tensor x = call[0];
-  const tensor::HostValues condition = call.host(1);
+  const tensor::HostValues condition = call.data(1);
   std::vector<int64_t> kept;
   for (size_t i = 0; i < condition.bits.size(); ++i)
     if (condition.bits[i] != 0) kept.push_back(static_cast<int64_t>(i));
@@ -143,7 +147,7 @@ Values compress(Call& call) {
 }
 
 Values non_zero(Call& call) {
-  const tensor::HostValues values = call.host(0);
+  const tensor::HostValues values = call.data(0);
   const size_t rank = values.shape.size();
   std::vector<std::vector<int64_t>> places(rank);
   int64_t count = 0;
@@ -168,7 +172,7 @@ constexpr OperatorRow kIndexRows[] = {
     {"NonZero", non_zero},
     {"Scatter", scatter_elements, kVariableSizes},
     {"ScatterElements", scatter_elements, kVariableSizes},
-    {"ScatterND", scatter_nd},
+    {"ScatterND", scatter_nd, kVariableSizes},
 };
 
 }  // namespace

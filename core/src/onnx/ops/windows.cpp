@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/check.h"
 #include "onnx/ops/tables.h"
 
 namespace plugrad::onnx {

@@ -32,7 +32,7 @@ Integers ranks_of(const std::vector<Key>& keys) {
 Ranks ranks_of(Call& call) {
   if (const Strings* strings = call.value(0).strings())
     return {strings->shape, ranks_of(strings->elements)};
-  const tensor::HostValues values = call.host(0);
+  const tensor::HostValues values = call.data(0);
   if (is_float(values.dtype)) {
     std::vector<std::pair<bool, double>> keys;
     for (const uint64_t bits : values.bits) {

@@ -178,7 +178,7 @@ Values non_max_suppression(Call& call) {
   const Shape shape = call[1].shape();  // batch, classes, boxes
   if (shape.size() != 3 || call[0].ndim() != 3) call.wrong("boxes and scores must have three axes");
   call.require_shape(0, "boxes", {shape[0], shape[2], 4});
-  const std::vector<double> boxes = call.numbers_input(0), scores = call.numbers_input(1);
+  const std::vector<double> boxes = as_numbers(call.data(0)), scores = as_numbers(call.data(1));
   const int64_t most = call.has(2) ? std::max<int64_t>(call.integer_input(2), 0) : 0;
   const auto overlap = static_cast<float>(call.has(3) ? call.numbers_input(3).at(0) : 0);
   std::optional<double> lowest;
