@@ -205,6 +205,13 @@ void bind_kernels(nb::module_& module) {
   bind_user_kernel(module);
   module.def(
       "explain",
+      [] {
+        const Released released;
+        return plugrad::explain();
+      },
+      doc("explain"));
+  module.def(
+      "explain",
       [](const Tensor& tensor) {
         const Released released;
         return explain(tensor);

@@ -433,6 +433,28 @@ std::string name_of_callable(nb::handle function) {
   return plain_text(nb::getattr(function, "__name__", function.type().attr("__name__")));
 }
 
+/// Its value as text, if numbers and strings alone decide it.
+std::string short_text(nb::handle object) {
+  constexpr Py_ssize_t kMost = 60;  // characters
+  const bool is_plain = object.is_none() || PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
+                        PyComplex_Check(object.ptr()) || PyUnicode_Check(object.ptr()) ||
+                        PyTuple_Check(object.ptr()) || PyList_Check(object.ptr());
+  try {
+    if (!is_plain) return {};
+    const nb::str text = nb::repr(object);
+    return plain_text(nb::steal(PyUnicode_Substring(text.ptr(), 0, kMost)));
+  } catch (nb::python_error&) {
+    return {};
+  }
+}
+
+jit_detail::Argument described(Numbers& numbers, std::string name, nb::handle object) {
+  Flat flat;
+  ArgumentPutter(flat, numbers).put(object);
+  return {std::move(name), flat.tensors.empty() ? short_text(object) : "", flat.tensors.size(),
+          flat.words.size()};
+}
+
 [[noreturn]] void refuse_value(const std::string& what, const Refused& refused) {
   throw nb::type_error((what + refused.path + " " + refused.reason).c_str());
 }
@@ -464,6 +486,22 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
       refuse_value(begin(plain_text(name)), refused);
     }
   }
+}
+
+std::vector<jit_detail::Argument> describe_arguments(Numbers& numbers, nb::handle function,
+                                                     nb::handle arguments, nb::handle keywords,
+                                                     bool has_self) {
+  std::vector<jit_detail::Argument> all = {{"the number of arguments", "", 0, 1}};
+  all[0].value = std::to_string(nb::len(arguments));
+  size_t position = has_self ? 1 : 0;
+  for (const nb::handle argument : arguments)
+    all.push_back(described(numbers, name_of_argument(function, position++), argument));
+  if (!keywords.is_valid()) return all;
+  for (const auto& [name, value] : nb::borrow<nb::dict>(keywords)) {
+    all.push_back(described(numbers, plain_text(name), value));
+    ++all.back().words;  // the name
+  }
+  return all;
 }
 
 void put_result(Flat& flat, Numbers& numbers, nb::handle result, const std::string& what) {
