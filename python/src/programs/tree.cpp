@@ -436,9 +436,10 @@ std::string name_of_callable(nb::handle function) {
 /// Its value as text, if numbers and strings alone decide it.
 std::string short_text(nb::handle object) {
   constexpr Py_ssize_t kMost = 60;  // characters
-  const bool is_plain = object.is_none() || PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
-                        PyComplex_Check(object.ptr()) || PyUnicode_Check(object.ptr()) ||
-                        PyTuple_Check(object.ptr()) || PyList_Check(object.ptr());
+  const bool is_plain = object.is_none() || PyLong_Check(object.ptr()) ||
+                        PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
+                        PyUnicode_Check(object.ptr()) || PyTuple_Check(object.ptr()) ||
+                        PyList_Check(object.ptr());
   try {
     if (!is_plain) return {};
     const nb::str text = nb::repr(object);
@@ -448,7 +449,7 @@ std::string short_text(nb::handle object) {
   }
 }
 
-jit_detail::Argument described(Numbers& numbers, std::string name, nb::handle object) {
+jit_detail::Argument argument_of(Numbers& numbers, std::string name, nb::handle object) {
   Flat flat;
   ArgumentPutter(flat, numbers).put(object);
   return {std::move(name), flat.tensors.empty() ? short_text(object) : "", flat.tensors.size(),
@@ -495,10 +496,10 @@ std::vector<jit_detail::Argument> describe_arguments(Numbers& numbers, nb::handl
   all[0].value = std::to_string(nb::len(arguments));
   size_t position = has_self ? 1 : 0;
   for (const nb::handle argument : arguments)
-    all.push_back(described(numbers, name_of_argument(function, position++), argument));
+    all.push_back(argument_of(numbers, name_of_argument(function, position++), argument));
   if (!keywords.is_valid()) return all;
   for (const auto& [name, value] : nb::borrow<nb::dict>(keywords)) {
-    all.push_back(described(numbers, plain_text(name), value));
+    all.push_back(argument_of(numbers, plain_text(name), value));
     ++all.back().words;  // the name
   }
   return all;

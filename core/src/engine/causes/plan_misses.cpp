@@ -157,11 +157,15 @@ Difference difference_of_requests(const Words& was, const Words& is, const Devic
   return {Cause::Dropped, "an equal plan was dropped, or is recorded apart", "", ""};
 }
 
-// The difference that explains the others: of the cause, the last one, nearest to the operands.
-Difference first_difference(const Words& was, const Words& is, const CanonicalGraph& walked,
-                            std::span<const uint32_t> order, const Graph& graph,
-                            const DeviceTable& devices) {
-  std::optional<Difference> first;
+// How many nodes differ, and the differences that explain the others: all numbers, or the one that is
+// nearest to the operands.
+std::pair<size_t, std::vector<Difference>> count_differences(const Words& was, const Words& is,
+                                                             const CanonicalGraph& walked,
+                                                             std::span<const uint32_t> order,
+                                                             const Graph& graph,
+                                                             const DeviceTable& devices) {
+  std::vector<Difference> telling;
+  size_t count = 0;
   size_t at_was = kRequestWords, at_is = kRequestWords;
   const auto take = [](const Words& words, size_t& at) {
     const std::span list = std::span(words).subspan(at + 2, words[at + 1]);
@@ -173,9 +177,15 @@ Difference first_difference(const Words& was, const Words& is, const CanonicalGr
     pair.was = take(was, at_was);
     pair.is = take(is, at_is);
     auto found = difference_of(pair, devices);
-    if (found && (!first || found->cause <= first->cause)) first = std::move(found);
+    if (!found) continue;
+    ++count;
+    if (!telling.empty() && found->cause > telling[0].cause) continue;
+    if (found->cause != Cause::Number || (!telling.empty() && found->cause < telling[0].cause))
+      telling.clear();
+    telling.push_back(*std::move(found));
   }
-  return first ? *std::move(first) : difference_of_requests(was, is, devices);
+  if (telling.empty()) telling = {difference_of_requests(was, is, devices)};
+  return {count, std::move(telling)};
 }
 
 }  // namespace
@@ -190,10 +200,20 @@ void PlanMisses::note(const CanonicalGraph& walked, const Graph& graph, Shapes& 
                   shape.size() == 1 ? "," : "", CallObserver::active() ? " in a recording" : "");
   const auto [key, order] = operations_of(walked, graph);
   Words sample = sample_of(walked, order, graph, shapes, devices, request);
-  if (const Words* was = last_.find(key))
-    miss.differences = {first_difference(*was, sample, walked, order, graph, names)};
-  const uint64_t bytes = sample.size() * sizeof(uint64_t);
-  last_.insert(key, std::move(sample), bytes);
+  std::vector<Words> last;
+  if (const std::vector<Words>* known = last_.find(key)) last = *known;
+  size_t fewest = SIZE_MAX;
+  for (auto was = last.rbegin(); was != last.rend(); ++was) {
+    auto [count, telling] = count_differences(*was, sample, walked, order, graph, names);
+    if (count >= fewest) continue;
+    fewest = count;
+    miss.differences = std::move(telling);
+  }
+  constexpr size_t kMostCompared = 4;
+  if (last.size() == kMostCompared) last.erase(last.begin());
+  const uint64_t bytes = (last.size() + 1) * sample.size() * sizeof(uint64_t);
+  last.push_back(std::move(sample));
+  last_.insert(key, std::move(last), bytes);
   misses_.add(std::move(miss));
 }
 

@@ -1,4 +1,4 @@
-// Why plans were made: each is compared with the last plan of the same operations.
+// Why plans were made: each is compared with the last plans of the same operations.
 #pragma once
 
 #include "engine/causes/causes.h"
@@ -16,8 +16,8 @@ class PlanMisses {
   std::string text() const { return misses_.text(); }
 
  private:
-  /// What a plan depends on beside its operations, in the order of the nodes.
-  RecentCache<std::vector<uint64_t>> last_{{256, 16, 1 << 20}};
+  /// By operations, what else the last plans depended on.
+  RecentCache<std::vector<std::vector<uint64_t>>> last_{{256, 16, 1 << 20}};
   Misses misses_;
 };
 
