@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/binding.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -204,13 +203,15 @@ void JitCalls::warn_of_many() {
 }
 
 void JitCalls::warn_of_numbers() {
-  const std::string line = describe_place(current_place());
-  const std::string name = misses_.last_name(engine::Cause::Number);
   log_line(LogLevel::Warning,
-           fmt::format("[jit] {}{}a function was called with more than {} values of {}: where one "
-                       "is new, it runs without being recorded. Give {}",
-                       line, line.empty() ? "" : ": ", kMostEntries,
-                       name.empty() ? "a number" : name, engine::advice_on_numbers()));
+           fmt::format("[jit] a function was called with more than {} values of {}: where one is "
+                       "new, it runs without being recorded. Give {}",
+                       kMostEntries, name_of_number(), engine::advice_on_numbers()));
+}
+
+std::string JitCalls::name_of_number() const {
+  std::string name = misses_.last_name(engine::Cause::Number);
+  return name.empty() ? "an argument" : name;
 }
 
 void JitCalls::note_miss(engine::Difference difference) {
@@ -245,7 +246,7 @@ std::string JitCalls::explain() const {
                   calls_ - recorded_calls_ - plain_calls_, ready, recorded_calls_);
   if (plain_calls_ > 0)
     text += fmt::format(", {} ran without being recorded because {} differed in each", plain_calls_,
-                        misses_.last_name(engine::Cause::Number));
+                        name_of_number());
   return text + "\n" + misses_.text();
 }
 

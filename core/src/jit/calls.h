@@ -93,6 +93,7 @@ class JitCalls {
   void note_new(std::vector<engine::Fact> facts, bool has_equal_key);
   void warn_of_many();
   void warn_of_numbers();
+  std::string name_of_number() const;  // that differed last
   void keep(Entry& entry, JitRecording made);
 
   std::atomic<size_t> most_results_ = 0;

@@ -415,45 +415,8 @@ class Taker {
   size_t tensor_ = 0, word_ = 0;
 };
 
-/// "x" for the first argument of f(x, y); "number 1" where the function does not tell.
-std::string name_of_argument(nb::handle function, size_t position) {
-  try {
-    const nb::object parameters = imported("inspect", "signature")(function).attr("parameters");
-    const nb::list names(parameters);
-    const bool is_named =
-        position < names.size() &&
-        plain_text(parameters[names[position]].attr("kind").attr("name")) != "VAR_POSITIONAL";
-    if (is_named) return nb::cast<std::string>(names[position]);
-  } catch (nb::python_error&) {  // e.g. a function of C
-  }
-  return "number " + std::to_string(position + 1);
-}
-
 std::string name_of_callable(nb::handle function) {
   return plain_text(nb::getattr(function, "__name__", function.type().attr("__name__")));
-}
-
-/// Its value as text, if numbers and strings alone decide it.
-std::string short_text(nb::handle object) {
-  constexpr Py_ssize_t kMost = 60;  // characters
-  const bool is_plain = object.is_none() || PyLong_Check(object.ptr()) ||
-                        PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
-                        PyUnicode_Check(object.ptr()) || PyTuple_Check(object.ptr()) ||
-                        PyList_Check(object.ptr());
-  try {
-    if (!is_plain) return {};
-    const nb::str text = nb::repr(object);
-    return plain_text(nb::steal(PyUnicode_Substring(text.ptr(), 0, kMost)));
-  } catch (nb::python_error&) {
-    return {};
-  }
-}
-
-jit_detail::Argument argument_of(Numbers& numbers, std::string name, nb::handle object) {
-  Flat flat;
-  ArgumentPutter(flat, numbers).put(object);
-  return {std::move(name), flat.tensors.empty() ? short_text(object) : "", flat.tensors.size(),
-          flat.words.size()};
 }
 
 [[noreturn]] void refuse_value(const std::string& what, const Refused& refused) {
@@ -487,22 +450,6 @@ void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle
       refuse_value(begin(plain_text(name)), refused);
     }
   }
-}
-
-std::vector<jit_detail::Argument> describe_arguments(Numbers& numbers, nb::handle function,
-                                                     nb::handle arguments, nb::handle keywords,
-                                                     bool has_self) {
-  std::vector<jit_detail::Argument> all = {{"the number of arguments", "", 0, 1}};
-  all[0].value = std::to_string(nb::len(arguments));
-  size_t position = has_self ? 1 : 0;
-  for (const nb::handle argument : arguments)
-    all.push_back(argument_of(numbers, name_of_argument(function, position++), argument));
-  if (!keywords.is_valid()) return all;
-  for (const auto& [name, value] : nb::borrow<nb::dict>(keywords)) {
-    all.push_back(argument_of(numbers, plain_text(name), value));
-    ++all.back().words;  // the name
-  }
-  return all;
 }
 
 void put_result(Flat& flat, Numbers& numbers, nb::handle result, const std::string& what) {

@@ -99,6 +99,11 @@ std::string text_of_number(DType dtype, uint64_t bits) {
   return fmt::format("{}", static_cast<int64_t>(bits));
 }
 
+// Constants alone have none.
+std::string text_of_device(const DeviceTable& devices, uint64_t number) {
+  return number == 0 ? "any" : devices.name(static_cast<uint32_t>(number));
+}
+
 // Whether the lists cut out, or pad to, the same lengths.
 bool have_equal_lengths(Op op, std::span<const uint64_t> a, std::span<const uint64_t> b) {
   if ((op != Op::Shrink && op != Op::Pad) || a.size() != b.size()) return false;
@@ -128,8 +133,8 @@ std::optional<Difference> difference_of(const Pair& pair, const DeviceTable& dev
                       std::string(name_of(dtype(pair.first_is)))};
   if (pair.first_was != pair.first_is)
     return Difference{Cause::Device, "the device of " + name,
-                      devices.name(static_cast<uint32_t>(pair.first_was >> 32)),
-                      devices.name(static_cast<uint32_t>(pair.first_is >> 32))};
+                      text_of_device(devices, pair.first_was >> 32),
+                      text_of_device(devices, pair.first_is >> 32)};
   if (std::ranges::equal(pair.was, pair.is)) return {};
   if (pair.op == Op::Const && !pair.is_input)
     return Difference{Cause::Number, "a number", text_of_number(dtype(pair.first_was), pair.was[0]),
@@ -146,8 +151,8 @@ std::optional<Difference> difference_of(const Pair& pair, const DeviceTable& dev
 
 Difference difference_of_requests(const Words& was, const Words& is, const DeviceTable& devices) {
   if (was[0] != is[0])
-    return {Cause::Device, "the default device", devices.name(static_cast<uint32_t>(was[0])),
-            devices.name(static_cast<uint32_t>(is[0]))};
+    return {Cause::Device, "the default device", text_of_device(devices, was[0]),
+            text_of_device(devices, is[0])};
   if (was[1] != is[1] || was[2] != is[2])
     return {Cause::Settings, "a setting of kernels differs", "", ""};
   if (was[3] != is[3])
