@@ -285,14 +285,6 @@ TEST(Explain, ANumberAShapeADTypeASlice) {
               HasSubstr("the dtype of an operand is f64, was f32"));
 }
 
-// Values of constants alone may be used on any device.
-TEST(Explain, AnOperandOnAnyDevice) {
-  const auto work = [](const Tensor& x) { (x.cos() * 0.375 + x).realize(); };
-  work(Tensor::full({5}, 2.5).contiguous().realize());
-  EXPECT_THAT(explained([&] { work(Tensor::from(std::vector<float>(5)).realize()); }),
-              HasSubstr("the device of an operand is CPU, was any"));
-}
-
 TEST(Explain, ADeviceAndASetting) {
   const auto work = [](const Tensor& x) { (x.sin() * x).sum(1).realize(); };
   const Tensor x = ones(6);

@@ -60,14 +60,18 @@ Operations operations_of(const CanonicalGraph& walked, const Graph& graph) {
 
 // First the request; then of each node its dtype and device, and its shape or numbers.
 Words sample_of(const CanonicalGraph& walked, std::span<const uint32_t> order, const Graph& graph,
-                Shapes& shapes, Devices& devices, const PlanRequest& request) {
+                Shapes& shapes, const PlanRequest& request) {
   Words words = {request.default_device, request.kernels.bits(), request.kernels.lists,
                  hash64(std::as_bytes(std::span(request.options.replaced))),
                  hash64(std::as_bytes(std::span(request.options.constants)))};
+  std::vector<uint64_t> devices(walked.size());
+  size_t inputs = 0;
+  for (uint32_t number = 0; number < walked.size(); ++number)
+    if (walked.is_input(number)) devices[number] = walked.inputs()[inputs++]->device;
   for (const uint32_t number : order) {
     const Id id = walked.id(number);
     const Node& node = graph[id];
-    words.push_back(static_cast<uint64_t>(node.dtype) | uint64_t{devices[id]} << 32);
+    words.push_back(static_cast<uint64_t>(node.dtype) | devices[number] << 32);
     if (walked.is_input(number))
       put_sized(words, shapes[id]);
     else if (op_info(node.op).arg == ArgKind::List && node.op != Op::Collective)
@@ -99,7 +103,6 @@ std::string text_of_number(DType dtype, uint64_t bits) {
   return fmt::format("{}", static_cast<int64_t>(bits));
 }
 
-// Constants alone have none.
 std::string text_of_device(const DeviceTable& devices, uint64_t number) {
   return number == 0 ? "any" : devices.name(static_cast<uint32_t>(number));
 }
@@ -196,15 +199,14 @@ std::pair<size_t, std::vector<Difference>> count_differences(const Words& was, c
 }  // namespace
 
 void PlanMisses::note(const CanonicalGraph& walked, const Graph& graph, Shapes& shapes,
-                      Devices& devices, const DeviceTable& names, const PlanRequest& request,
-                      Miss miss) {
+                      const DeviceTable& names, const PlanRequest& request, Miss miss) {
   const Id root = walked.id(walked.roots()[0]);
   const auto shape = shapes[root];
   miss.of =
       fmt::format("{} ({}{}){}", name_of(graph[root].dtype), fmt::join(shape, ", "),
                   shape.size() == 1 ? "," : "", CallObserver::active() ? " in a recording" : "");
   const auto [key, order] = operations_of(walked, graph);
-  Words sample = sample_of(walked, order, graph, shapes, devices, request);
+  Words sample = sample_of(walked, order, graph, shapes, request);
   std::vector<Words> last;
   if (const std::vector<Words>* known = last_.find(key)) last = *known;
   size_t fewest = SIZE_MAX;
