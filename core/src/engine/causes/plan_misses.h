@@ -11,7 +11,7 @@ namespace plugrad::engine {
 class PlanMisses {
  public:
   /// Notes that a plan is made for the walked graph. `miss`: its number of kernels, time and place.
-  void note(const CanonicalGraph& walked, const Graph& graph, Shapes& shapes, Devices& devices,
+  void note(const CanonicalGraph& walked, const Graph& graph, Shapes& shapes,
             const DeviceTable& names, const PlanRequest& request, Miss miss);
   std::string text() const { return misses_.text(); }
 
