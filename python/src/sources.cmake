@@ -25,6 +25,7 @@ set(plugrad_python_sources
   modules/state.cpp
   operators.cpp
   place.cpp
+  programs/argument_names.cpp
   programs/callbacks.cpp
   programs/functions.cpp
   programs/jit.cpp

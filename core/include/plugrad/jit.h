@@ -37,6 +37,15 @@ struct Flat {
   std::vector<uint64_t> words;
 };
 
+/// An argument for explanations: its name, its value if that is a number or a string, and how many
+/// tensors and words of Flat it has.
+struct Argument {
+  std::string name{}, value{};
+  size_t tensors = 0, words = 0;
+};
+
+/// "0.3".
+PLUGRAD_API std::string text_of(double value);
 /// Replaces a string in the key of a call.
 PLUGRAD_API uint64_t hash_of(std::string_view text);
 
@@ -127,6 +136,20 @@ void put_argument(Flat& flat, const T& value) {
 }
 
 template <class T>
+Argument describe(const T& value) {
+  Flat flat;
+  put_argument(flat, value);
+  Argument made{.tensors = flat.tensors.size(), .words = flat.words.size()};
+  if constexpr (std::is_floating_point_v<T>)
+    made.value = text_of(static_cast<double>(value));
+  else if constexpr (std::is_integral_v<T>)
+    made.value = std::to_string(value);
+  else if constexpr (std::convertible_to<const T&, std::string_view>)
+    made.value = std::string(std::string_view(value).substr(0, 60));
+  return made;
+}
+
+template <class T>
 void put_result(Flat& flat, const T& value) {
   if constexpr (std::same_as<T, Tensor>) {
     flat.tensors.push_back(value);
@@ -179,8 +202,12 @@ class PLUGRAD_API Calls {
   ~Calls();
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
-  Flat call(const Flat& arguments, const std::function<Flat()>& function);
+  /// Describes the arguments in order; called where the call is no replay.
+  using Describe = std::function<std::vector<Argument>()>;
+  Flat call(const Flat& arguments, const std::function<Flat()>& function,
+            const Describe& describe = {});
   size_t recordings() const;
+  std::string explain() const;
 
  private:
   std::unique_ptr<JitCalls> calls_;
@@ -244,6 +271,10 @@ class Jit {
   /// replay.
   size_t recordings() const { return shared_->calls.recordings(); }
 
+  /// Text for people: how many calls were replayed, and for each of the last 256 that were not, why:
+  /// what differed, what it was and is, and what to write so that it does not.
+  std::string explain() const { return shared_->calls.explain(); }
+
  private:
   template <class... Arguments>
   auto call(Arguments&&... arguments) const {
@@ -278,15 +309,22 @@ class Jit {
     const auto invoke = [&]() -> decltype(auto) {
       return std::invoke(shared_->function, std::forward<Arguments>(arguments)...);
     };
+    const auto describe = [&] {
+      return std::vector<jit_detail::Argument>{jit_detail::describe(std::as_const(arguments))...};
+    };
     if constexpr (std::is_void_v<Result>) {
-      shared_->calls.call(given, [&] { return invoke(), jit_detail::Flat(); });
+      shared_->calls.call(
+          given, [&] { return invoke(), jit_detail::Flat(); }, [&] { return describe(); });
     } else {
       std::optional<Result> direct;  // the result of a call that ran the function
-      const jit_detail::Flat results = shared_->calls.call(given, [&] {
-        jit_detail::Flat flat;
-        jit_detail::put_result(flat, direct.emplace(invoke()));
-        return flat;
-      });
+      const jit_detail::Flat results = shared_->calls.call(
+          given,
+          [&] {
+            jit_detail::Flat flat;
+            jit_detail::put_result(flat, direct.emplace(invoke()));
+            return flat;
+          },
+          [&] { return describe(); });
       return direct ? std::move(*direct) : jit_detail::Reader{results}.template take<Result>();
     }
   }

@@ -50,4 +50,10 @@ class PLUGRAD_API Kernel {
 };
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Kernel& kernel);
 
+/// Text for people: the last 256 computations for which kernels had to be looked up or compiled,
+/// oldest first. Of each the first result, the line of the program if that is known, the kernels
+/// compiled, and what differs from the last computation of the same operations: a number, a shape,
+/// a dtype, a device, settings. Jit::explain() does so for a jitted function.
+PLUGRAD_API std::string explain();
+
 }  // namespace plugrad

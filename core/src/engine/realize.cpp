@@ -329,6 +329,14 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
       return true;
     }
   }
+  const uint64_t kernels = state_->kernels.made(), compile_ns = state_->statistics.compile_ns;
+  const auto note_miss = [&] {
+    Miss miss{.place = state_->places.of(work.roots[0])};
+    miss.kernels = state_->kernels.made() - kernels;
+    miss.compile_ns = state_->statistics.compile_ns - compile_ns;
+    state_->plan_misses.note(state_->canonical, graph_, *shapes_, state_->devices, request,
+                             std::move(miss));
+  };
   const std::vector<NumberSite> sites = sites_to_give(state_->canonical);
   const Hash128 without_numbers =
       sites.empty() ? key : request.key(state_->canonical.key_without(sites));
@@ -349,7 +357,10 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
       const Hash128 of_taking = hash128(std::as_bytes(std::span(words)));
       const auto* known = state_->plans.find(of_taking);  // so that it stays in the cache
       const bool is_known = known && *known == ready;
-      if (!is_known) state_->plans.insert(of_taking, ready, size_of_plan(*ready));
+      if (!is_known) {
+        state_->plans.insert(of_taking, ready, size_of_plan(*ready));
+        note_miss();
+      }
       work.ready = std::move(ready);
       return is_known;
     }
@@ -357,6 +368,7 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
   work.ready = ready_of(kept_or_made(key, [&] { return plan_of_walk(request); }), request);
   state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
   note_numbers(state_->number_histories, without_numbers, sites, work.ready);
+  note_miss();
   return false;
 }
 

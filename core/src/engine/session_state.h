@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/causes/plan_misses.h"
 #include "engine/computed_nodes.h"
 #include "engine/numbers/number_history.h"
 #include "engine/origins/node_origins.h"
@@ -49,6 +50,7 @@ struct SessionState {
   // are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
   NumberHistories number_histories{{2048, 512, 4 << 20}};
+  PlanMisses plan_misses;
   MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking skips, ascending

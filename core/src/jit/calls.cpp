@@ -1,8 +1,10 @@
 #include "jit/calls.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "engine/session_state.h"
 #include "jit/facts.h"
@@ -39,8 +41,9 @@ void add_counts(std::vector<uint64_t>& words, engine::Session& session,
 
 std::vector<uint64_t> full_key(engine::Session& session,
                                std::span<const engine::StatePtr> arguments,
-                               std::span<const uint64_t> key) {
-  std::vector<uint64_t> words(key.begin(), key.end());
+                               std::span<const uint64_t> own, std::span<const uint64_t> modes) {
+  std::vector<uint64_t> words(own.begin(), own.end());
+  words.insert(words.end(), modes.begin(), modes.end());
   words.push_back(session.default_device());
   const engine::KernelOptions options = engine::KernelOptions::from_settings();
   words.push_back(options.bits());
@@ -95,18 +98,20 @@ thread_local int NestedCall::depth_ = 0;
 
 thread_local int inline_scopes = 0;
 
-// As a recorded call does: JIT=0 must not change the program's meaning.
-void cut_tapes(engine::Session& session, const JitOutput& output) {
-  for (const engine::StatePtr& state : output.tensors)
-    if (state && !state->requires_grad) session.cut_tape(*state);
-}
-
 /// Runs the function. What it makes and returns are values: a replay returns no views either.
 JitOutput output_of(engine::Session& session, const JitCalls::Function& function) {
   const uint64_t last = session.states_made();
   JitOutput output = function();
   for (const engine::StatePtr& state : output.tensors)
     if (state && state->number > last) session.make_value(*state);
+  return output;
+}
+
+/// Without recording it, with the same meaning.
+JitOutput run_plainly(engine::Session& session, const JitCalls::Function& function) {
+  JitOutput output = output_of(session, function);
+  for (const engine::StatePtr& state : output.tensors)
+    if (state && !state->requires_grad) session.cut_tape(*state);
   return output;
 }
 
@@ -146,27 +151,45 @@ size_t JitCalls::recordings() const {
   return static_cast<size_t>(std::ranges::count(entries_, true, &Entry::is_ready));
 }
 
-JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key,
-                                    std::span<const engine::StatePtr> arguments,
-                                    std::optional<JitReplay>& replay) {
-  auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+JitCalls::Entry* JitCalls::find_entry(const std::vector<uint64_t>& key,
+                                      std::span<const engine::StatePtr> arguments,
+                                      std::optional<JitReplay>& replay) {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     replay.reset();
     if (entry.key != key) return false;
     if (!entry.recording) return true;
     return replay.emplace(engine::Session::current(), *entry.recording, arguments)
         .has_the_gradients();
   });
-  if (found == entries_.end()) {
-    if (entries_.size() >= kMostEntries) {
-      entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
-      // A model says itself which of its sizes do not vary.
-      if (++dropped_ == kMostEntries && !is_pure_) warn_of_many();
-    }
-    entries_.push_back({.key = std::move(key)});
-    found = std::prev(entries_.end());
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+JitCalls::Entry& JitCalls::add_entry(std::vector<uint64_t> key) {
+  if (entries_.size() >= kMostEntries) {
+    entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
+    // A model says itself which of its sizes do not vary.
+    if (++dropped_ == kMostEntries && !is_pure_) warn_of_many();
   }
-  found->last_used = ++uses_;
-  return *found;
+  return entries_.emplace_back(Entry{.key = std::move(key)});
+}
+
+// Recording each of many values would compile each; kernels of the plain function take numbers when
+// they are launched. A value that comes back while recordings of all values fit is recorded.
+bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t own) {
+  if (is_pure_ || own == 0) return false;
+  constexpr size_t kMostKinds = 256, kFirst = 8;
+  if (values_.size() >= kMostKinds) values_.clear();
+  Values& values = values_[hash64(std::as_bytes(key.subspan(own)), own)];
+  const uint64_t now = hash64(std::as_bytes(key.first(own)));
+  if (std::ranges::count(values.recorded, now) > 0) return false;
+  if (values.recorded.size() < kFirst) return values.recorded.push_back(now), false;
+  if (std::erase(values.plain, now) > 0) return false;
+  if (values.plain.size() == kMostEntries - kFirst) {
+    values.plain.erase(values.plain.begin());
+    if (!std::exchange(has_warned_, true)) warn_of_numbers();
+  }
+  values.plain.push_back(now);
+  return true;
 }
 
 void JitCalls::warn_of_many() {
@@ -179,8 +202,57 @@ void JitCalls::warn_of_many() {
                   2 * kMostEntries));
 }
 
-JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
-                         const Function& function) {
+void JitCalls::warn_of_numbers() {
+  log_line(LogLevel::Warning,
+           fmt::format("[jit] a function was called with more than {} values of {}: where one is "
+                       "new, it runs without being recorded. Give {}",
+                       kMostEntries, name_of_number(), engine::advice_on_numbers()));
+}
+
+std::string JitCalls::name_of_number() const {
+  std::string name = misses_.last_name(engine::Cause::Number);
+  return name.empty() ? "an argument" : name;
+}
+
+void JitCalls::note_miss(engine::Difference difference) {
+  misses_.add({.number = calls_, .differences = {std::move(difference)}});
+}
+
+// Compares the call with the most similar one.
+void JitCalls::note_new(std::vector<engine::Fact> facts, bool has_equal_key) {
+  using engine::Cause;
+  std::vector<engine::Difference> fewest;
+  for (size_t i = kinds_.size(); i-- > 0;) {
+    auto found = engine::differences(kinds_[i], facts);
+    const bool is_other = kinds_[i].size() != facts.size();
+    if (fewest.empty() || (!is_other && found.size() < fewest.size())) fewest = std::move(found);
+    if (!fewest.empty()) continue;
+    fewest = {
+        has_equal_key
+            ? engine::Difference{Cause::Gradient, "which tensors have gradients differs", "", ""}
+            : engine::Difference{Cause::Dropped, "the recording was dropped", "", ""}};
+    break;
+  }
+  misses_.add({.number = calls_, .differences = std::move(fewest)});
+  if (kinds_.size() == kMostEntries) kinds_.pop_front();
+  kinds_.push_back(std::move(facts));
+}
+
+std::string JitCalls::explain() const {
+  const std::lock_guard lock(mutex_);
+  const auto ready = std::ranges::count(entries_, true, &Entry::is_ready);
+  std::string text =
+      fmt::format("{} calls: {} replayed one of {} recordings, {} ran to be recorded", calls_,
+                  calls_ - recorded_calls_ - plain_calls_, ready, recorded_calls_);
+  if (plain_calls_ > 0)
+    text += fmt::format(", {} ran without being recorded because {} differed in each", plain_calls_,
+                        name_of_number());
+  return text + "\n" + misses_.text();
+}
+
+JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> own,
+                         std::span<const uint64_t> modes, const Function& function,
+                         const DescribeArguments& describe) {
   const NestedCall nested;
   engine::Session& session = engine::Session::current();
   // A part of what is recorded.
@@ -192,23 +264,35 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   const bool must_not_wait = engine::holds_session_lock();
   const bool is_free =
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
-  if (!is_free) {
-    JitOutput output = output_of(session, function);
-    cut_tapes(session, output);
-    return output;
-  }
+  if (!is_free) return run_plainly(session, function);
   if (!lock) lock.lock();
-  std::vector<uint64_t> words = full_key(session, arguments, key);
+  std::vector<uint64_t> words = full_key(session, arguments, own, modes);
   add_captured(words, arguments);
+  ++calls_;
   std::optional<JitReplay> replay;
-  Entry& entry = entry_of(std::move(words), arguments, replay);
+  Entry* const found = find_entry(words, arguments, replay);
+  if (!found && is_one_of_many(words, own.size())) {
+    if (recording) recording.unlock();
+    ++plain_calls_;
+    const InlineScope inlined;  // functions inside it do not wait for other functions' locks
+    return run_plainly(session, function);
+  }
+  if (!found && describe)
+    note_new(facts_of_call(session, arguments, own, modes, describe()),
+             std::ranges::count(entries_, words, &Entry::key) > 0);
+  Entry& entry = found ? *found : add_entry(std::move(words));
+  entry.last_used = calls_;
   if (entry.is_ready) {
-    const bool is_valid = replay->is_valid(), is_as_captured = replay->has_captured_arguments();
+    auto invalid = replay->invalid_because();
+    const bool is_valid = !invalid, is_as_captured = replay->has_captured_arguments();
     if (is_valid && is_as_captured && settings().jit == 1) return replay->run(write_view_);
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
+    if (invalid) note_miss(*std::move(invalid));
     if (is_valid && !is_as_captured) {  // this call decides whether the tensor's identity matters
+      note_miss({engine::Cause::Captured,
+                 "an argument that the function may also capture is another tensor", "", ""});
       entry.is_ready = false;
       entry.calls = 1;
     } else {
@@ -243,6 +327,7 @@ JitRecording JitCalls::trace(JitOutput& output, std::span<const engine::StatePtr
 
 JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> arguments,
                            const Function& function) {
+  ++recorded_calls_;
   JitOutput output;
   keep(entry, trace(output, arguments, entry.recording != nullptr, function));
   most_results_ = std::max(most_results_.load(), output.tensors.size());
@@ -252,6 +337,7 @@ JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> argum
 // Calls the function in place of a replay and compares it with the recording.
 JitOutput JitCalls::compared(const Entry& entry, std::span<const engine::StatePtr> arguments,
                              const Function& function) {
+  ++recorded_calls_;
   JitOutput output;
   const JitRecording made = trace(output, arguments, true, function);
   const std::string difference = made.has_strangers ? "" : made.difference_from(*entry.recording);
@@ -273,6 +359,9 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
     difference = made.difference_from(*entry.recording);
     is_ready = difference.empty();
     if (is_ready) may_capture = mark_captured(made, *entry.recording);
+    if (!is_ready)
+      note_miss({engine::Cause::Structure,
+                 "the function did something else than in the call before: " + difference, "", ""});
   }
   entry.recording = std::make_shared<JitRecording>(std::move(made));
   entry.is_ready = is_ready;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/internal.h"
+#include "jit/signature.h"
 #include "jit/trace.h"
 
 namespace plugrad::jit_detail {
@@ -38,13 +40,16 @@ class JitCalls {
   /// `is_pure`: the function depends on its arguments alone, so that one call makes a recording.
   JitCalls(bool is_pure, WriteView write_view) : is_pure_(is_pure), write_view_(write_view) {}
 
-  /// Runs `function`, or replays a recorded call with such arguments. `key`: everything else the
-  /// call depends on. Errors: User for what a replay could not repeat; those of the function and
-  /// its kernels.
-  JitOutput call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
-                 const Function& function);
+  /// Runs `function`, or replays a recorded call with such arguments. `own`: the arguments that are
+  /// no tensors; `modes`: what else the call depends on; `describe`: may be empty. Errors: User for
+  /// what a replay could not repeat; those of the function and its kernels.
+  JitOutput call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> own,
+                 std::span<const uint64_t> modes, const Function& function,
+                 const DescribeArguments& describe);
   /// The number of recordings that can be replayed now.
   size_t recordings() const;
+  /// How many calls were replayed, and why the others were not.
+  std::string explain() const;
   bool is_pure() const { return is_pure_; }
   /// Of a recorded call; a replay gives no more.
   size_t most_results() const { return most_results_; }
@@ -68,16 +73,27 @@ class JitCalls {
   void add_captured(std::vector<uint64_t>& words,
                     std::span<const engine::StatePtr> arguments) const;
   void note_captured(const JitRecording& recording);
-  /// The entry of a call; `replay` is made of its recording if it has one.
-  Entry& entry_of(std::vector<uint64_t> key, std::span<const engine::StatePtr> arguments,
-                  std::optional<JitReplay>& replay);
+  /// Hashes of the arguments that are no tensors, of keys that differ in nothing else.
+  struct Values {
+    std::vector<uint64_t> recorded;  // the first ones
+    std::vector<uint64_t> plain;     // the last ones of which the function ran without recording
+  };
+  /// The entry of a call, or null; `replay` is made of its recording if it has one.
+  Entry* find_entry(const std::vector<uint64_t>& key, std::span<const engine::StatePtr> arguments,
+                    std::optional<JitReplay>& replay);
+  Entry& add_entry(std::vector<uint64_t> key);
+  bool is_one_of_many(std::span<const uint64_t> key, size_t own);
   JitOutput record(Entry& entry, std::span<const engine::StatePtr> arguments,
                    const Function& function);
   JitRecording trace(JitOutput& output, std::span<const engine::StatePtr> arguments, bool keeps,
                      const Function& function);
   JitOutput compared(const Entry& entry, std::span<const engine::StatePtr> arguments,
                      const Function& function);
+  void note_miss(engine::Difference difference);
+  void note_new(std::vector<engine::Fact> facts, bool has_equal_key);
   void warn_of_many();
+  void warn_of_numbers();
+  std::string name_of_number() const;  // that differed last
   void keep(Entry& entry, JitRecording made);
 
   std::atomic<size_t> most_results_ = 0;
@@ -88,8 +104,13 @@ class JitCalls {
   std::unordered_map<const engine::TensorState*, Captured>
       captured_;           // tensors captured by any recorded call
   uint64_t captures_ = 0;  // number of the last captured tensor
-  uint64_t uses_ = 0;
-  uint64_t dropped_ = 0;  // entries that were evicted
+  uint64_t calls_ = 0;
+  uint64_t dropped_ = 0;                         // entries that were evicted
+  std::unordered_map<uint64_t, Values> values_;  // by the rest of the key
+  bool has_warned_ = false;
+  uint64_t recorded_calls_ = 0, plain_calls_ = 0;
+  std::deque<std::vector<engine::Fact>> kinds_;  // of calls for which entries were made lately
+  engine::Misses misses_;
 };
 
 /// Runs a recording on other values.
@@ -100,9 +121,9 @@ class JitReplay {
   /// Whether the tensors whose gradients are used have or lack one, as recorded. Recordings that
   /// differ in it are kept side by side: gradients add up over calls.
   bool has_the_gradients() const;
-  /// Whether everything that it captured still exists, with the dtype, device, shape and spec that
-  /// was recorded.
-  bool is_valid();
+  /// Nothing if everything that it captured still exists, with the dtype, device, shape and spec
+  /// that was recorded; else what differs.
+  std::optional<engine::Difference> invalid_because();
   /// Whether each argument that may also be captured is the recorded tensor.
   bool has_captured_arguments() const;
   /// Errors leave every tensor unchanged; if the device failed midway, tensors whose memory was

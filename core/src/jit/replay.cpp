@@ -10,6 +10,7 @@
 #include "jit/calls.h"
 #include "jit/constants.h"
 #include "jit/facts.h"
+#include "jit/signature.h"
 
 namespace plugrad::jit_detail {
 namespace {
@@ -28,7 +29,8 @@ JitReplay::JitReplay(engine::Session& session, JitRecording& recording,
 }
 
 // Call has_the_gradients() first.
-bool JitReplay::is_valid() {
+std::optional<engine::Difference> JitReplay::invalid_because() {
+  using engine::Cause, engine::Difference;
   const Guard guard(session_.mutex());
   std::vector<uint64_t> now;
   const auto has_facts = [&](const engine::TensorState& state, const std::vector<uint64_t>& facts) {
@@ -36,15 +38,36 @@ bool JitReplay::is_valid() {
     add_facts(now, session_, state);
     return now == facts;
   };
+  const auto name_of_tensor = [](const JitTensor& tensor) {
+    const bool is_captured = tensor.argument == JitTensor::kCaptured;
+    return fmt::format("a{} of shape ({})", is_captured ? " captured tensor" : "n argument",
+                       fmt::join(tensor.shape, ", "));
+  };
+  // `now` has the facts of the tensor, or of its gradient.
+  const auto difference = [&](std::string name, const std::vector<uint64_t>& facts) {
+    std::vector<engine::Fact> was, is;
+    add_named_facts(was, session_, name, facts);
+    add_named_facts(is, session_, name, now);
+    return engine::differences(was, is)[0];
+  };
   for (size_t i = 0; i < states_.size(); ++i) {
     const JitTensor& tensor = recording_.tensors[i];
-    if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
-    if (!has_facts(*states_[i], tensor.facts)) return false;
+    if (!states_[i])
+      return Difference{Cause::Captured, name_of_tensor(tensor) + " is gone", "", ""};
+    if (states_[i]->requires_grad != tensor.requires_grad)
+      return Difference{Cause::Captured, name_of_tensor(tensor) + " has another requires_grad", "",
+                        ""};
+    if (!has_facts(*states_[i], tensor.facts))
+      return difference(name_of_tensor(tensor), tensor.facts);
     if (!tensor.gradient_facts.empty() && !has_facts(*states_[i]->grad, tensor.gradient_facts))
-      return false;
-    if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
+      return difference("the gradient of " + name_of_tensor(tensor), tensor.gradient_facts);
+    if (tensor.is_number && states_[i]->node != tensor.number->node)
+      return Difference{Cause::Number, name_of_tensor(tensor) + " is another number", "", ""};
   }
-  return has_the_counts() && !may_refuse_writes();
+  if (!has_the_counts()) return Difference{Cause::Shape, "other axes have variable sizes", "", ""};
+  if (may_refuse_writes())
+    return Difference{Cause::Structure, "assigned tensors may share elements", "", ""};
+  return {};
 }
 
 bool JitReplay::is_view(const JitUpdate& update) const {

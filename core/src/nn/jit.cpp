@@ -2,6 +2,8 @@
 // key of a call: training, and whether gradients are recorded.
 #include "plugrad/jit.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "base/hash.h"
 #include "jit/calls.h"
@@ -20,6 +22,16 @@ std::vector<engine::StatePtr> states_of(const std::vector<Tensor>& tensors) {
   return states;
 }
 
+std::vector<JitArgument> named(std::vector<Argument> arguments) {
+  std::vector<JitArgument> all;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    auto& [name, value, tensors, words] = arguments[i];
+    all.push_back({name.empty() ? fmt::format("argument {}", i + 1) : std::move(name),
+                   std::move(value), tensors, words});
+  }
+  return all;
+}
+
 }  // namespace
 
 uint64_t hash_of(std::string_view text) {
@@ -33,16 +45,24 @@ Calls::Calls(bool is_pure)
           })) {}
 Calls::~Calls() = default;
 
-Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
-  std::vector<uint64_t> key = arguments.words;
-  if (!calls_->is_pure())
-    key.insert(key.end(), {uint64_t{nn::is_training()}, uint64_t{is_grad_enabled()}});
+std::string text_of(double value) {
+  return fmt::format("{}", value);
+}
+
+Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function,
+                 const Describe& describe) {
+  const uint64_t modes[] = {nn::is_training(), is_grad_enabled()};
+  const std::span used = calls_->is_pure() ? std::span<const uint64_t>() : modes;
   Flat results;
   results.tensors.reserve(calls_->most_results());  // a replay that was done must not fail
-  jit_detail::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {
+  DescribeArguments described;
+  if (describe) described = [&] { return named(describe()); };
+  const auto run = [&] {
     const Flat made = function();
-    return jit_detail::JitOutput{states_of(made.tensors), made.words};
-  });
+    return JitOutput{states_of(made.tensors), made.words};
+  };
+  JitOutput output =
+      calls_->call(states_of(arguments.tensors), arguments.words, used, run, described);
   results.words = std::move(output.structure);
   for (engine::StatePtr& state : output.tensors)
     results.tensors.push_back(state ? tensor::tensor_of(std::move(state)) : Tensor());
@@ -51,6 +71,10 @@ Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
 
 size_t Calls::recordings() const {
   return calls_->recordings();
+}
+
+std::string Calls::explain() const {
+  return calls_->explain();
 }
 
 }  // namespace plugrad::jit_detail

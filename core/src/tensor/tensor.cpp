@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "engine/report.h"
+#include "engine/session_state.h"
 #include "ir/round.h"
 #include "plugrad/device.h"
 #include "tensor/handles.h"
@@ -52,6 +53,12 @@ int64_t Kernel::bytes() const {
 }
 int64_t Kernel::work() const {
   return report_->work;
+}
+
+std::string explain() {
+  engine::Session& session = engine::Session::current();
+  const engine::Session::Lock lock(session);
+  return session.state().plan_misses.text();
 }
 
 std::ostream& operator<<(std::ostream& out, const Kernel& kernel) {

@@ -34,17 +34,23 @@ class Recordings {
     Flat results;
     {
       const Released released;
-      results = calls_.call(given, [&] {
+      const auto run = [&] {
         const CalledBack called;
         made = self.is_valid() ? function(self, *arguments, **keywords)
                                : function(*arguments, **keywords);
         return flat_of(function, made);
-      });
+      };
+      const auto describe = [&] {
+        const CalledBack called;
+        return describe_arguments(numbers_, function, arguments, keywords, self.is_valid());
+      };
+      results = calls_.call(given, [&] { return run(); }, [&] { return describe(); });
     }
     return made.is_valid() ? made : take_result(results, numbers_);
   }
 
   size_t count() const { return calls_.recordings(); }
+  std::string explain() const { return calls_.explain(); }
 
   template <class Visit>
   int visit(Visit&& visit) {
@@ -75,6 +81,7 @@ class JitObject {
     return recordings_->call(function_, arguments, keywords);
   }
   size_t count() const { return recordings_->count(); }
+  std::string explain() const { return recordings_->explain(); }
   const nb::object& function() const { return function_; }
 
   /// The recordings for an instance, which live as long as it does.
@@ -130,6 +137,7 @@ class BoundJit {
     return kept->call(function_, arguments, keywords, self_);
   }
   size_t count() const { return recordings_->count(); }
+  std::string explain() const { return recordings_->explain(); }
   const nb::object& function() const { return function_; }
   const nb::object& self() const { return self_; }
 
@@ -156,6 +164,13 @@ void bind_callable(nb::class_<Class>& made, const char* kind) {
   made.def("__call__", &Class::call, nb::sig("def __call__(self, *args: Any, **kwargs: Any) -> R"),
            doc("Jit::operator()"));
   made.def_prop_ro("recordings", &Class::count, doc("Jit::recordings"));
+  made.def(
+      "explain",
+      [](const Class& self) {
+        const Released released;
+        return self.explain();
+      },
+      doc("Jit::explain"));
   made.def_prop_ro(
       "__wrapped__", [](const Class& self) { return self.function(); },
       nb::sig("def __wrapped__(self) -> Callable[..., R]"), "The function itself.");

@@ -33,7 +33,7 @@ std::string kernel_line(const Kernel& kernel, size_t number) {
   return out.str();
 }
 
-std::string explain(const Tensor& tensor) {
+std::string kernels_as_text(const Tensor& tensor) {
   std::ostringstream out;
   const std::vector<Kernel> kernels = tensor.schedule();
   out << tensor << ": " << kernels.size() << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
@@ -205,9 +205,16 @@ void bind_kernels(nb::module_& module) {
   bind_user_kernel(module);
   module.def(
       "explain",
+      [] {
+        const Released released;
+        return plugrad::explain();
+      },
+      doc("explain"));
+  module.def(
+      "explain",
       [](const Tensor& tensor) {
         const Released released;
-        return explain(tensor);
+        return kernels_as_text(tensor);
       },
       "tensor"_a,
       "The kernels that realize() would run, as text: axes, schedule, AST and source of each. "

@@ -415,20 +415,6 @@ class Taker {
   size_t tensor_ = 0, word_ = 0;
 };
 
-/// "x" for the first argument of f(x, y); "number 1" where the function does not tell.
-std::string name_of_argument(nb::handle function, size_t position) {
-  try {
-    const nb::object parameters = imported("inspect", "signature")(function).attr("parameters");
-    const nb::list names(parameters);
-    const bool is_named =
-        position < names.size() &&
-        plain_text(parameters[names[position]].attr("kind").attr("name")) != "VAR_POSITIONAL";
-    if (is_named) return nb::cast<std::string>(names[position]);
-  } catch (nb::python_error&) {  // e.g. a function of C
-  }
-  return "number " + std::to_string(position + 1);
-}
-
 std::string name_of_callable(nb::handle function) {
   return plain_text(nb::getattr(function, "__name__", function.type().attr("__name__")));
 }

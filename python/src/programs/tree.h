@@ -54,6 +54,15 @@ class Numbers {
 void put_arguments(Flat& flat, Numbers& numbers, nb::handle function, nb::handle arguments,
                    nb::handle keywords, bool has_self = false);
 
+/// "x" for the first argument of f(x, y); "number 1" where the function does not tell.
+std::string name_of_argument(nb::handle function, size_t position);
+
+/// The arguments that put_arguments() adds, by name, with the values of those without tensors: for
+/// explanations. The first one has the word before them.
+std::vector<jit_detail::Argument> describe_arguments(Numbers& numbers, nb::handle function,
+                                                     nb::handle arguments, nb::handle keywords,
+                                                     bool has_self = false);
+
 /// Adds tensors in nested lists, tuples, dictionaries and data classes; None stands for itself.
 /// `what` begins the message. Errors: TypeError for anything else.
 void put_result(Flat& flat, Numbers& numbers, nb::handle result, const std::string& what);

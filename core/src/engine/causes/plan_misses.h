@@ -1,0 +1,24 @@
+// Why plans were made: each is compared with the last plans of the same operations.
+#pragma once
+
+#include "engine/causes/causes.h"
+#include "engine/plan/canonical.h"
+#include "engine/plan/options.h"
+#include "engine/recent_cache.h"
+
+namespace plugrad::engine {
+
+class PlanMisses {
+ public:
+  /// Notes that a plan is made for the walked graph. `miss`: its number of kernels, time and place.
+  void note(const CanonicalGraph& walked, const Graph& graph, Shapes& shapes,
+            const DeviceTable& names, const PlanRequest& request, Miss miss);
+  std::string text() const { return misses_.text(); }
+
+ private:
+  /// By operations, what else the last plans depended on.
+  RecentCache<std::vector<std::vector<uint64_t>>> last_{{256, 16, 1 << 20}};
+  Misses misses_;
+};
+
+}  // namespace plugrad::engine
