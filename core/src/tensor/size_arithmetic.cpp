@@ -106,9 +106,11 @@ class Expressions {
       case Op::CmpEq:
       case Op::CmpNe:
         return graph_.binary(op, index_of(ids[0]), index_of(ids[1]));
+      case Op::Xor:  // of integers: ~x, as in a minimum
+        if (!is_truth) return complement(ids);
+        [[fallthrough]];
       case Op::And:
       case Op::Or:
-      case Op::Xor:
         if (!is_truth) throw NotOnHost();
         return graph_.binary(op, ids[0], ids[1]);
       case Op::IDiv:
@@ -127,6 +129,13 @@ class Expressions {
       default:
         throw NotOnHost();
     }
+  }
+
+  Id complement(const std::vector<Id>& ids) {
+    for (const size_t i : {0, 1})
+      if (is_const(graph_, ids[i]) && const_int(graph_, ids[i]) == -1)
+        return graph_.binary(Op::Sub, ids[i], index_of(ids[1 - i]));
+    throw NotOnHost();
   }
 
   // Division that rounds towards 0 is floor division of numbers that are not negative.

@@ -145,6 +145,34 @@ std::vector<LengthCase> further_cases() {
   };
 }
 
+// The 4 largest elements of the axis, of which there may be fewer, as detectors choose their boxes.
+std::vector<LengthCase> top_cases() {
+  const Shape rows = {-1, 2};
+  const auto top = [&](const std::vector<Message>& to_k, const std::string& k,
+                       const std::string& result, int64_t largest = 1) {
+    std::vector<Message> nodes = {
+        node("Shape", {"x"}, {"n"}).message(5, attribute("end", int64_t{1}))};
+    nodes.insert(nodes.end(), to_k.begin(), to_k.end());
+    nodes.push_back(node("TopK", {"x", k}, {"values", "places"})
+                        .message(5, attribute("axis", int64_t{0}))
+                        .message(5, attribute("largest", largest)));
+    nodes.push_back(node("Cast", {result}, {"y"}).message(5, attribute("to", int64_t{1})));
+    return graph_with(nodes, {value("x", rows)}, {one_integer("four", 4), one_integer("one", 1)});
+  };
+  const std::vector<Message> least = {node("Min", {"n", "four"}, {"k"})};
+  const std::vector<Message> reduced = {
+      node("Concat", {"four", "n"}, {"both"}).message(5, attribute("axis", int64_t{0})),
+      node("ReduceMin", {"both"}, {"k"}).message(5, attribute("keepdims", int64_t{1}))};
+  return {
+      {"the largest", top(least, "k", "values"), {rows}},
+      {"where the largest are", top(least, "k", "places"), {rows}},
+      {"the smallest", top(least, "k", "values", 0), {rows}},
+      {"the largest, by ReduceMin", top(reduced, "k", "values"), {rows}},
+      {"all in order", top({}, "n", "values"), {rows}},
+      {"the largest one", top({}, "one", "values"), {rows}},
+  };
+}
+
 std::vector<Tensor> inputs_of(const LengthCase& one, int64_t length) {
   std::vector<Tensor> inputs;
   for (Shape shape : one.inputs) {
@@ -190,6 +218,9 @@ TEST(AllLengths, repeats_and_constants) {
 }
 TEST(AllLengths, slices) {
   expect_one_recording(sliced_cases());
+}
+TEST(AllLengths, the_largest_elements) {
+  expect_one_recording(top_cases());
 }
 TEST(AllLengths, caches_sums_and_masks) {
   expect_one_recording(further_cases());

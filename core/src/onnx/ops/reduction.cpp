@@ -1,7 +1,9 @@
 // Reductions, scans, and orders of elements.
 #include "base/check.h"
 #include "onnx/ops/tables.h"
+#include "tensor/index/index.h"
 #include "tensor/record.h"
+#include "tensor/size_arithmetic.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -119,7 +121,24 @@ Values cum_prod(Call& call) {
   return scanned<&Tensor::cumprod>(call, 1);
 }
 
+// The first elements of the sorted axis, where their number or that of the axis varies.
+Values variable_top_k(Call& call, const tensor::SizeValue& k) {
+  const Tensor& x = call[0];
+  const int64_t axis = call.axis_of(x, -1);
+  if (k.most > x.size(axis)) call.needs_exact_sizes("it may take more elements than there are");
+  const auto [values, places] = x.sort(axis, call.integer("largest", 1) != 0);
+  const auto first = [&](const Tensor& sorted) {
+    const Tensor part = tensor::select(sorted, axis, Tensor::arange(k.most).cast(DType::I32));
+    return k.varies() ? call.recording().sizes->limited(part, axis, k)
+                      : call.with_fixed_size(part, axis);
+  };
+  return {first(values), first(places.cast(DType::I64))};
+}
+
 Values top_k(Call& call) {
+  if (call.opset() >= 10 && call.recording().sizes && !call.value(1).known())
+    if (const auto k = call.recording().sizes->elements(call[1]); k && k->size() == 1)
+      return variable_top_k(call, k->front());
   const int64_t k = call.opset() < 10 ? call.integer("k", 1) : call.integer_input(1);
   auto [values, places] =
       call[0].topk(k, call.integer("axis", -1), call.integer("largest", 1) != 0, true);
