@@ -1,4 +1,4 @@
-// What a call of a jitted function depends on, by name: for explanations, on misses only.
+// The facts that a call of a jitted function depends on, by name: for explanations, on misses only.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ std::string in_language(const char* cpp, const char* python) {
   return has_places() ? python : cpp;
 }
 
-// What to write so that calls do not differ; `is_jit`: of a jitted function.
+// Advice for calls that should not differ; `is_jit`: of a jitted function.
 std::string advice(Cause cause, bool is_jit) {
   switch (cause) {
     case Cause::DType:

@@ -11,7 +11,7 @@
 
 namespace plugrad::engine {
 
-/// What differs. Where several things do, the first ones here explain the others.
+/// The kind of a difference. Where several things differ, the first ones here explain the others.
 enum class Cause : uint8_t {
   DType,
   Device,
@@ -66,7 +66,7 @@ class Misses {
   uint64_t dropped_ = 0;
 };
 
-/// What to write instead of a number that differs in each call.
+/// Advice for a number that differs in each call.
 std::string advice_on_numbers();
 
 }  // namespace plugrad::engine

@@ -21,7 +21,7 @@ namespace plugrad::onnx {
 
 using ValueNames = std::vector<std::string_view>;
 
-/// What all segments of a model share.
+/// Shared by all segments of a model.
 struct SegmentSource {
   const ModelMessage& message;
   ModelFiles& files;
