@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cfenv>
-#include <chrono>
 #include <cstring>
 #include <functional>
 
@@ -119,25 +118,6 @@ TEST_F(HostileCalls, RoundingOfThePoolsThreadsStays) {
   });
   EXPECT_EQ(seen.others, 0);
 }
-
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The least of many batches, so that other load does not count.
-TEST(FloatState, CostsAtMostTwoNanosecondsACall) {
-  constexpr int kCalls = 20'000, kBatches = 200;
-  double least_ns = 1e9;
-  for (int batch = 0; batch < kBatches; ++batch) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCalls; ++i) {
-      const FloatModeScope mode;
-      asm volatile("" ::: "memory");
-    }
-    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
-    least_ns = std::min(least_ns, taken.count() / kCalls);
-  }
-  RecordProperty("ns", std::to_string(least_ns));
-  EXPECT_LE(least_ns, 2.0);
-}
-#endif
 
 TEST_F(HostileCalls, AnExitInsideOfACallIsAFailureThatNamesIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
