@@ -1,4 +1,4 @@
-// What explain() says: each cause with what was and what is. Functions whose numbers differ in each call.
+// The causes that explain() lists, and functions whose numbers differ in each call.
 #include <utility>
 
 #include "base/log.h"
