@@ -64,6 +64,7 @@ struct Options {
   bool fast_math = false;  // adds the rule set `fast`
   bool contract = true;    // a multiply-add may round once
   bool tf32 = false;       // TF32: products of f32 may round their factors to 10 bits of fraction
+  bool frugal = false;     // little code for kernels that are short even so; on CPUs
   const KernelSchedule* schedule = nullptr;  // null: the heuristic's
   std::string_view name = {};                // a C identifier; empty: derived from the axes
   std::shared_ptr<const cost::Machine> machine = nullptr;  // null: the table entry for `caps`
@@ -79,6 +80,7 @@ struct KernelCode {
   KernelSchedule schedule;
   Estimates estimates;
   ExecutedWork work;
+  double frugal_seconds = 0;  // predicted for a launch if the schedule is a frugal one; else 0
   uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
 };
 

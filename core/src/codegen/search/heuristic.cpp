@@ -32,12 +32,12 @@ constexpr size_t kMostWhole = 3;  // tiles for which whole schedules are predict
 // predicted 0.88 of the time, measured 1.4; docs/decisions/tiles-become-whole-schedules.md).
 constexpr double kSurely = 0.85;
 
-// Amounts of the vector axis: the whole axis if short, otherwise a few vectors.
-std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
+// Amounts of the vector axis: the whole axis if short, otherwise up to `most` vectors.
+std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes, int64_t most) {
   std::vector<int64_t> amounts;
-  for (int64_t n = 1; n <= 4; ++n)
+  for (int64_t n = 1; n <= most; ++n)
     if (2 * n * lanes <= size) amounts.push_back(n * lanes);
-  if (size <= 4 * lanes) amounts.push_back(size);
+  if (size <= most * lanes || amounts.empty()) amounts.push_back(size);
   return amounts;
 }
 
@@ -45,7 +45,9 @@ std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
 // of few channels, only amounts that leave it to them.
 std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis) {
   const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;
-  std::vector<int64_t> amounts = vector_amounts(size, model.lanes());
+  // Vectors of a sum are its partial sums, of which a frugal schedule has as many as any other.
+  const bool is_single = kernel.options.frugal && kind_of(kernel, vector_axis) == AxisKind::Loop;
+  std::vector<int64_t> amounts = vector_amounts(size, model.lanes(), is_single ? 1 : 4);
   int64_t others = 1;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (axis != vector_axis && kind_of(kernel, axis) == AxisKind::Loop)
@@ -60,7 +62,8 @@ std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, si
 
 // If stored lanes are strided and nothing is summed, upcasts as many consecutive elements.
 void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
-  const size_t beside = model.has_reduce() ? SIZE_MAX : model.axis_beside_lanes(tile);
+  const bool is_alone = model.has_reduce() || kernel.options.frugal;
+  const size_t beside = is_alone ? SIZE_MAX : model.axis_beside_lanes(tile);
   if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop)
     return;
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
@@ -114,6 +117,7 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
 // Register tiles for these lanes: the cheapest, and those with unrolled taps.
 std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
                                  const LaneChoice& start) {
+  if (kernel.options.frugal) return {start};
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
@@ -227,9 +231,11 @@ struct Decisions {
 };
 
 void decide(Kernel& part, const CostModel& model, Tile tile, Decisions& decisions) {
-  take_whole_rows(part, model, tile);
-  if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
-    add_unrolling(part, model, tile);
+  if (!part.options.frugal) {
+    take_whole_rows(part, model, tile);
+    if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
+      add_unrolling(part, model, tile);
+  }
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
   bool has_lanes = false;  // whether an axis shared with a larger store has lanes
   for (size_t axis = 0; axis < part.axes.size(); ++axis)
@@ -407,8 +413,9 @@ void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool
   walk_along_rows(kernel);
   if (in_blocks) pack_row_blocks(kernel);
   // cache_read renumbers the axes, so the rows' numbers no longer hold.
-  size_t most = work.rows.empty() ? schedule_column_reduction(kernel) : SIZE_MAX;
-  if (work.rows.empty() && most == SIZE_MAX) most = choose_cache_reads(kernel);
+  const bool copies = work.rows.empty() && !kernel.options.frugal;
+  size_t most = copies ? schedule_column_reduction(kernel) : SIZE_MAX;
+  if (copies && most == SIZE_MAX) most = choose_cache_reads(kernel);
   add_threads(kernel, work, most);
 }
 
@@ -434,7 +441,7 @@ std::vector<ThreadChoice> choices_of(const Kernel& part, const std::deque<CostMo
 void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in_blocks) {
   std::deque<CostModel> models;
   models.emplace_back(part);
-  if (models[0].may_pack_rows()) models.emplace_back(part).pack_rows();
+  if (!kernel.options.frugal && models[0].may_pack_rows()) models.emplace_back(part).pack_rows();
   std::vector<ThreadChoice> choices = choices_of(part, models);
   const auto schedule = [&](Kernel& k, ThreadChoice& choice) {
     Decisions decisions;
@@ -461,7 +468,7 @@ void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in
 
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
-  const bool in_blocks = tile_attention(kernel);
+  const bool in_blocks = !kernel.options.frugal && tile_attention(kernel);
   if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) compute_rows_at(kernel);
   std::vector<Kernel> parts;
   const Threading work = split_into_parts(kernel, parts);

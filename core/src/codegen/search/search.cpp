@@ -33,6 +33,10 @@ using Kind = ScheduleStep::Kind;
 // (docs/decisions/schedules-are-climbed-to.md).
 constexpr double kBusy = 0.6;
 
+// Of a launch, above which a kernel gets the full schedule at once: a program notices the first
+// launches of such a kernel.
+constexpr double kFrugalSeconds = 20e-3;
+
 // Cycles of a launch on all threads.
 double cycles_of(const Candidate& candidate, const cost::Machine& machine) {
   const Prediction& p = candidate.prediction;
@@ -270,7 +274,27 @@ Climb climb(const SearchSpace& space, Candidate first, size_t most) {
   return out;
 }
 
+namespace {
+
+// A kernel that is short even so: the time saved by more code would not pay for compiling it soon.
+bool apply_frugal(Kernel& kernel) {
+  Kernel chosen = copy_of(kernel);
+  chosen.options.frugal = true;
+  apply_heuristic(chosen);
+  const Prediction found = predict(chosen, estimate(kernel).bytes);
+  const double seconds = found.seconds(kernel.machine(), kernel.caps->threads);
+  if (!found.is_possible || seconds > kFrugalSeconds) return false;
+  kernel = std::move(chosen);
+  kernel.frugal_seconds = seconds;
+  return true;
+}
+
+}  // namespace
+
 void apply_search(Kernel& kernel) {
+  const bool is_frugal =
+      std::exchange(kernel.options.frugal, false) && !works_in_groups(*kernel.caps);
+  if (is_frugal && apply_frugal(kernel)) return;
   Kernel chosen = copy_of(kernel);
   apply_heuristic(chosen);
   // The model is not validated for devices with lockstep work-items.

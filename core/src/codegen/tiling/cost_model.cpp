@@ -163,7 +163,7 @@ double CostModel::pack_cost(const Operation& operation, const Tile& tile) const 
   const size_t lanes = tile.vector_axis;
   if (operation.kind != Operation::Kind::Load || lanes == SIZE_MAX || lanes >= operation.last ||
       operation.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
-      works_in_groups(*kernel_.caps))
+      kernel_.options.frugal || works_in_groups(*kernel_.caps))
     return kNever;
   // A written parameter is a result or stands for an array that already holds a copy.
   if (const Id memory = kernel_.graph.sources(operation.id)[0];

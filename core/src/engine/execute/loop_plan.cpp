@@ -34,7 +34,9 @@ std::shared_ptr<ReadyPlan> Session::ready_body(const LoopBody& body, uint32_t de
   ready->plan = kept_or_made(of_body, [&] { return plan_of_body(body, device); });
   ready->depth = depth;
   const uint64_t planned_ns = monotonic_ns();
-  prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
+  KernelOptions full = kernel_options;
+  full.frugal = false;  // a body runs often, and its kernels stay while it does
+  prepare(*ready, state_->devices, state_->kernels, user_kernels_, full);
   prepare_loops(*ready, kernel_options);
   Statistics& statistics = state_->statistics;
   statistics.schedule_ns += planned_ns - begin_ns;

@@ -14,6 +14,7 @@
 #include "engine/disabled_names.h"
 #include "engine/kernels/compile_progress.h"
 #include "engine/kernels/program_cache.h"
+#include "engine/refine/promotion.h"
 #include "ir/text/printer.h"
 #include "rewrite/stage.h"
 #include "runtime/checks/layers.h"
@@ -62,6 +63,7 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
                                   const Tuned& tuned) {
   try {
     codegen::Options now = codegen_options(request, options);
+    now.frugal = options.frugal;
     if (tuned) {
       now.schedule = &*tuned;
       now.no_opt = false;
@@ -89,9 +91,15 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
-  const std::string key = key_on_disk(request, options, tuned);
+  KernelOptions full = options;
+  full.frugal = false;
+  std::string key = key_on_disk(request, full, tuned);
+  const bool may_be_frugal = options.frugal && !tuned;
   std::optional<Program> known;
-  if (!are_stages_observed()) known = find_program(key);
+  if (!are_stages_observed()) {
+    known = find_program(key);
+    if (!known && may_be_frugal) known = find_program(key_on_disk(request, options, tuned));
+  }
   if (known) {
     ready->code = std::move(known->code);
   } else {
@@ -108,6 +116,11 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = contracts(request, options),
                                            .source = known ? known->source : std::string_view()});
+  const bool is_frugal = ready->code.frugal_seconds > 0;
+  if (is_frugal) {
+    key = key_on_disk(request, options, tuned);
+    ready->promotion = std::make_shared<Promotion>(request, options, ready->code.frugal_seconds);
+  }
   if (!known) keep_program(key, {ready->code, ready->kernel->source()});
   return ready;
 }
@@ -143,6 +156,11 @@ std::string devices_of(std::span<const KernelRequest> requests, std::span<const 
 
 }  // namespace
 
+bool may_refine() {
+  const Settings& now = settings();
+  return now.tune && !now.deterministic && !now.noopt && now.beam == 0 && now.optimisations.empty();
+}
+
 KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
   require_known_names(now.disable);
@@ -153,6 +171,7 @@ KernelOptions KernelOptions::from_settings() {
           .contract = now.contract && !now.deterministic,
           .tf32 = now.tf32,
           .deterministic = now.deterministic,
+          .frugal = may_refine(),
           .beam = now.deterministic ? 0 : static_cast<uint32_t>(now.beam),
           .lists = lists.size() == 1 ? 0 : hash64(as_bytes(lists))};
 }
@@ -230,6 +249,12 @@ std::shared_ptr<ReadyKernel> KernelCache::make(const KernelRequest& request,
                                                const KernelOptions& options,
                                                const codegen::KernelSchedule& list) {
   return make_kernel(request, options, list);
+}
+
+std::shared_ptr<ReadyKernel> KernelCache::make_full(const KernelRequest& request,
+                                                    KernelOptions options) {
+  options.frugal = false;
+  return make_kernel(request, options, std::nullopt);
 }
 
 void KernelCache::replace(const KernelRequest& request, const KernelOptions& options,

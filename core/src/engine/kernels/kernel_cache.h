@@ -17,6 +17,8 @@
 
 namespace plugrad::engine {
 
+class Promotion;
+
 /// A kernel that can be launched, and its facts for reports.
 struct ReadyKernel {
   std::shared_ptr<const KernelAst> ast;
@@ -24,7 +26,8 @@ struct ReadyKernel {
   std::shared_ptr<runtime::Kernel> kernel;
   uint32_t param_count = 0;  // buffers it takes: those of its AST without unused trailing ones
   uint64_t codegen_ns = 0;
-  uint32_t launches = 0;  // DEBUG marks the first
+  uint32_t launches = 0;                 // DEBUG marks the first
+  std::shared_ptr<Promotion> promotion;  // of a frugal schedule to the full one; else null
 };
 
 KernelReport report_of(const ReadyKernel& ready);
@@ -39,14 +42,18 @@ struct KernelRequest {
 /// The settings that affect a kernel, constant within a plan.
 struct KernelOptions {
   bool no_opt = false, fast_math = false, contract = true, tf32 = false, deterministic = false;
+  bool frugal = false;  // kernels may be made with little code first
   uint32_t beam = 0;
   uint64_t lists = 0;  // hash of the schedule overrides
   static KernelOptions from_settings();
   uint64_t bits() const {
     return no_opt | fast_math << 1 | contract << 2 | tf32 << 3 | deterministic << 4 |
-           uint64_t{beam} << 5;
+           uint64_t{beam} << 5 | uint64_t{frugal} << 37;
   }
 };
+
+/// Whether the settings leave it to this process to improve schedules while a program runs.
+bool may_refine();
 
 codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options);
 
@@ -74,6 +81,9 @@ class KernelCache {
   static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
                                            const KernelOptions& options,
                                            const codegen::KernelSchedule& list);
+  /// Makes the request's kernel with the full schedule and does not cache it. Otherwise as above.
+  static std::shared_ptr<ReadyKernel> make_full(const KernelRequest& request,
+                                                KernelOptions options);
   /// Makes get() return `better` for such requests from now on.
   void replace(const KernelRequest& request, const KernelOptions& options,
                std::shared_ptr<ReadyKernel> better);

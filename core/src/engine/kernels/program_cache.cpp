@@ -14,7 +14,7 @@
 namespace plugrad::engine {
 namespace {
 
-constexpr int kProgramFormat = 2;  // increase when the layout changes
+constexpr int kProgramFormat = 3;  // increase when the layout changes
 
 struct PutProgram {
   ByteWriter bytes;
@@ -47,6 +47,7 @@ void each_field(Visit& visit, SomeProgram& program, auto& optimisations) {
   visit(code.estimates.bytes);
   visit(code.work.operations);
   visit(code.work.bytes);
+  visit(code.frugal_seconds);
   visit(program.source);
 }
 

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "codegen/analysis/same_program.h"
 #include "engine/recording/call_observer.h"
+#include "engine/refine/promotion.h"
 #include "ir/kernel_ast.h"
 
 namespace plugrad::engine {
@@ -63,6 +64,14 @@ bool is_same_step(const schedule::Step& a, const schedule::Step& b) {
   return a.kind == b.kind && a.device == b.device && a.buffers == b.buffers;
 }
 
+// A kernel that got its frugal schedule from the constants' kernel gets the full one from it too.
+void promote_alike(ReadyKernel& taking, const ReadyKernel& with_constants,
+                   std::span<const uint64_t> numbers) {
+  if (!with_constants.promotion || taking.promotion) return;
+  taking.promotion =
+      with_constants.promotion->of_taking({taking.ast, &taking.kernel->device()}, numbers);
+}
+
 }  // namespace
 
 bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
@@ -84,8 +93,10 @@ bool keep_where_programs_differ(NumberHistory& history, const ReadyPlan& taking,
     numbers.clear();
     for (const uint32_t number : steps[i].numbers) numbers.push_back(bits[number]);
     if (codegen::is_same_program(with_constants.kernels[i]->code.ir, taking.kernels[i]->code.ir,
-                                 numbers))
+                                 numbers)) {
+      promote_alike(*taking.kernels[i], *with_constants.kernels[i], numbers);
       continue;
+    }
     are_same = false;
     if (steps[i].numbers.empty()) std::ranges::fill(history.stays, 1);
     for (const uint32_t number : steps[i].numbers) history.stays[number / 2] = 1;

@@ -12,6 +12,7 @@
 #include "engine/execute/loop_run.h"
 #include "engine/execute/prepared_steps.h"
 #include "engine/plan/trace_plan.h"
+#include "engine/refine/promotion.h"
 #include "engine/refine/refinement.h"
 
 namespace plugrad::engine {
@@ -159,6 +160,7 @@ void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
 void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                 std::span<const ValuePtr> values, LaunchLog& log) {
   if (tracing()) trace_plan(ready);
+  promote(ready);
   if (log.is_timed()) return give_each_step(ready, buffers, values, log);
   if (const auto refinement = ready.refinement; refinement && refinement->begin(ready)) {
     give_each_step(ready, buffers, values, log, refinement.get());

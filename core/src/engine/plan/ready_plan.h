@@ -66,6 +66,7 @@ struct ReadyPlan {
   bool is_recorded = false;                           // a recording replays it
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
   std::shared_ptr<Refinement> refinement;             // null if its kernels are final
+  bool may_promote = true;                            // some kernels may be frugal
   PlanTrace trace;
 };
 

@@ -20,10 +20,10 @@ constexpr tuning::TimingHelper::Limits kLimits{.launch = 2, .compile = 3};
 
 CandidateThread::CandidateThread(void (*stop_it)()) : stop_(stop_it), pid_(getpid()) {}
 
-void CandidateThread::add(const std::shared_ptr<CandidateRequest>& request) {
+void CandidateThread::add(const std::shared_ptr<BackgroundWork>& work) {
   const std::lock_guard lock(mutex_);
-  if (is_stopped_ || getpid() != pid_) return end(*request);
-  waiting_.push_back(request);
+  if (is_stopped_ || getpid() != pid_) return work->end();
+  waiting_.push_back(work);
   if (!thread_.joinable()) start();
   wake_.notify_one();
 }
@@ -48,23 +48,18 @@ tuning::TimingHelper& CandidateThread::helper(runtime::Device& device) {
   return *helper_;
 }
 
-void CandidateThread::end(CandidateRequest& request) {
-  const std::lock_guard lock(request.mutex_);
-  request.is_made_ = true;
-}
-
 void CandidateThread::start() try {
   runtime::before_devices_end(stop_);
   thread_ = std::thread([this] { run(); });
 } catch (const std::exception&) {  // without a thread nothing is refined
   is_stopped_ = true;
-  for (const auto& request : waiting_) end(*request);
+  for (const auto& work : waiting_) work->end();
 }
 
 void CandidateThread::run() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
   for (;;) {
-    std::shared_ptr<CandidateRequest> next;
+    std::shared_ptr<BackgroundWork> next;
     {
       std::unique_lock lock(mutex_);
       if (waiting_.empty() && helper_) {
@@ -81,7 +76,7 @@ void CandidateThread::run() {
       next->make(*this);
     } catch (const std::bad_alloc&) {  // no candidates
     }
-    end(*next);
+    next->end();
   }
 }
 

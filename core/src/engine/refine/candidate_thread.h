@@ -1,4 +1,4 @@
-// The session's thread that makes candidates, at low priority.
+// The session's thread that makes other schedules of kernels, at low priority.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "engine/refine/candidates.h"
+#include "engine/refine/background_work.h"
+#include "tuning/helper/timing_helper.h"
 
 namespace plugrad::engine {
 
@@ -21,8 +22,8 @@ class CandidateThread {
   /// `stop_it` must stop this thread; the runtime calls it before it destroys the devices.
   explicit CandidateThread(void (*stop_it)());
 
-  /// Queues the request. Its candidates come later; none come if the thread cannot run.
-  void add(const std::shared_ptr<CandidateRequest>& request);
+  /// Queues the work. If the thread cannot run, the work ends at once.
+  void add(const std::shared_ptr<BackgroundWork>& work);
   void stop();
   bool is_stopped() const { return is_stopped_; }
 
@@ -31,7 +32,6 @@ class CandidateThread {
   tuning::TimingHelper& helper(runtime::Device& device);
 
  private:
-  static void end(CandidateRequest& request);
   void start();
   void run();
   void set_helper(std::unique_ptr<tuning::TimingHelper> next);
@@ -40,7 +40,7 @@ class CandidateThread {
   const pid_t pid_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<CandidateRequest>> waiting_;
+  std::deque<std::shared_ptr<BackgroundWork>> waiting_;
   std::unique_ptr<tuning::TimingHelper> helper_;  // changed by this thread only
   std::string environment_;                       // of the helper
   std::atomic<bool> is_stopped_{false};

@@ -104,6 +104,11 @@ void CandidateRequest::make(CandidateThread& thread) {
   budget_->spend(thread_cpu_ns() - begin_ns);
 }
 
+void CandidateRequest::end() {
+  const std::lock_guard lock(mutex_);
+  is_made_ = true;
+}
+
 void CandidateRequest::make_within_budget(CandidateThread& thread) {
   const std::vector<tuning::ParamSpec> params = tuning::params_of(*request_.ast);
   if (bytes_of(params) > kMostBytes) return;

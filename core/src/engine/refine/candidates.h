@@ -10,6 +10,7 @@
 
 #include "base/settings.h"
 #include "engine/kernels/kernel_cache.h"
+#include "engine/refine/background_work.h"
 #include "tuning/helper/timing_helper.h"
 
 namespace plugrad::engine {
@@ -22,10 +23,8 @@ struct RefinementBudget {
   bool is_spent() const { return left_ns.load() <= 0; }
 };
 
-class CandidateThread;
-
 /// One kernel that wants candidates.
-class CandidateRequest {
+class CandidateRequest final : public BackgroundWork {
  public:
   CandidateRequest(KernelRequest request, KernelOptions options,
                    std::shared_ptr<const ReadyKernel> own, std::shared_ptr<RefinementBudget> budget)
@@ -46,9 +45,10 @@ class CandidateRequest {
   /// The number of candidates that the helper timed.
   uint32_t tried() const;
 
+  void make(CandidateThread& thread) override;
+  void end() override;
+
  private:
-  friend class CandidateThread;
-  void make(CandidateThread& thread);
   void make_within_budget(CandidateThread& thread);
   void try_all(CandidateThread& thread, tuning::TimingHelper& helper,
                const std::vector<tuning::ParamSpec>& params,

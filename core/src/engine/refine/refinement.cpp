@@ -121,7 +121,7 @@ void Refinement::choose(ReadyPlan& ready) {
     if (!ready.kernels[i]) continue;
     total_ns_ += times_[i];
     const bool is_ours = ready.plan.steps[i].kind == schedule::Step::Kind::Kernel;
-    if (!is_ours || !ready.kernels[i]->ast) continue;
+    if (!is_ours || !ready.kernels[i]->ast || ready.kernels[i]->promotion) continue;
     auto group = std::ranges::find(groups_, ready.kernels[i], &Group::own);
     if (group == groups_.end())
       group = groups_.insert(groups_.end(), Group{.own = ready.kernels[i]});
@@ -271,9 +271,7 @@ void Refinement::launch_compared(const ReadyPlan& ready, size_t step,
 }
 
 void refine(std::span<const std::shared_ptr<ReadyPlan>> plans, KernelCache& kernels) {
-  const Settings& now = settings();
-  if (!now.tune || now.deterministic || now.noopt || now.beam > 0 || !now.optimisations.empty())
-    return;
+  if (!may_refine()) return;
   const auto budget = std::make_shared<RefinementBudget>();
   for (const std::shared_ptr<ReadyPlan>& ready : plans)
     if (!ready->refinement && ready->sizes.empty())

@@ -29,6 +29,9 @@ class Refinement {
     return std::make_shared<Refinement>(budget_, options_, kernels_);
   }
 
+  /// Whether it compares times of the plan's kernels.
+  bool is_timing() const { return phase_ == Phase::Profile || phase_ == Phase::Trials; }
+
   /// Starts a run of the plan. Returns whether its kernels must be launched by launch(), one by
   /// one.
   bool begin(ReadyPlan& ready);

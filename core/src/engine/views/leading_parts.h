@@ -7,6 +7,7 @@
 
 #include "base/internal.h"
 #include "engine/session.h"
+#include "engine/value.h"
 
 namespace plugrad::engine {
 
