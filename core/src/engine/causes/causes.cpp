@@ -52,6 +52,20 @@ std::string advice(Cause cause, bool is_jit) {
   return {};
 }
 
+std::string text_of(std::span<const Difference> differences) {
+  if (differences.empty()) return "the first of its kind";
+  std::string text;
+  constexpr size_t kMostShown = 3;
+  for (const auto& [cause, name, was, is] :
+       differences.first(std::min(differences.size(), kMostShown))) {
+    text += (text.empty() ? "" : "; ") + name;
+    if (!is.empty()) text += fmt::format(" is {}, was {}", is, was);
+  }
+  if (differences.size() > kMostShown)
+    text += fmt::format("; and {} more", differences.size() - kMostShown);
+  return text;
+}
+
 std::string line_of(const Miss& miss) {
   std::string line = miss.number != 0 ? fmt::format("call {}", miss.number) : miss.of;
   if (const std::string place = miss.place != 0 ? describe_place(miss.place) : ""; !place.empty())
@@ -59,17 +73,7 @@ std::string line_of(const Miss& miss) {
   if (miss.kernels != 0)
     line += fmt::format(", {} kernel{} in {:.1f} ms", miss.kernels, miss.kernels == 1 ? "" : "s",
                         static_cast<double>(miss.compile_ns) * 1e-6);
-  line += ": ";
-  if (miss.differences.empty()) return line + "the first of its kind\n";
-  constexpr size_t kMostShown = 3;
-  for (size_t i = 0; i < std::min(miss.differences.size(), kMostShown); ++i) {
-    const auto& [cause, name, was, is] = miss.differences[i];
-    line += (i > 0 ? "; " : "") + name;
-    if (!is.empty()) line += fmt::format(" is {}, was {}", is, was);
-  }
-  if (miss.differences.size() > kMostShown)
-    line += fmt::format("; and {} more", miss.differences.size() - kMostShown);
-  return line + "\n";
+  return line + ": " + text_of(miss.differences) + "\n";
 }
 
 }  // namespace
@@ -104,6 +108,14 @@ std::string Misses::last_name(Cause cause) const {
     for (const Difference& each : miss->differences)
       if (each.cause == cause) return each.name;
   return {};
+}
+
+std::string Misses::last_text() const {
+  const auto& differences = last_.back().differences;
+  if (differences.empty()) return text_of(differences);
+  const auto first = std::ranges::min_element(differences, {}, &Difference::cause);
+  const std::string what = advice(first->cause, last_.back().number != 0);
+  return text_of(differences) + (what.empty() ? "" : "; " + what);
 }
 
 std::string Misses::text() const {

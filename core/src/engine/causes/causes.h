@@ -57,6 +57,8 @@ class Misses {
   bool empty() const { return last_.empty(); }
   /// The last name of what differed for this cause; empty if there is none.
   std::string last_name(Cause cause) const;
+  /// Of the last one: what differed and what to write instead.
+  std::string last_text() const;
   /// A line for each, oldest first, and what to write instead for each cause.
   PLUGRAD_INTERNAL std::string text() const;
 
