@@ -46,7 +46,8 @@ struct Lines {
 };
 
 const std::string kMisses =
-    "plugrad: warning: [jit] 4 calls in a row ran the function instead of a replay. In the last "
+    "plugrad: warning: [jit] 4 calls in a row ran the function instead of replaying it. In the "
+    "last "
     "one ";
 const std::string kLists = ". explain() of the jitted function lists all\n";
 const std::string kOfNumbers =

@@ -194,7 +194,7 @@ void JitCalls::warn_of_misses() {
   if (std::exchange(has_warned_, true)) return;
   const std::string place = describe_place(current_place());
   log_warning(
-      "[jit] {}{} calls in a row ran the function instead of a replay. In the last one {}. "
+      "[jit] {}{} calls in a row ran the function instead of replaying it. In the last one {}. "
       "explain() of the jitted function lists all",
       place.empty() ? "" : place + ": ", misses_in_a_row_, misses_.last_text());
 }
@@ -209,24 +209,14 @@ void JitCalls::note_miss(std::vector<engine::Difference> differences) {
   ++misses_in_a_row_;
 }
 
-// Compares the call with the most similar one.
 void JitCalls::note_new(std::vector<engine::Fact> facts, bool has_equal_key) {
   using engine::Cause;
-  std::vector<engine::Difference> fewest;
-  for (size_t i = kinds_.size(); i-- > 0;) {
-    auto found = engine::differences(kinds_[i], facts);
-    const bool is_other = kinds_[i].size() != facts.size();
-    if (fewest.empty() || (!is_other && found.size() < fewest.size())) fewest = std::move(found);
-    if (!fewest.empty()) continue;
-    fewest = {
-        has_equal_key
-            ? engine::Difference{Cause::Gradient, "which tensors have gradients differs", "", ""}
-            : engine::Difference{Cause::Dropped, "the recording was dropped", "", ""}};
-    break;
-  }
-  note_miss(std::move(fewest));
-  if (kinds_.size() == kMostEntries) kinds_.pop_front();
-  kinds_.push_back(std::move(facts));
+  if (auto differences = kinds_.add(std::move(facts)))
+    note_miss(*std::move(differences));
+  else if (has_equal_key)
+    note_miss({{Cause::Gradient, "which tensors have gradients differs", "", ""}});
+  else
+    note_miss({{Cause::Dropped, "the recording was dropped", "", ""}});
 }
 
 std::string JitCalls::explain() const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -108,7 +107,7 @@ class JitCalls {
   uint64_t misses_in_a_row_ = 0;
   bool has_warned_ = false;  // of them
   uint64_t recorded_calls_ = 0, plain_calls_ = 0;
-  std::deque<std::vector<engine::Fact>> kinds_;  // of calls for which entries were made lately
+  engine::Kinds kinds_;  // of calls for which entries were made
   engine::Misses misses_;
 };
 
