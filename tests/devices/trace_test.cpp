@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +17,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "codegen/codegen.h"
+#include "devices/traced_program.h"
 #include "engine/refine/candidates.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
@@ -56,32 +55,6 @@ std::vector<json> events(const TraceLines& lines, const std::string& kind) {
     }
   }
   return rows;
-}
-
-// A process has one trace, so each program runs in a process. It returns what it counted.
-struct Traced {
-  TraceLines lines;
-  json counted;
-};
-Traced trace_of(const std::function<json()>& program, bool rules = false) {
-  TemporaryDirectory directory;
-  const std::string path = directory / "t.trace";
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(100);
-    change_settings([&](Settings& s) {
-      s.trace_path = path;
-      s.trace_rules = rules;
-      s.tune = false;
-    });
-    std::ofstream(directory / "counted") << program().dump();
-    std::exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  std::ifstream counted(directory / "counted");
-  return {trace_lines(path), json::parse(counted, nullptr, false)};
 }
 
 // A small network's training steps on the device, the last of them replayed.
@@ -252,37 +225,6 @@ TEST(TraceOfRandomNumbers, HasALineOfTheProgramForEachOperation) {
         << operation;
     EXPECT_GT(operation["line"], 0) << operation;
   }
-}
-
-TEST(TraceOfCauses, EachPlanThatIsMadeHasItsCauseAndLine) {
-  const Traced traced = trace_of([] {
-    const Tensor x = Tensor::ones({3, 4}, DType::F32, "CPU").contiguous().realize();
-    const auto work = [&](const Tensor& given, double k, uint32_t line) {
-      const SourceScope scope("train.cpp", line, "scale");
-      (given * k).sin().realize();
-    };
-    work(x, 0.25, 1);
-    work(x, 0.5, 2);
-    work(x, 0.75, 3);
-    work(x.cast(DType::F64).realize(), 0.75, 4);
-    return json::object();
-  });
-  std::map<uint32_t, json> operations;
-  for (const json& each : traced.lines.at("operation")) operations[each["id"]] = each;
-  std::vector<std::string> rows;
-  int64_t kernels = 0;
-  for (const json& miss : traced.lines.at("miss")) {
-    const json& operation = operations.at(miss["operation"]);
-    if (operation["file"] != "train.cpp") continue;
-    rows.push_back(fmt::format("{} {} {}", operation["line"].get<int>(),
-                               miss["cause"].get<std::string>(), miss["text"].get<std::string>()));
-    kernels += miss["kernels"].get<int64_t>();
-    EXPECT_GT(miss["compile_ns"], 0);
-  }
-  EXPECT_THAT(rows,
-              testing::ElementsAre("1 first of its kind ", "2 number a number is 0.5, was 0.25",
-                                   "4 dtype the dtype of an operand is f64, was f32"));
-  EXPECT_EQ(kernels, 3);
 }
 
 TEST(TraceOfSearch, HasThePredictedAndMeasuredTimesOfItsCandidates) {

@@ -1,4 +1,4 @@
-#include "onnx/import/segment_history.h"
+#include "onnx/segments/segment_history.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

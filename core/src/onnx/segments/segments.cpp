@@ -1,4 +1,4 @@
-#include "onnx/import/segments.h"
+#include "onnx/segments/segments.h"
 
 #include <algorithm>
 

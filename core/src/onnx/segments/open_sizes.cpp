@@ -1,4 +1,4 @@
-#include "onnx/import/open_sizes.h"
+#include "onnx/segments/open_sizes.h"
 
 #include <algorithm>
 #include <bit>

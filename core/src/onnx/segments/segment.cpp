@@ -1,4 +1,4 @@
-#include "onnx/import/segment.h"
+#include "onnx/segments/segment.h"
 
 #include <algorithm>
 

@@ -13,9 +13,9 @@
 #include "onnx/file/messages.h"
 #include "onnx/import/call.h"
 #include "onnx/import/constants.h"
-#include "onnx/import/open_sizes.h"
-#include "onnx/import/segment_history.h"
 #include "onnx/import/value.h"
+#include "onnx/segments/open_sizes.h"
+#include "onnx/segments/segment_history.h"
 #include "plugrad/jit.h"
 
 namespace plugrad::onnx {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onnx/import/segment.h"
+#include "onnx/segments/segment.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::onnx {
