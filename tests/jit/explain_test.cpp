@@ -76,6 +76,16 @@ TEST(JitWarning, EachFunctionHasItsOwn) {
                             (kMisses + "argument 2 is 5, was 4; " + kOfNumbers));
 }
 
+TEST(JitWarning, TheAdviceIsOnWhatExplainsTheOthers) {
+  const Lines lines;
+  const auto step = jit([](const Tensor& x, int k) { return x.sum() * k; });
+  for (int k = 2; k < 6; ++k) step(ones(2, k == 5 ? DType::F64 : DType::F32), k);
+  EXPECT_EQ(lines.text, kMisses +
+                            "the dtype of argument 1 is f64, was f32; argument 2 is 5, was 4; each "
+                            "dtype has kernels of its own: cast to one" +
+                            kLists);
+}
+
 TEST(JitWarning, ReplaysInBetween) {
   const Lines lines;
   const auto step = jit([](const Tensor& x) { return x.sum(); });
