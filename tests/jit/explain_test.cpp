@@ -262,6 +262,19 @@ TEST(JitManyNumbers, WhatIsRecordedReplaysAndWhatComesBackIsRecorded) {
   EXPECT_EQ(lines.text, kMisses + "argument 2 is 0.351, was 0.33400002; " + kOfNumbers);
 }
 
+TEST(JitManyNumbers, OneThatComesBack) {
+  const Lines lines;
+  const auto step = jit([](const Tensor& x, int k) { return x.sum() * k; });
+  for (int k = 2; k < 10; ++k)
+    for (int call = 0; call < 3; ++call) step(ones(2), k);
+  for (int call = 0; call < 4; ++call) EXPECT_EQ(step(ones(2), 10).item<float>(), 80);
+  EXPECT_THAT(step.explain(), HasSubstr("28 calls: 9 replayed one of 9 recordings, 18 ran to be "
+                                        "recorded, 1 ran without being recorded"));
+  EXPECT_THAT(step.explain(), HasSubstr("call 25: argument 2 is 10, was 9\n"
+                                        "call 26: no recording of such a call is kept\n"));
+  EXPECT_EQ(lines.text, "");
+}
+
 // As many values as there are recordings: a layer's number, e.g.
 TEST(JitManyNumbers, ValuesThatFitAreAllRecorded) {
   const Lines lines;

@@ -216,7 +216,7 @@ void JitCalls::note_new(std::vector<engine::Fact> facts, bool has_equal_key) {
   else if (has_equal_key)
     note_miss({{Cause::Gradient, "which tensors have gradients differs", "", ""}});
   else
-    note_miss({{Cause::Dropped, "the recording was dropped", "", ""}});
+    note_miss({{Cause::Dropped, "no recording of such a call is kept", "", ""}});
 }
 
 std::string JitCalls::explain() const {

@@ -142,7 +142,7 @@ TEST(ModelExplain, Settings) {
   const OptimisationScope schedules("none: ");
   model({zeros({2, 2})});
   EXPECT_THAT(model.explain(),
-              HasSubstr("call 2: the recording was dropped, or has other settings\n"));
+              HasSubstr("call 2: no recording of such a call is kept, or it has other settings\n"));
 }
 
 TEST(ModelExplain, InsideARecording) {

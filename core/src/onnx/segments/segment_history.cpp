@@ -64,7 +64,8 @@ void SegmentHistory::ran(uint64_t number, const std::vector<std::string_view>& n
   facts.push_back({Cause::Structure, "which sizes are sums of others", "", sums});
   auto differences = kinds_.add(std::move(facts));
   if (!differences)
-    differences = {{Cause::Dropped, "the recording was dropped, or has other settings", "", ""}};
+    differences = {
+        {Cause::Dropped, "no recording of such a call is kept, or it has other settings", "", ""}};
   misses_.add({.number = number, .differences = *std::move(differences)});
 }
 
