@@ -83,6 +83,31 @@ def test_a_number_that_always_differs(step):
     assert step.recordings == 1
 
 
+def test_one_warning_at_the_fourth_call_that_is_no_replay(capfd):
+    @pg.jit
+    def scale(x, k):
+        return x.sum() * k
+
+    for i in range(12):
+        scale(ones(3), 0.25 + i / 8)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert re.search(r"test_explain.py:\d+, in test_one_warning_at_the_fourth_call_that_is_no_replay: 4 calls in a row ran "
+                     r"the function instead of replaying it\. In the last one k is 0\.625, was 0\.5; each number is recorded: "
+                     r"give a tensor, Tensor\.full\(\(\), k\), or a Variable\. explain\(\) of the jitted function lists all$",
+                     lines[0])
+
+
+def test_models(tmp_path):
+    pg.onnx.export(lambda x: x.sum() * 2, [ones(3)], tmp_path / "sum.onnx")
+    model = pg.onnx.load(tmp_path / "sum.onnx")
+    for _ in range(3):
+        model(ones(3))
+    assert model.explain().splitlines() == [
+        "3 calls: 2 replayed one of 1 recordings, 1 ran to be recorded",
+        "call 1: the first of its kind"]
+
+
 def test_compiles():
     for k in (0.5, 0.75, 0.875):
         ((ones(3, 7) - k).sin() * 1.5).realize()

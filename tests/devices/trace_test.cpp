@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +17,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "codegen/codegen.h"
+#include "devices/traced_program.h"
 #include "engine/refine/candidates.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
@@ -56,32 +55,6 @@ std::vector<json> events(const TraceLines& lines, const std::string& kind) {
     }
   }
   return rows;
-}
-
-// A process has one trace, so each program runs in a process. It returns what it counted.
-struct Traced {
-  TraceLines lines;
-  json counted;
-};
-Traced trace_of(const std::function<json()>& program, bool rules = false) {
-  TemporaryDirectory directory;
-  const std::string path = directory / "t.trace";
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(100);
-    change_settings([&](Settings& s) {
-      s.trace_path = path;
-      s.trace_rules = rules;
-      s.tune = false;
-    });
-    std::ofstream(directory / "counted") << program().dump();
-    std::exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  std::ifstream counted(directory / "counted");
-  return {trace_lines(path), json::parse(counted, nullptr, false)};
 }
 
 // A small network's training steps on the device, the last of them replayed.

@@ -95,7 +95,7 @@ class Ids {
 
 // Sums of columns over all blocks.
 struct Sums {
-  int64_t durations = 0, submits = 0, bytes = 0, values = 0;
+  int64_t durations = 0, submits = 0, bytes = 0, values = 0, kernels = 0, compiling = 0;
 };
 
 // Adds to `sum`; returns `value`.
@@ -160,6 +160,7 @@ class Parser {
     if (type == "machine") return add_machine(line);
     if (type == "finding") return add_finding(line);
     if (type == "work") return add_work(line);
+    if (type == "miss") return add_miss(line);
     const int64_t id = integer(line, "id");
     if (type == "device") return devices_.add(id, trace_.devices.size()), add_device(line);
     if (type == "track") return tracks_.add(id, trace_.tracks.size()), add_track(line);
@@ -245,6 +246,15 @@ class Parser {
   void add_work(const Json& line) {
     trace_.work.executed += real(line, "executed");
     trace_.work.graph += real(line, "graph");
+  }
+
+  void add_miss(const Json& line) {
+    trace_.misses.push_back(
+        {.cause = name(line, "cause"),
+         .text = name(line, "text"),
+         .kernels = counted(integer(line, "kernels"), sums_.kernels, "kernels"),
+         .compile_ns = counted(integer(line, "compile_ns"), sums_.compiling, "times"),
+         .operation = operations_.index(integer(line, "operation"))});
   }
 
   void add_end(const Json& line) {

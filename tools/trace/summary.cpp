@@ -253,6 +253,18 @@ void sum_up_collectives(const Trace& trace, Summary& summary) {
   for (const auto& [kind, row] : rows) summary.collectives.push_back(row);
 }
 
+void sum_up_causes(const Trace& trace, Summary& summary) {
+  for (const Miss& miss : trace.misses) {
+    auto row = std::ranges::find(summary.causes, miss.cause, &CauseSummary::cause);
+    if (row == summary.causes.end())
+      row = summary.causes.insert(row, {miss.cause, miss.text, miss.operation});
+    ++row->plans;
+    row->kernels += miss.kernels;
+    row->compile_ns += miss.compile_ns;
+  }
+  std::ranges::stable_sort(summary.causes, std::greater(), &CauseSummary::kernels);
+}
+
 }  // namespace
 
 Intervals united(Intervals intervals) {
@@ -292,6 +304,7 @@ Summary summarise(const Trace& trace) {
   sum_up_kernels(trace, summary);
   sum_up_copies(trace, summary);
   sum_up_collectives(trace, summary);
+  sum_up_causes(trace, summary);
   return summary;
 }
 

@@ -85,6 +85,13 @@ struct SpanSummary {
   int64_t from_memory = 0;          ///< kernels that the process had already; not in `count`
 };
 
+/// Plans that were made for one cause.
+struct CauseSummary {
+  std::string cause, first;   ///< "number"; of the first plan, "a number is 0.5, was 0.25"
+  int32_t operation = kNone;  ///< of the first plan
+  int64_t plans = 0, kernels = 0, compile_ns = 0;
+};
+
 struct Summary {
   int64_t begin_ns = 0, end_ns = 0;
   std::array<int64_t, kPartCount> parts{};  ///< add up to wall_ns()
@@ -94,6 +101,7 @@ struct Summary {
   std::vector<KernelSummary> kernels;       ///< the one with the most time first
   std::vector<CopySummary> copies;
   std::vector<CollectiveSummary> collectives;
+  std::vector<CauseSummary> causes;  ///< the one with the most kernels first
 
   int64_t wall_ns() const { return end_ns - begin_ns; }
   const SpanSummary& of(Category category) const { return spans[static_cast<size_t>(category)]; }

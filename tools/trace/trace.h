@@ -100,6 +100,13 @@ struct Finding {
   bool is_difference = false;  ///< from another device's results
 };
 
+/// A plan that was made, and why.
+struct Miss {
+  std::string cause, text;  ///< "number" and "a number is 0.5, was 0.25"; the text may be empty
+  int64_t kernels = 0, compile_ns = 0;
+  int32_t operation = kNone;  ///< that made the first result
+};
+
 /// Operations that the kernels of all plans execute, and those of their graphs.
 struct Work {
   double executed = 0, graph = 0;
@@ -124,6 +131,7 @@ struct Trace {
   Spans spans;
   MemoryEvents memory;
   std::vector<Finding> findings;
+  std::vector<Miss> misses;
   Work work;
   std::optional<End> end;  ///< none: the file was cut off, or its program still runs
   std::string warning;     ///< why a part is missing; empty: nothing is missing

@@ -112,6 +112,11 @@ class PLUGRAD_API Model {
   /// time. Errors: User if number, kinds, dtypes or shapes differ from inputs().
   std::vector<Data> run(const std::vector<Data>& inputs) const;
 
+  /// Text for people: how many calls were replayed, for each of the last 256 that were not which
+  /// input, size or computed element differed, the nodes at which the graph is cut, and which sizes
+  /// vary in one recording, or why they cannot.
+  std::string explain() const;
+
  private:
   struct State;
   explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -334,6 +334,7 @@ bool Session::find_or_make(Work& work, uint32_t default_device) {
     Miss miss{.place = state_->places.of(work.roots[0])};
     miss.kernels = state_->kernels.made() - kernels;
     miss.compile_ns = state_->statistics.compile_ns - compile_ns;
+    miss.operation = operation(work.roots[0]);
     state_->plan_misses.note(state_->canonical, graph_, *shapes_, state_->devices, request,
                              std::move(miss));
   };

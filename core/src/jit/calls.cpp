@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/binding.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -165,11 +166,8 @@ JitCalls::Entry* JitCalls::find_entry(const std::vector<uint64_t>& key,
 }
 
 JitCalls::Entry& JitCalls::add_entry(std::vector<uint64_t> key) {
-  if (entries_.size() >= kMostEntries) {
+  if (entries_.size() >= kMostEntries)
     entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
-    // A model says itself which of its sizes do not vary.
-    if (++dropped_ == kMostEntries && !is_pure_) warn_of_many();
-  }
   return entries_.emplace_back(Entry{.key = std::move(key)});
 }
 
@@ -184,29 +182,21 @@ bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t own) {
   if (std::ranges::count(values.recorded, now) > 0) return false;
   if (values.recorded.size() < kFirst) return values.recorded.push_back(now), false;
   if (std::erase(values.plain, now) > 0) return false;
-  if (values.plain.size() == kMostEntries - kFirst) {
-    values.plain.erase(values.plain.begin());
-    if (!std::exchange(has_warned_, true)) warn_of_numbers();
-  }
+  if (values.plain.size() == kMostEntries - kFirst) values.plain.erase(values.plain.begin());
   values.plain.push_back(now);
   return true;
 }
 
-void JitCalls::warn_of_many() {
-  log_line(
-      LogLevel::Warning,
-      fmt::format("[jit] a function was called with more than {} kinds of arguments, each of "
-                  "which is recorded apart, and calls that are not replays take their time. "
-                  "Give numbers that change as tensors or as a Variable, and sizes that change "
-                  "as axes of variable sizes",
-                  2 * kMostEntries));
-}
-
-void JitCalls::warn_of_numbers() {
-  log_line(LogLevel::Warning,
-           fmt::format("[jit] a function was called with more than {} values of {}: where one is "
-                       "new, it runs without being recorded. Give {}",
-                       kMostEntries, name_of_number(), engine::advice_on_numbers()));
+// Says once why the last calls were no replays.
+void JitCalls::warn_of_misses() {
+  constexpr uint64_t kMany = 4;
+  if (misses_in_a_row_ < kMany || is_pure_ || misses_.empty()) return;
+  if (std::exchange(has_warned_, true)) return;
+  const std::string place = describe_place(current_place());
+  log_warning(
+      "[jit] {}{} calls in a row ran the function instead of replaying it. In the last one {}. "
+      "explain() of the jitted function lists all",
+      place.empty() ? "" : place + ": ", misses_in_a_row_, misses_.last_text());
 }
 
 std::string JitCalls::name_of_number() const {
@@ -214,28 +204,19 @@ std::string JitCalls::name_of_number() const {
   return name.empty() ? "an argument" : name;
 }
 
-void JitCalls::note_miss(engine::Difference difference) {
-  misses_.add({.number = calls_, .differences = {std::move(difference)}});
+void JitCalls::note_miss(std::vector<engine::Difference> differences) {
+  misses_.add({.number = calls_, .differences = std::move(differences)});
+  ++misses_in_a_row_;
 }
 
-// Compares the call with the most similar one.
 void JitCalls::note_new(std::vector<engine::Fact> facts, bool has_equal_key) {
   using engine::Cause;
-  std::vector<engine::Difference> fewest;
-  for (size_t i = kinds_.size(); i-- > 0;) {
-    auto found = engine::differences(kinds_[i], facts);
-    const bool is_other = kinds_[i].size() != facts.size();
-    if (fewest.empty() || (!is_other && found.size() < fewest.size())) fewest = std::move(found);
-    if (!fewest.empty()) continue;
-    fewest = {
-        has_equal_key
-            ? engine::Difference{Cause::Gradient, "which tensors have gradients differs", "", ""}
-            : engine::Difference{Cause::Dropped, "the recording was dropped", "", ""}};
-    break;
-  }
-  misses_.add({.number = calls_, .differences = std::move(fewest)});
-  if (kinds_.size() == kMostEntries) kinds_.pop_front();
-  kinds_.push_back(std::move(facts));
+  if (auto differences = kinds_.add(std::move(facts)))
+    note_miss(*std::move(differences));
+  else if (has_equal_key)
+    note_miss({{Cause::Gradient, "which tensors have gradients differs", "", ""}});
+  else
+    note_miss({{Cause::Dropped, "no recording of such a call is kept", "", ""}});
 }
 
 std::string JitCalls::explain() const {
@@ -271,28 +252,32 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   ++calls_;
   std::optional<JitReplay> replay;
   Entry* const found = find_entry(words, arguments, replay);
-  if (!found && is_one_of_many(words, own.size())) {
+  const bool is_plain = !found && is_one_of_many(words, own.size());
+  if (!found && describe && !(is_plain && has_warned_))
+    note_new(facts_of_call(session, arguments, own, modes, describe()),
+             std::ranges::count(entries_, words, &Entry::key) > 0);
+  if (is_plain) {
     if (recording) recording.unlock();
     ++plain_calls_;
     const InlineScope inlined;  // functions inside it do not wait for other functions' locks
-    return run_plainly(session, function);
+    JitOutput output = run_plainly(session, function);
+    warn_of_misses();
+    return output;
   }
-  if (!found && describe)
-    note_new(facts_of_call(session, arguments, own, modes, describe()),
-             std::ranges::count(entries_, words, &Entry::key) > 0);
   Entry& entry = found ? *found : add_entry(std::move(words));
   entry.last_used = calls_;
   if (entry.is_ready) {
     auto invalid = replay->invalid_because();
     const bool is_valid = !invalid, is_as_captured = replay->has_captured_arguments();
+    if (is_valid && is_as_captured) misses_in_a_row_ = 0;
     if (is_valid && is_as_captured && settings().jit == 1) return replay->run(write_view_);
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
-    if (invalid) note_miss(*std::move(invalid));
+    if (invalid) note_miss({*std::move(invalid)});
     if (is_valid && !is_as_captured) {  // this call decides whether the tensor's identity matters
-      note_miss({engine::Cause::Captured,
-                 "an argument that the function may also capture is another tensor", "", ""});
+      note_miss({{engine::Cause::Captured,
+                  "an argument that the function may also capture is another tensor", "", ""}});
       entry.is_ready = false;
       entry.calls = 1;
     } else {
@@ -330,6 +315,7 @@ JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> argum
   ++recorded_calls_;
   JitOutput output;
   keep(entry, trace(output, arguments, entry.recording != nullptr, function));
+  warn_of_misses();
   most_results_ = std::max(most_results_.load(), output.tensors.size());
   return output;
 }
@@ -360,8 +346,9 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
     is_ready = difference.empty();
     if (is_ready) may_capture = mark_captured(made, *entry.recording);
     if (!is_ready)
-      note_miss({engine::Cause::Structure,
-                 "the function did something else than in the call before: " + difference, "", ""});
+      note_miss(
+          {{engine::Cause::Structure,
+            "the function did something else than in the call before: " + difference, "", ""}});
   }
   entry.recording = std::make_shared<JitRecording>(std::move(made));
   entry.is_ready = is_ready;

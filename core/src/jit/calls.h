@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -89,10 +88,9 @@ class JitCalls {
                      const Function& function);
   JitOutput compared(const Entry& entry, std::span<const engine::StatePtr> arguments,
                      const Function& function);
-  void note_miss(engine::Difference difference);
+  void note_miss(std::vector<engine::Difference> differences);
   void note_new(std::vector<engine::Fact> facts, bool has_equal_key);
-  void warn_of_many();
-  void warn_of_numbers();
+  void warn_of_misses();
   std::string name_of_number() const;  // that differed last
   void keep(Entry& entry, JitRecording made);
 
@@ -105,11 +103,11 @@ class JitCalls {
       captured_;           // tensors captured by any recorded call
   uint64_t captures_ = 0;  // number of the last captured tensor
   uint64_t calls_ = 0;
-  uint64_t dropped_ = 0;                         // entries that were evicted
   std::unordered_map<uint64_t, Values> values_;  // by the rest of the key
-  bool has_warned_ = false;
+  uint64_t misses_in_a_row_ = 0;
+  bool has_warned_ = false;  // of them
   uint64_t recorded_calls_ = 0, plain_calls_ = 0;
-  std::deque<std::vector<engine::Fact>> kinds_;  // of calls for which entries were made lately
+  engine::Kinds kinds_;  // of calls for which entries were made
   engine::Misses misses_;
 };
 

@@ -46,7 +46,8 @@ Calls::Calls(bool is_pure)
 Calls::~Calls() = default;
 
 std::string text_of(double value) {
-  return fmt::format("{}", value);
+  const auto single = static_cast<float>(value);
+  return single == value ? fmt::format("{}", single) : fmt::format("{}", value);
 }
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function,

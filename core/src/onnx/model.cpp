@@ -10,8 +10,8 @@
 #include "onnx/import/data.h"
 #include "onnx/import/declared.h"
 #include "onnx/import/graph_run.h"
-#include "onnx/import/segments.h"
 #include "onnx/release.h"
+#include "onnx/segments/segments.h"
 #include "plugrad/device.h"
 #include "plugrad/onnx.h"
 #include "tensor/variable_sizes.h"
@@ -141,6 +141,7 @@ struct Model::State {
   std::vector<Value> call(const std::vector<Data>& given) {
     const std::lock_guard lock(mutex);
     const DeviceScope scope(device);
+    ++calls;
     const std::vector<Value> there = checked(given);
     try {
       auto results = has_only_numbers ? segments->call(there) : std::nullopt;
@@ -153,6 +154,14 @@ struct Model::State {
     }
   }
 
+  std::string explain() {
+    const std::lock_guard lock(mutex);
+    if (has_only_numbers) return segments->explain();
+    return fmt::format(
+        "{} calls, each recorded anew: an input or output of the model is no tensor of numbers\n",
+        calls);
+  }
+
   std::string device;
   std::string file_name;  // without its folder
   ModelMessage message;
@@ -161,6 +170,7 @@ struct Model::State {
   std::vector<ValueInfo> inputs, optional, outputs;
   std::string expected;           // the inputs as a table, for errors
   bool has_only_numbers = false;  // all inputs and outputs are tensors of numbers
+  uint64_t calls = 0;
   std::mutex mutex;
   std::optional<Segments> segments;
 };
@@ -194,6 +204,10 @@ std::map<std::string, std::string> Model::metadata() const {
   for (const EntryMessage& entry : state_->message.metadata)
     entries.insert_or_assign(std::string(entry.key), std::string(entry.value));
   return entries;
+}
+
+std::string Model::explain() const {
+  return state_->explain();
 }
 
 std::vector<Tensor> Model::operator()(const std::vector<Tensor>& inputs) const {

@@ -277,6 +277,13 @@ void bind_onnx(nb::module_& module) {
       nb::sig("def metadata(self, /) -> dict[str, str]"),
       "Texts that the exporter added by key, such as the names of classes.");
   model.def(
+      "explain",
+      [](const onnx::Model& self) {
+        const Released released;
+        return self.explain();
+      },
+      doc("Model::explain"));
+  model.def(
       "__call__",
       [](const onnx::Model& self, const nb::args& by_position, const nb::kwargs& by_name) {
         const Place place;

@@ -3,10 +3,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "arguments.h"
 #include "bind.h"
 #include "docs.h"
+#include "place.h"
 #include "programs/callbacks.h"
 #include "programs/tree.h"
 #include "released.h"
@@ -30,12 +32,14 @@ class Recordings {
                   nb::handle self = {}) {
     Flat given;
     put_arguments(given, numbers_, function, arguments, keywords, self.is_valid());
-    nb::object made;  // the result of a call that ran the function
+    nb::object made;             // the result of a call that ran the function
+    std::optional<Place> place;  // of such a call
     Flat results;
     {
       const Released released;
       const auto run = [&] {
         const CalledBack called;
+        place.emplace();
         made = self.is_valid() ? function(self, *arguments, **keywords)
                                : function(*arguments, **keywords);
         return flat_of(function, made);

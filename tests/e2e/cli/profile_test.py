@@ -107,6 +107,26 @@ class Figures(Case):
         self.assertIn("work of all plans: 1.20 of that of their graphs\n", self.run_command(path).stdout)
         self.assertNotIn("work of all plans", self.run_command(self.trace).stdout)
 
+    def test_plans_are_counted_by_cause(self):
+        lines = trace_file.example()
+        miss = {"t": "miss", "cause": "number", "kernels": 2, "compile_ns": 1500000, "operation": 2, "text": "a number is 2, was 1"}
+        lines[-1:-1] = [{**miss, "cause": "first of its kind", "operation": 1, "kernels": 1, "text": ""}, miss,
+                        {**miss, "operation": 1, "text": "a number is 3, was 2"}, {**miss, "cause": "shape", "operation": 0, "kernels": 0}]
+        path = trace_file.write(self.folder / "causes", lines)
+        number, first, shape = self.profile(path)["causes"]
+        self.assertEqual(number, {"cause": "number", "plans": 2, "kernels": 4, "seconds": 0.003, "first": "a number is 2, was 1",
+                                  "file": trace_file.SOURCE, "line": 13})
+        self.assertEqual((first["cause"], first["kernels"], first["first"], first["line"]), ("first of its kind", 1, "", 12))
+        self.assertEqual((shape["plans"], shape["kernels"], shape["file"]), (1, 0, None))
+        text = self.run_command(path).stdout
+        self.assertIn("\nCOMPILED FOR            plans  kernels          ms  first\n"
+                      "number                      2        4       3.000  net.cpp:13: a number is 2, was 1\n"
+                      "first of its kind           1        1       1.500  net.cpp:12\n"
+                      "shape                       1        0       1.500  a number is 2, was 1\n", text)
+        self.assertNotIn("COMPILED FOR", self.run_command(self.trace).stdout)
+        lines[-2] = {**miss, "kernels": -1}
+        self.assertIn("kernels are out of range", self.run_command(trace_file.write(path, lines)).stderr)
+
     def test_events_that_were_dropped_are_told(self):
         lines = trace_file.example()
         lines[-1] = {**lines[-1], "dropped": 7}

@@ -106,6 +106,19 @@ Json collective_json(const CollectiveSummary& row) {
           {"waited_seconds", seconds(row.waited_ns)}};
 }
 
+Json cause_json(const Trace& trace, const CauseSummary& row) {
+  Json json = {{"cause", row.cause},     {"plans", row.plans},
+               {"kernels", row.kernels}, {"seconds", seconds(row.compile_ns)},
+               {"first", row.first},     {"file", nullptr},
+               {"line", nullptr}};
+  if (row.operation == kNone) return json;
+  const Operation& operation = trace.operations[static_cast<size_t>(row.operation)];
+  if (operation.file.empty()) return json;
+  json["file"] = operation.file;
+  json["line"] = operation.line;
+  return json;
+}
+
 Json finding_json(const Finding& finding) {
   return {{"layer", finding.layer},
           {"device", finding.device},
@@ -129,6 +142,7 @@ Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
                    {"work", {{"executed", trace.work.executed}, {"graph", trace.work.graph}}},
                    {"devices", Json::array()},
                    {"kernels", Json::array()},
+                   {"causes", Json::array()},
                    {"copies", Json::array()},
                    {"collectives", Json::array()},
                    {"reports", Json::array()}};
@@ -136,6 +150,8 @@ Json profile_json(const Trace& trace, const Summary& summary, size_t top) {
     document["devices"].push_back(device_json(trace.devices[d], summary.devices[d]));
   for (size_t i = 0; i < std::min(top, summary.kernels.size()); ++i)
     document["kernels"].push_back(kernel_json(trace, summary.kernels[i]));
+  for (const CauseSummary& row : summary.causes)
+    document["causes"].push_back(cause_json(trace, row));
   for (const CopySummary& row : summary.copies) document["copies"].push_back(copy_json(trace, row));
   for (const CollectiveSummary& row : summary.collectives)
     document["collectives"].push_back(collective_json(row));

@@ -43,11 +43,15 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+std::string place_of(const Operation& operation) {
+  return fmt::format("{}:{}", file_name(operation.file), operation.line);
+}
+
 // "matmul, add (net.cpp:12)".
 std::string origin(const Trace& trace, int32_t kernel) {
   std::string text = operations_text(trace, kernel);
   if (const Operation* at = first_located(trace, kernel))
-    text += fmt::format("{}({}:{})", text.empty() ? "" : " ", file_name(at->file), at->line);
+    text += fmt::format("{}({})", text.empty() ? "" : " ", place_of(*at));
   return text;
 }
 
@@ -154,6 +158,22 @@ std::string kernels_text(const Trace& trace, const Summary& summary, size_t top)
   return text;
 }
 
+// Why kernels were looked up or compiled.
+std::string causes_text(const Trace& trace, const Summary& summary) {
+  if (summary.causes.empty()) return "";
+  std::string text = fmt::format("\n{:<20}{:>9}{:>9}{:>12}  {}\n", "COMPILED FOR", "plans",
+                                 "kernels", "ms", "first");
+  for (const CauseSummary& row : summary.causes) {
+    const Operation* const at =
+        row.operation == kNone ? nullptr : &trace.operations[static_cast<size_t>(row.operation)];
+    const std::string place = at && !at->file.empty() ? place_of(*at) : "";
+    fmt::format_to(std::back_inserter(text), "{:<20}{:>9}{:>9}{:>12.3f}  {}{}{}\n", row.cause,
+                   row.plans, row.kernels, milliseconds(static_cast<double>(row.compile_ns)), place,
+                   place.empty() || row.first.empty() ? "" : ": ", row.first);
+  }
+  return text;
+}
+
 std::string copies_text(const Trace& trace, const Summary& summary) {
   if (summary.copies.empty()) return "";
   std::string text = fmt::format("\n{:<18}{:<16}{:>9}{:>12}{:>12}{:>9}\n", "COPIES", "device",
@@ -230,8 +250,8 @@ std::string profile_text(const Trace& trace, const Summary& summary, size_t top)
     text += fmt::format("the oldest {} events did not fit the limit and are not counted\n\n",
                         trace.end->dropped);
   text += findings_text(trace, top) + parts_text(summary) + devices_text(trace, summary) +
-          kernels_text(trace, summary, top) + copies_text(trace, summary) +
-          collectives_text(summary);
+          kernels_text(trace, summary, top) + causes_text(trace, summary) +
+          copies_text(trace, summary) + collectives_text(summary);
   return sanitise_text(text);
 }
 

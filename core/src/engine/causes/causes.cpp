@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/binding.h"
 
 namespace plugrad::engine {
 namespace {
+
+constexpr std::string_view kNamesOfCauses[] = {
+    "dtype",    "device",          "shape",     "number",   "requires_grad",
+    "gradient", "captured tensor", "structure", "settings", "dropped"};
 
 // In the language of the program.
 std::string in_language(const char* cpp, const char* python) {
@@ -27,10 +32,12 @@ std::string advice(Cause cause, bool is_jit) {
              in_language("const Variable n(\"n\", 1, most); n.fit(x, axis)",
                          "n = Variable(\"n\", 1, most); n.fit(x, axis)");
     case Cause::Number:
-      return is_jit ? "each number is recorded: give " + advice_on_numbers()
-                    : "kernels take a number at launch from its second value on, unless it is "
-                      "special (0, 1, -1) or part of the structure: such a number may be given as "
-                      "a tensor";
+      return is_jit
+                 ? "each number is recorded: give a tensor, " +
+                       in_language("Tensor::full({}, k)", "Tensor.full((), k)") + ", or a Variable"
+                 : "kernels take a number at launch from its second value on, unless it is "
+                   "special (0, 1, -1) or part of the structure: such a number may be given as "
+                   "a tensor";
     case Cause::RequiresGrad:
       return "arguments with and without requires_grad are recorded apart";
     case Cause::Gradient:
@@ -59,24 +66,33 @@ std::string line_of(const Miss& miss) {
   if (miss.kernels != 0)
     line += fmt::format(", {} kernel{} in {:.1f} ms", miss.kernels, miss.kernels == 1 ? "" : "s",
                         static_cast<double>(miss.compile_ns) * 1e-6);
-  line += ": ";
-  if (miss.differences.empty()) return line + "the first of its kind\n";
-  constexpr size_t kMostShown = 3;
-  for (size_t i = 0; i < std::min(miss.differences.size(), kMostShown); ++i) {
-    const auto& [cause, name, was, is] = miss.differences[i];
-    line += (i > 0 ? "; " : "") + name;
-    if (!is.empty()) line += fmt::format(" is {}, was {}", is, was);
-  }
-  if (miss.differences.size() > kMostShown)
-    line += fmt::format("; and {} more", miss.differences.size() - kMostShown);
-  return line + "\n";
+  return line + ": " + text_of(miss.differences) + "\n";
+}
+
+std::optional<Cause> cause_of(std::span<const Difference> differences) {
+  if (differences.empty()) return {};
+  return std::ranges::min_element(differences, {}, &Difference::cause)->cause;
 }
 
 }  // namespace
 
-std::string advice_on_numbers() {
-  return "a tensor, " + in_language("Tensor::full({}, k)", "Tensor.full((), k)") +
-         ", or a Variable";
+std::string text_of(std::span<const Difference> differences) {
+  if (differences.empty()) return "the first of its kind";
+  std::string text;
+  constexpr size_t kMostShown = 3;
+  for (const auto& [cause, name, was, is] :
+       differences.first(std::min(differences.size(), kMostShown))) {
+    text += (text.empty() ? "" : "; ") + name;
+    if (!is.empty()) text += fmt::format(" is {}, was {}", is, was);
+  }
+  if (differences.size() > kMostShown)
+    text += fmt::format("; and {} more", differences.size() - kMostShown);
+  return text;
+}
+
+std::string_view name_of_cause(std::span<const Difference> differences) {
+  const auto cause = cause_of(differences);
+  return cause ? kNamesOfCauses[static_cast<size_t>(*cause)] : "first of its kind";
 }
 
 std::vector<Difference> differences(std::span<const Fact> was, std::span<const Fact> is) {
@@ -89,6 +105,19 @@ std::vector<Difference> differences(std::span<const Fact> was, std::span<const F
     else if (was[i].value != is[i].value || was[i].hash != is[i].hash)
       all.push_back({is[i].cause, is[i].name + " differs", "", ""});
   return all;
+}
+
+std::optional<std::vector<Difference>> Kinds::add(std::vector<Fact> facts) {
+  std::vector<Difference> fewest;
+  for (const std::vector<Fact>& kind : last_ | std::views::reverse) {
+    auto found = differences(kind, facts);
+    if (found.empty()) return {};
+    const bool is_other = kind.size() != facts.size();
+    if (fewest.empty() || (!is_other && found.size() < fewest.size())) fewest = std::move(found);
+  }
+  if (last_.size() == kMost) last_.pop_front();
+  last_.push_back(std::move(facts));
+  return fewest;
 }
 
 void Misses::add(Miss miss) {
@@ -106,20 +135,28 @@ std::string Misses::last_name(Cause cause) const {
   return {};
 }
 
-std::string Misses::text() const {
+std::string Misses::last_text() const {
+  const auto& differences = last_.back().differences;
+  const auto cause = cause_of(differences);
+  const std::string what = cause ? advice(*cause, last_.back().number != 0) : "";
+  return text_of(differences) + (what.empty() ? "" : "; " + what);
+}
+
+std::string Misses::lines() const {
   std::string text;
   if (dropped_ > 0) text += fmt::format("({} earlier ones are not kept)\n", dropped_);
-  std::vector<Cause> causes;
-  bool is_jit = false;
-  for (const Miss& miss : last_) {
-    text += line_of(miss);
-    is_jit = miss.number != 0;
-    for (const Difference& each : miss.differences)
-      if (std::ranges::find(causes, each.cause) == causes.end()) causes.push_back(each.cause);
+  for (const Miss& miss : last_) text += line_of(miss);
+  return text;
+}
+
+std::string Misses::text() const {
+  std::string text = lines();
+  const bool is_jit = !last_.empty() && last_.back().number != 0;
+  for (size_t i = 0; i < std::size(kNamesOfCauses); ++i) {
+    const auto cause = static_cast<Cause>(i);
+    const std::string what = last_name(cause).empty() ? "" : advice(cause, is_jit);
+    if (!what.empty()) text += "- " + what + "\n";
   }
-  std::ranges::sort(causes);
-  for (const Cause cause : causes)
-    if (const std::string what = advice(cause, is_jit); !what.empty()) text += "- " + what + "\n";
   return text;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/internal.h"
@@ -38,8 +40,23 @@ struct Difference {
 };
 
 /// The facts that differ; that the structure does, if their names do.
-PLUGRAD_INTERNAL std::vector<Difference> differences(std::span<const Fact> was,
-                                                     std::span<const Fact> is);
+std::vector<Difference> differences(std::span<const Fact> was, std::span<const Fact> is);
+
+/// "k is 0.5, was 0.25"; for none that it is the first of its kind.
+std::string text_of(std::span<const Difference> differences);
+/// "number": the cause of those that explain the others.
+std::string_view name_of_cause(std::span<const Difference> differences);
+
+/// The facts of the last calls that were recorded.
+class Kinds {
+ public:
+  /// What differs from the most similar one, nothing if there is none; null if one is equal.
+  PLUGRAD_INTERNAL std::optional<std::vector<Difference>> add(std::vector<Fact> facts);
+
+ private:
+  static constexpr size_t kMost = 32;
+  std::deque<std::vector<Fact>> last_;
+};
 
 /// A call that found no recording, or a computation that found no plan.
 struct Miss {
@@ -48,16 +65,21 @@ struct Miss {
   std::string of{};                       // what a plan computes
   uint32_t place = 0;                     // the line of the program (base/binding.h)
   uint64_t kernels = 0, compile_ns = 0;   // what a plan compiled
+  uint32_t operation = 0;                 // of the trace
 };
 
 /// The last misses.
 class Misses {
  public:
-  void add(Miss miss);
+  PLUGRAD_INTERNAL void add(Miss miss);
   bool empty() const { return last_.empty(); }
   /// The last name of what differed for this cause; empty if there is none.
-  std::string last_name(Cause cause) const;
-  /// A line for each, oldest first, and what to write instead for each cause.
+  PLUGRAD_INTERNAL std::string last_name(Cause cause) const;
+  /// Of the last one: what differed and what to write instead.
+  std::string last_text() const;
+  /// A line for each, oldest first.
+  PLUGRAD_INTERNAL std::string lines() const;
+  /// The same, and what to write instead for each cause.
   PLUGRAD_INTERNAL std::string text() const;
 
  private:
@@ -65,8 +87,5 @@ class Misses {
   std::deque<Miss> last_;
   uint64_t dropped_ = 0;
 };
-
-/// Advice for a number that differs in each call.
-std::string advice_on_numbers();
 
 }  // namespace plugrad::engine

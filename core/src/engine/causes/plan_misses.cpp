@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/trace/json_line.h"
+#include "base/trace/trace.h"
 #include "engine/recording/call_observer.h"
 
 namespace plugrad::engine {
@@ -196,6 +198,16 @@ std::pair<size_t, std::vector<Difference>> count_differences(const Words& was, c
   return {count, std::move(telling)};
 }
 
+void trace_miss(const Miss& miss) {
+  trace::JsonLine line("miss");
+  line.add("cause", name_of_cause(miss.differences))
+      .add("kernels", miss.kernels)
+      .add("compile_ns", miss.compile_ns)
+      .add("operation", miss.operation)
+      .add("text", miss.differences.empty() ? "" : text_of(miss.differences));
+  trace::define(line.str());
+}
+
 }  // namespace
 
 void PlanMisses::note(const CanonicalGraph& walked, const Graph& graph, Shapes& shapes,
@@ -221,6 +233,7 @@ void PlanMisses::note(const CanonicalGraph& walked, const Graph& graph, Shapes& 
   const uint64_t bytes = (last.size() + 1) * sample.size() * sizeof(uint64_t);
   last.push_back(std::move(sample));
   last_.insert(key, std::move(last), bytes);
+  if (tracing()) trace_miss(miss);
   misses_.add(std::move(miss));
 }
 

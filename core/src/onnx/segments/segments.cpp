@@ -1,4 +1,4 @@
-#include "onnx/import/segments.h"
+#include "onnx/segments/segments.h"
 
 #include <algorithm>
 
@@ -173,9 +173,14 @@ bool Segments::cut(size_t segment, const NeedsHostValues& needs, const Values& v
   if (at != computed_by_.end() && at->second >= first && !values.contains(name)) {
     deciding_.insert(name);
     add(Segment::Kind::Part, node, last);
+    cuts_ +=
+        fmt::format("cut before {}: the elements of \"{}\" decide, and each value is recorded\n",
+                    label_of(source_.message.graph.nodes[node]), name);
   } else {
     add(Segment::Kind::Host, node, node + 1);
     add(Segment::Kind::Part, node + 1, last);
+    cuts_ += fmt::format("cut at {}: the host computes it, of the elements of what it reads\n",
+                         label_of(source_.message.graph.nodes[node]));
   }
   if (debugging(1))
     debug_write(fmt::format("onnx: cut at {}\n", label_of(source_.message.graph.nodes[node])));
@@ -187,6 +192,13 @@ bool Segments::cut(size_t segment, const NeedsHostValues& needs, const Values& v
 }
 
 std::optional<std::vector<Value>> Segments::call(const std::vector<Value>& given) {
+  ++source_.calls;
+  auto results = run_all(given);
+  if (!results) ++whole_calls_;
+  return results;
+}
+
+std::optional<std::vector<Value>> Segments::run_all(const std::vector<Value>& given) {
   if (is_given_up_) return {};
   Values values;
   bool may_cut = can_be_cut_ && !jit_detail::is_part_of_recording();
@@ -204,11 +216,20 @@ std::optional<std::vector<Value>> Segments::call(const std::vector<Value>& given
       if (decide(segments_[i], needs, values, deciding_)) continue;
       if (may_cut && cut(i, needs, values)) continue;
       is_given_up_ = may_cut || !can_be_cut_;
+      given_up_because_ = fmt::format(
+          "{} needs elements on the host, and {}",
+          needs.node ? label_of(source_.message.graph.nodes[*needs.node]) : "a node",
+          can_be_cut_ ? fmt::format("the graph would have more than {} segments", kMostSegments)
+                      : "a graph with Gradient nodes is not cut");
       return {};
     }
     const Segment& segment = segments_[i++];
     for (size_t k = 0; k < results.size(); ++k) {
-      is_given_up_ |= results[k].is_given() && !results[k].is_tensor();
+      if (results[k].is_given() && !results[k].is_tensor()) {
+        is_given_up_ = true;
+        given_up_because_ =
+            fmt::format("\"{}\", where the graph is cut, is no tensor of numbers", segment.out[k]);
+      }
       values.insert_or_assign(segment.out[k], std::move(results[k]));
     }
     if (is_given_up_) return {};
@@ -224,6 +245,34 @@ std::optional<std::vector<Value>> Segments::call(const std::vector<Value>& given
     require_declared(outputs.back(), output);
   }
   return outputs;
+}
+
+// "nodes 2 to 5".
+std::string Segments::name_of(const Segment& segment) const {
+  return segment.last - segment.first == 1
+             ? label_of(source_.message.graph.nodes[segment.first])
+             : fmt::format("nodes {} to {}", segment.first + 1, segment.last);
+}
+
+std::string Segments::explain() const {
+  const bool is_whole = segments_[0].kind == Segment::Kind::Whole;
+  std::string text = fmt::format("{} calls", source_.calls);
+  if (whole_calls_ > 0) text += fmt::format(", {} recorded anew", whole_calls_);
+  if (is_given_up_) return text + ": " + given_up_because_ + "\n";
+  text += is_whole ? ": " : fmt::format(" in {} segments\n{}", segments_.size(), cuts_);
+  std::string advice = open_sizes_.explain();
+  bool has_shapes = false;
+  for (const Segment& segment : segments_) {
+    if (segment.kind == Segment::Kind::Host) continue;
+    text += (is_whole ? "" : name_of(segment) + ": ") + segment.explain();
+    advice += segment.explain_sizes();
+    has_shapes |= segment.history().has(engine::Cause::Shape);
+  }
+  if (has_shapes && !open_sizes_.has_bounds())
+    text +=
+        "- each shape has a recording of its own until a size has had three values; bounds, given "
+        "to load(), make one that serves all sizes from the first call on\n";
+  return text + advice;
 }
 
 std::string Segments::contradiction(const std::vector<Value>& given) const {

@@ -1,4 +1,4 @@
-#include "onnx/import/open_sizes.h"
+#include "onnx/segments/open_sizes.h"
 
 #include <algorithm>
 #include <bit>
@@ -159,6 +159,18 @@ void OpenSizes::note_value(Size& size, std::int64_t value) {
   log_warning(
       "[onnx] size \"{}\" has had {} values, and the model is recorded for each of them: {}",
       size.name, size.seen.size(), size.exact_because);
+}
+
+std::string OpenSizes::explain() const {
+  std::string text;
+  for (const Size& size : sizes_)
+    if (!size.exact_because.empty())
+      text += fmt::format("- size \"{}\" is recorded for each value: {}\n", size.name,
+                          size.exact_because);
+    else if (size.variable)
+      text += fmt::format("- size \"{}\" varies from {} to {} in one recording\n", size.name,
+                          size.variable->low(), size.variable->high());
+  return text;
 }
 
 void OpenSizes::note(const Values& values) {

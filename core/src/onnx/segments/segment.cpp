@@ -1,4 +1,4 @@
-#include "onnx/import/segment.h"
+#include "onnx/segments/segment.h"
 
 #include <algorithm>
 
@@ -88,8 +88,7 @@ std::vector<Value> Segment::compute(const SegmentSource& source, const std::vect
 Segment::Recording* Segment::recording_of(const Key& key) {
   auto found = recordings_.find(key);
   if (found == recordings_.end()) {
-    const uint64_t hash = jit_detail::hash_of(
-        {reinterpret_cast<const char*>(key.data()), key.size() * sizeof(uint64_t)});
+    const uint64_t hash = hash_of(key);
     const bool was_seen = std::ranges::find(seen_, hash) != seen_.end();
     if (!was_seen && seen_.size() < kMostSeenKeys)
       seen_.push_back(hash);
@@ -120,8 +119,10 @@ std::vector<Value> Segment::replay(const SegmentSource& source, std::vector<Valu
   Recording unrecorded;
   Recording* const recording = recording_of(key);
   Recording& into = recording ? *recording : unrecorded;
+  bool has_run = false;
   const auto record = [&] {
     jit_detail::Flat flat;
+    has_run = true;
     into.fixed.clear();
     into.types.clear();
     for (const Value& value : compute(source, given, true, numbers)) {
@@ -148,6 +149,13 @@ std::vector<Value> Segment::replay(const SegmentSource& source, std::vector<Valu
       if (into.fixed.size() != out.size()) recordings_.erase(key);
       throw;
     }
+  }
+  if (!has_run) {
+    history_.replayed();
+  } else if (!jit_detail::is_part_of_recording()) {
+    Key sums;
+    add_sums(sums, numbers.sums);
+    history_.ran(source.calls, in, given, hash_of(sums), recording != nullptr);
   }
   std::vector<Value> results;
   auto next = made.begin();

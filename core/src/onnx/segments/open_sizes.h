@@ -62,6 +62,8 @@ class OpenSizes {
   /// many values.
   void give_up(const std::string& reason);
   void give_up_all(const std::string& reason);
+  /// A line for each size that varies in one recording, or that cannot, with the reason.
+  std::string explain() const;
 
  private:
   // The size is always the sum of these sizes, which are none themselves, and the number.

@@ -13,8 +13,9 @@
 #include "onnx/file/messages.h"
 #include "onnx/import/call.h"
 #include "onnx/import/constants.h"
-#include "onnx/import/open_sizes.h"
 #include "onnx/import/value.h"
+#include "onnx/segments/open_sizes.h"
+#include "onnx/segments/segment_history.h"
 #include "plugrad/jit.h"
 
 namespace plugrad::onnx {
@@ -27,6 +28,7 @@ struct SegmentSource {
   ModelFiles& files;
   std::string_view file_name;
   std::unordered_map<std::string_view, Value> constants = {};  // of the main graph
+  uint64_t calls = 0;                                          // of the model so far
 };
 
 /// The nodes [first, last) of the main graph, which are recorded, or one node that the host
@@ -40,6 +42,8 @@ class Segment {
   };
   using CanDecide = std::function<bool(const NeedsHostValues&)>;
   Segment(Kind of_kind, size_t from, size_t to) : kind(of_kind), first(from), last(to) {}
+  Segment(Segment&&) = default;
+  Segment& operator=(Segment&&) = default;
 
   Kind kind;
   size_t first, last;
@@ -53,6 +57,12 @@ class Segment {
   /// graph. Errors: NeedsHostValues; as GraphRun has them.
   std::vector<Value> run(const SegmentSource& source, const std::vector<Value>& given,
                          OpenSizes* declared, const CanDecide& can_decide);
+
+  /// How its calls went: lines of explain().
+  std::string explain() const { return history_.text(recordings_.size()); }
+  const SegmentHistory& history() const { return history_; }
+  /// Lines on the sizes that differ; empty for a whole graph, whose sizes are the model's.
+  std::string explain_sizes() const { return open_sizes_ ? open_sizes_->explain() : ""; }
 
  private:
   struct Recording {
@@ -82,6 +92,7 @@ class Segment {
   Recording* recording_of(const Key& key);
 
   std::map<Key, Recording> recordings_;
+  SegmentHistory history_;
   std::vector<uint64_t> seen_;  // hashes of the last new keys, in a ring
   size_t seen_count_ = 0;
   int new_in_a_row_ = 0;  // calls with new keys

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onnx/import/segment.h"
+#include "onnx/segments/segment.h"
 #include "plugrad/onnx.h"
 
 namespace plugrad::onnx {
@@ -29,6 +29,8 @@ class Segments {
   /// where a value crosses the cut that is no tensor of numbers, or if inputs have variable sizes.
   /// `given` are the inputs. Errors: as GraphRun has them.
   std::optional<std::vector<Value>> call(const std::vector<Value>& given);
+  /// How the calls went; see Model::explain.
+  std::string explain() const;
   /// See OpenSizes::contradiction.
   std::string contradiction(const std::vector<Value>& given) const;
 
@@ -41,6 +43,8 @@ class Segments {
   bool add_leaves(std::string_view name, const Segment& segment, const Values& values,
                   std::set<std::string_view>& leaves) const;
   bool cut(size_t segment, const NeedsHostValues& needs, const Values& values);
+  std::optional<std::vector<Value>> run_all(const std::vector<Value>& given);
+  std::string name_of(const Segment& segment) const;
 
   SegmentSource source_;
   std::vector<const ValueMessage*> declared_;
@@ -50,6 +54,8 @@ class Segments {
   std::unordered_map<std::string_view, size_t> computed_by_;  // node
   std::vector<Segment> segments_;
   std::set<std::string_view> deciding_;  // read by the host once they are there
+  uint64_t whole_calls_ = 0;             // that could not run in segments
+  std::string cuts_, given_up_because_;  // for explain()
 };
 
 }  // namespace plugrad::onnx
