@@ -81,7 +81,7 @@ struct KernelCode {
   Estimates estimates;
   ExecutedWork work;
   double frugal_seconds = 0;  // predicted for a launch if the schedule is a frugal one; else 0
-  uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
+  uint32_t trace_run = 0;     // of its stages in a trace; 0: not recorded
 };
 
 /// Name and estimates of a kernel before code generation.

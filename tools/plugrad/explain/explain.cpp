@@ -184,6 +184,7 @@ int run_explain(const Arguments& arguments) {
     throw UsageError(fmt::format("name one example or file\nusage: {}", explain_syntax().usage));
   if (is_trace(words[0])) return explain_trace(words[0], parsed), kSuccess;
   choose_device(parsed.get<std::string>("device"));
+  change_settings([](Settings& s) { s.tune = false; });  // the schedules of kernels that run long
 
   const bool json = parsed.has("json"), why = parsed.has("why");
   const std::string wanted = parsed.get<std::string>("kernel");
