@@ -242,6 +242,23 @@ TEST(JitManyNumbers, TheFunctionRunsWithoutBeingRecorded) {
   EXPECT_EQ(lines.text, kMisses + "argument 2 is 0.351, was 0.33400002; " + kOfNumbers);
 }
 
+TEST(JitManyNumbers, OfWeakTensors) {
+  const Tensor x = ones(16);
+  int runs = 0;
+  const auto step = jit([&](const Tensor& given, const Tensor& k) {
+    ++runs;
+    return (given * k).relu().sum() + given.sum() * k;
+  });
+  for (int call = 0; call < 11; ++call) step(x, Tensor(number(call))).item<float>();
+  const uint64_t before = kernels_compiled();
+  for (int call = 11; call < 60; ++call)
+    EXPECT_NEAR(step(x, Tensor(number(call))).item<float>(), 128 * number(call), 1e-4f);
+  EXPECT_EQ(kernels_compiled(), before);
+  EXPECT_EQ(runs, 60);
+  for (int call = 0; call < 3; ++call) step(ones(16), Tensor(number(59)));
+  EXPECT_EQ(runs, 62);  // a value that comes back is recorded and replayed
+}
+
 TEST(JitManyNumbers, WhatIsRecordedReplaysAndWhatComesBackIsRecorded) {
   const Lines lines;
   const Tensor x = ones(16);

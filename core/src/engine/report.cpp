@@ -78,6 +78,7 @@ void Session::add_reports(const schedule::Plan& plan, std::vector<KernelReport>&
     if (step.kind == schedule::Step::Kind::Kernel) {
       const KernelAst& ast = *plan.asts[step.ast];
       reports.push_back(report_of_code(&ast, codegen::describe(ast.graph, ast.sink), name));
+      reports.back().planned = plan.asts[step.ast];
     } else if (step.kind == schedule::Step::Kind::User) {
       const UserKernelCode& kernel = *user_kernels_[step.ast];
       codegen::KernelCode code;

@@ -40,28 +40,42 @@ void add_counts(std::vector<uint64_t>& words, engine::Session& session,
           static_cast<uint64_t>(std::ranges::find(counts, argument->node) - counts.begin()));
 }
 
-std::vector<uint64_t> full_key(engine::Session& session,
-                               std::span<const engine::StatePtr> arguments,
-                               std::span<const uint64_t> own, std::span<const uint64_t> modes) {
+// The facts of a call; first come the numbers among its arguments, i.e. `own` and the constants of
+// weak dtypes.
+struct CallKey {
+  std::vector<uint64_t> words;
+  size_t numbers;
+};
+
+CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> arguments,
+                    std::span<const uint64_t> own, std::span<const uint64_t> modes) {
+  const engine::Session::Lock lock(session);
   std::vector<uint64_t> words(own.begin(), own.end());
+  std::vector<bool> is_constant;
+  for (const engine::StatePtr& argument : arguments) {
+    std::optional<uint64_t> number;
+    if (argument && is_number(session, *argument)) number = session.constant_value(argument->node);
+    if (number) words.push_back(*number);
+    is_constant.push_back(number.has_value());
+  }
+  const size_t numbers = words.size();
   words.insert(words.end(), modes.begin(), modes.end());
   words.push_back(session.default_device());
   const engine::KernelOptions options = engine::KernelOptions::from_settings();
   words.push_back(options.bits());
   words.push_back(options.lists);
   words.push_back(settings().check_indices);
-  const engine::Session::Lock lock(session);
-  for (const engine::StatePtr& argument : arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const engine::StatePtr& argument = arguments[i];
     const auto first = std::ranges::find(arguments, argument) - arguments.begin();
     words.push_back(static_cast<uint64_t>(first));
     if (!argument) continue;
     add_facts(words, session, *argument);
     words.push_back(argument->requires_grad);
-    if (!is_number(session, *argument)) continue;
-    if (const auto number = session.constant_value(argument->node)) words.push_back(*number);
+    words.push_back(is_constant[i]);
   }
   add_counts(words, session, arguments);
-  return words;
+  return {std::move(words), numbers};
 }
 
 // Marks the arguments that were the same tensors in both calls: the recording cannot tell whether
@@ -173,12 +187,12 @@ JitCalls::Entry& JitCalls::add_entry(std::vector<uint64_t> key) {
 
 // Recording each of many values would compile each; kernels of the plain function take numbers when
 // they are launched. A value that comes back while recordings of all values fit is recorded.
-bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t own) {
-  if (is_pure_ || own == 0) return false;
+bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t numbers) {
+  if (is_pure_ || numbers == 0) return false;
   constexpr size_t kMostKinds = 256, kFirst = 8;
   if (values_.size() >= kMostKinds) values_.clear();
-  Values& values = values_[hash64(std::as_bytes(key.subspan(own)), own)];
-  const uint64_t now = hash64(std::as_bytes(key.first(own)));
+  Values& values = values_[hash64(std::as_bytes(key.subspan(numbers)), numbers)];
+  const uint64_t now = hash64(std::as_bytes(key.first(numbers)));
   if (std::ranges::count(values.recorded, now) > 0) return false;
   if (values.recorded.size() < kFirst) return values.recorded.push_back(now), false;
   if (std::erase(values.plain, now) > 0) return false;
@@ -247,12 +261,12 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) return run_plainly(session, function);
   if (!lock) lock.lock();
-  std::vector<uint64_t> words = full_key(session, arguments, own, modes);
+  auto [words, numbers] = key_of_call(session, arguments, own, modes);
   add_captured(words, arguments);
   ++calls_;
   std::optional<JitReplay> replay;
   Entry* const found = find_entry(words, arguments, replay);
-  const bool is_plain = !found && is_one_of_many(words, own.size());
+  const bool is_plain = !found && is_one_of_many(words, numbers);
   if (!found && describe && !(is_plain && has_warned_))
     note_new(facts_of_call(session, arguments, own, modes, describe()),
              std::ranges::count(entries_, words, &Entry::key) > 0);

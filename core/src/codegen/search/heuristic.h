@@ -34,6 +34,22 @@ void apply_group_heuristic(Kernel& kernel);
 /// Computes a matrix product on a tensor core; false if none fits.
 bool apply_tensor_core_heuristic(Kernel& kernel);
 
+/// Lanes along one axis, in the cheapest number without a register tile.
+struct LaneChoice {
+  Tile tile;
+  double cost;
+};
+/// One for each axis that may have lanes; the scalar tile comes first.
+std::vector<LaneChoice> lanes_of(const Kernel& kernel, const CostModel& model);
+
+/// Amounts of the vector axis. If no other output loop is long enough for the threads, e.g. for
+/// sums of few channels, only amounts that leave it to them.
+std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis);
+
+/// In indexed stores only consecutive elements share an index; lanes and copies along other axes
+/// are single stores.
+bool is_worth_expanding(const Kernel& kernel, const CostModel& model, size_t axis);
+
 /// Output axes along which some load is reused, most reuse first.
 std::vector<size_t> tile_axes(const Kernel& kernel, const CostModel& model, const Tile& tile);
 
