@@ -80,8 +80,9 @@ struct KernelCode {
   KernelSchedule schedule;
   Estimates estimates;
   ExecutedWork work;
-  double frugal_seconds = 0;  // predicted for a launch if the schedule is a frugal one; else 0
-  uint32_t trace_run = 0;     // of its stages in a trace; 0: not recorded
+  double seconds = 0;      // of a launch, as predicted where the heuristic chose; else 0
+  bool is_frugal = false;  // the schedule
+  uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
 };
 
 /// Name and estimates of a kernel before code generation.

@@ -23,8 +23,9 @@ struct Kernel {
   Options options;
   std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
   KernelSchedule applied;
-  double frugal_seconds = 0;  // of a launch, as predicted for a frugal schedule; 0: another one
-  uint32_t param_count = 0;   // of the AST; parameters that became unused keep their indices
+  double seconds = 0;        // of a launch, as predicted where the heuristic chose; else 0
+  bool is_frugal = false;    // the schedule
+  uint32_t param_count = 0;  // of the AST; parameters that became unused keep their indices
   struct ScalarInfo {
     DType dtype = DType::Index;
     int64_t most = 0;  // of an Index

@@ -53,7 +53,8 @@ void encode_ir(Generation& generation) {
   std::copy_n(generation.emission.size.group_count, 3, code.group_count);
   std::copy_n(generation.emission.size.local_size, 3, code.local_size);
   code.schedule = generation.kernel.applied;
-  code.frugal_seconds = generation.kernel.frugal_seconds;
+  code.seconds = generation.kernel.seconds;
+  code.is_frugal = generation.kernel.is_frugal;
 }
 
 constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;

@@ -33,9 +33,9 @@ using Kind = ScheduleStep::Kind;
 // (docs/decisions/schedules-are-climbed-to.md).
 constexpr double kBusy = 0.6;
 
-// Of a launch, above which a kernel gets the full schedule at once: a program notices the first
-// launches of such a kernel.
-constexpr double kFrugalSeconds = 20e-3;
+// Of a launch, above which a kernel gets the full schedule at once: its first launches would lose
+// what compiling less saves (docs/decisions/schedules-are-frugal-first.md).
+constexpr double kFrugalSeconds = 5e-3;
 
 // Cycles of a launch on all threads.
 double cycles_of(const Candidate& candidate, const cost::Machine& machine) {
@@ -276,34 +276,31 @@ Climb climb(const SearchSpace& space, Candidate first, size_t most) {
 
 namespace {
 
+double seconds_of(const Kernel& kernel, const Prediction& prediction) {
+  return prediction.seconds(kernel.machine(), kernel.caps->threads);
+}
+
 // A kernel that is short even so: the time saved by more code would not pay for compiling it soon.
 bool apply_frugal(Kernel& kernel) {
   Kernel chosen = copy_of(kernel);
   chosen.options.frugal = true;
   apply_heuristic(chosen);
   const Prediction found = predict(chosen, estimate(kernel).bytes);
-  const double seconds = found.seconds(kernel.machine(), kernel.caps->threads);
+  const double seconds = seconds_of(kernel, found);
   if (!found.is_possible || seconds > kFrugalSeconds) return false;
   kernel = std::move(chosen);
-  kernel.frugal_seconds = seconds;
+  kernel.seconds = seconds;
+  kernel.is_frugal = true;
   return true;
 }
 
-}  // namespace
-
-void apply_search(Kernel& kernel) {
-  const bool is_frugal =
-      std::exchange(kernel.options.frugal, false) && !works_in_groups(*kernel.caps);
-  if (is_frugal && apply_frugal(kernel)) return;
+// By hill climbing from the heuristic's schedule.
+void apply_full(Kernel& kernel) {
   Kernel chosen = copy_of(kernel);
   apply_heuristic(chosen);
-  // The model is not validated for devices with lockstep work-items.
-  if (works_in_groups(*kernel.caps)) {
-    kernel = std::move(chosen);
-    return;
-  }
   const Candidate first{chosen.applied, predict(chosen, estimate(kernel).bytes)};
   const cost::Machine& machine = kernel.machine();
+  chosen.seconds = seconds_of(kernel, first.prediction);
   // Shorter kernels take the time of a launch whatever their schedule.
   if (cycles_of(first, machine) < machine.wake_cycles || is_near_its_limit(first, machine)) {
     kernel = std::move(chosen);
@@ -316,6 +313,18 @@ void apply_search(Kernel& kernel) {
     return;
   }
   for (const ScheduleStep& change : found.best.list) apply(kernel, change);
+  kernel.seconds = seconds_of(kernel, found.best.prediction);
+}
+
+}  // namespace
+
+void apply_search(Kernel& kernel) {
+  const bool is_frugal = std::exchange(kernel.options.frugal, false);
+  // The model is not validated for devices with lockstep work-items.
+  if (works_in_groups(*kernel.caps))
+    apply_heuristic(kernel);
+  else if (!is_frugal || !apply_frugal(kernel))
+    apply_full(kernel);
 }
 
 void apply_schedule(Kernel& kernel) {

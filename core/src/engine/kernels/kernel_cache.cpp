@@ -86,8 +86,9 @@ std::string key_on_disk(const KernelRequest& request, const KernelOptions& optio
   return program_key(request.ast->hash, settings_text, *request.device);
 }
 
+// Null if the code does not pay.
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const KernelOptions& options,
-                                         const Tuned& tuned) {
+                                         const Tuned& tuned, const KernelCache::Pays& pays = {}) {
   if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
@@ -107,6 +108,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
     ready->code = generate_code(request, options, tuned);
     ready->codegen_ns = monotonic_ns() - start_ns;
     if (tracing()) trace::span(trace::Category::Codegen, ready->code.name, start_ns);
+    if (pays && !pays(ready->code)) return nullptr;
   }
   ready->param_count = tuning::params_in(ready->code.ir).buffer_count;
   const std::function<std::string()> ast_text = [&request] {
@@ -116,10 +118,9 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = contracts(request, options),
                                            .source = known ? known->source : std::string_view()});
-  const bool is_frugal = ready->code.frugal_seconds > 0;
-  if (is_frugal) {
+  if (ready->code.is_frugal) {
     key = key_on_disk(request, options, tuned);
-    ready->promotion = std::make_shared<Promotion>(request, options, ready->code.frugal_seconds);
+    ready->promotion = std::make_shared<Promotion>(request, options, ready->code.seconds);
   }
   if (!known) keep_program(key, {ready->code, ready->kernel->source()});
   return ready;
@@ -252,9 +253,9 @@ std::shared_ptr<ReadyKernel> KernelCache::make(const KernelRequest& request,
 }
 
 std::shared_ptr<ReadyKernel> KernelCache::make_full(const KernelRequest& request,
-                                                    KernelOptions options) {
+                                                    KernelOptions options, const Pays& pays) {
   options.frugal = false;
-  return make_kernel(request, options, std::nullopt);
+  return make_kernel(request, options, std::nullopt, pays);
 }
 
 void KernelCache::replace(const KernelRequest& request, const KernelOptions& options,

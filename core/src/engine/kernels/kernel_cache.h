@@ -1,6 +1,7 @@
 // Turns kernel ASTs into loaded kernels: in parallel, identical kernels once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -81,9 +82,11 @@ class KernelCache {
   static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
                                            const KernelOptions& options,
                                            const codegen::KernelSchedule& list);
-  /// Makes the request's kernel with the full schedule and does not cache it. Otherwise as above.
-  static std::shared_ptr<ReadyKernel> make_full(const KernelRequest& request,
-                                                KernelOptions options);
+  /// Makes the request's kernel with the full schedule and does not cache it; null if the code does
+  /// not pay. Otherwise as above.
+  using Pays = std::function<bool(const codegen::KernelCode&)>;
+  static std::shared_ptr<ReadyKernel> make_full(const KernelRequest& request, KernelOptions options,
+                                                const Pays& pays);
   /// Makes get() return `better` for such requests from now on.
   void replace(const KernelRequest& request, const KernelOptions& options,
                std::shared_ptr<ReadyKernel> better);

@@ -47,7 +47,8 @@ void each_field(Visit& visit, SomeProgram& program, auto& optimisations) {
   visit(code.estimates.bytes);
   visit(code.work.operations);
   visit(code.work.bytes);
-  visit(code.frugal_seconds);
+  visit(code.seconds);
+  visit(code.is_frugal);
   visit(program.source);
 }
 

@@ -67,6 +67,7 @@ struct ReadyPlan {
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
   std::shared_ptr<Refinement> refinement;             // null if its kernels are final
   bool may_promote = true;                            // some kernels may be frugal
+  bool is_promoting = false;                          // full schedules of some are being made
   PlanTrace trace;
 };
 

@@ -13,6 +13,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
+  /// Whether it is done before work that is not.
+  virtual bool is_urgent() const { return false; }
   /// Called on the thread. Only std::bad_alloc leaves it.
   virtual void make(CandidateThread& thread) = 0;
   /// Called after make(), or instead of it if the thread cannot run.

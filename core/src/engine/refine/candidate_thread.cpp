@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "runtime/queue/exit_wait.h"
@@ -23,7 +24,9 @@ CandidateThread::CandidateThread(void (*stop_it)()) : stop_(stop_it), pid_(getpi
 void CandidateThread::add(const std::shared_ptr<BackgroundWork>& work) {
   const std::lock_guard lock(mutex_);
   if (is_stopped_ || getpid() != pid_) return work->end();
-  waiting_.push_back(work);
+  waiting_.insert(work->is_urgent() ? std::ranges::find(waiting_, false, &BackgroundWork::is_urgent)
+                                    : waiting_.end(),
+                  work);
   if (!thread_.joinable()) start();
   wake_.notify_one();
 }

@@ -28,13 +28,14 @@ class Promotion final : public BackgroundWork, public std::enable_shared_from_th
   std::shared_ptr<Promotion> of_taking(KernelRequest request,
                                        std::span<const uint64_t> numbers) const;
 
-  enum class State { Running, Asked, Made, Failed };
+  enum class State : uint8_t { Running, Asked, Made, Stays };
   State state() const { return state_; }
-  /// Counts a launch; asks for the full schedule when it pays. Requires the session's mutex.
+  /// Counts a launch; asks for the full schedule once it may pay. Requires the session's mutex.
   void note_launch();
   /// The kernel with the full schedule, once state() is Made. Requires the session's mutex.
   std::shared_ptr<ReadyKernel> take();
 
+  bool is_urgent() const override { return true; }
   void make(CandidateThread& thread) override;
   void end() override;
 
@@ -44,20 +45,22 @@ class Promotion final : public BackgroundWork, public std::enable_shared_from_th
     KernelRequest request;
     std::vector<uint64_t> numbers;
   };
-  std::shared_ptr<ReadyKernel> made() const;
+  bool pays(const codegen::KernelCode& full);
+  std::shared_ptr<ReadyKernel> made();
 
   const KernelRequest request_;
   const KernelOptions options_;
   const double seconds_;
-  const Settings settings_;  // of the thread that made the kernel
-  double spent_ = 0;         // seconds, as predicted
+  const Settings settings_;        // of the thread that made the kernel
+  std::atomic<double> spent_{0};   // seconds, as predicted
+  std::atomic<double> price_{-1};  // of them, for the full schedule; -1: not estimated yet
   std::atomic<State> state_{State::Running};
   std::shared_ptr<ReadyKernel> full_;  // written before state_ is Made
   bool is_cached_ = false;
   std::optional<Like> like_;
 };
 
-/// For tests: the predicted seconds of launches after which a kernel is promoted.
+/// For tests: the predicted seconds of launches after which a full schedule is looked at; 0 makes it.
 void set_promotion_price(double seconds);
 
 /// Counts a run of the plan; replaces kernels whose full schedule is ready. Requires the session's

@@ -9,6 +9,7 @@
 #include "base/trace/trace.h"
 #include "engine/plan/ready_plan.h"
 #include "engine/plan/trace_plan.h"
+#include "engine/refine/promotion.h"
 #include "engine/session_state.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/contents.h"
@@ -67,6 +68,10 @@ std::string difference_in(const tuning::ParamSpec& spec, const runtime::Buffer& 
   return {};
 }
 
+bool may_be_promoted(const ReadyKernel& kernel) {
+  return kernel.promotion && kernel.promotion->state() != Promotion::State::Stays;
+}
+
 }  // namespace
 
 bool Refinement::begin(ReadyPlan& ready) {
@@ -84,6 +89,11 @@ bool Refinement::begin(ReadyPlan& ready) {
       trial_->now_ns = 0;
       return true;
     case Phase::Done:
+      if (!has_settled_ || ready.is_promoting) break;
+      has_settled_ = false;
+      phase_ = Phase::Warm;
+      runs_ = 0;
+      total_ns_ = 0;
       break;
   }
   return false;
@@ -121,7 +131,7 @@ void Refinement::choose(ReadyPlan& ready) {
     if (!ready.kernels[i]) continue;
     total_ns_ += times_[i];
     const bool is_ours = ready.plan.steps[i].kind == schedule::Step::Kind::Kernel;
-    if (!is_ours || !ready.kernels[i]->ast || ready.kernels[i]->promotion) continue;
+    if (!is_ours || !ready.kernels[i]->ast || may_be_promoted(*ready.kernels[i])) continue;
     auto group = std::ranges::find(groups_, ready.kernels[i], &Group::own);
     if (group == groups_.end())
       group = groups_.insert(groups_.end(), Group{.own = ready.kernels[i]});

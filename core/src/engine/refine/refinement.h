@@ -29,8 +29,8 @@ class Refinement {
     return std::make_shared<Refinement>(budget_, options_, kernels_);
   }
 
-  /// Whether it compares times of the plan's kernels.
-  bool is_timing() const { return phase_ == Phase::Profile || phase_ == Phase::Trials; }
+  /// Kernels that it skipped, as their schedules were frugal, have final ones.
+  void note_settled() { has_settled_ = true; }
 
   /// Starts a run of the plan. Returns whether its kernels must be launched by launch(), one by
   /// one.
@@ -76,6 +76,7 @@ class Refinement {
   KernelCache& kernels_;
   Phase phase_ = Phase::Warm;
   uint32_t runs_ = 0;            // in this phase
+  bool has_settled_ = false;     // kernels that no profile has seen
   std::vector<uint64_t> times_;  // by step, the least of the profiled runs
   uint64_t total_ns_ = 0;
   std::vector<Group> groups_;
