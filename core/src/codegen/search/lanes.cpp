@@ -39,7 +39,7 @@ void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
 }
 
-// What the tile's code and that of its rest cost a frugal schedule.
+// The cost of the tile's code and of its rest's, in a frugal schedule.
 double cost_of_code(const Kernel& kernel, const CostModel& model, Tile tile) {
   if (!kernel.options.frugal) return 0;
   double statements = model.whole_code(tile);

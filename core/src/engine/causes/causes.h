@@ -50,7 +50,7 @@ std::string_view name_of_cause(std::span<const Difference> differences);
 /// The facts of the last calls that were recorded.
 class Kinds {
  public:
-  /// What differs from the most similar one, nothing if there is none; null if one is equal.
+  /// The differences from the most similar one, none if it is the first; null if one is equal.
   PLUGRAD_INTERNAL std::optional<std::vector<Difference>> add(std::vector<Fact> facts);
 
  private:

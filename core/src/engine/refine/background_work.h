@@ -1,4 +1,4 @@
-// What the session's background thread makes.
+// Work for the session's background thread.
 #pragma once
 
 namespace plugrad::engine {
