@@ -60,8 +60,8 @@ TEST(JitWarning, TheFourthCallInARowIsNoReplay) {
   EXPECT_EQ(lines.text, "");
   for (int64_t rows = 5; rows < 12; ++rows) step(ones(rows));
   EXPECT_EQ(lines.text, kMisses +
-                            "the shape of argument 1 is (5, 4), was (4, 4); each shape has kernels "
-                            "of its own: where a size changes often, make it a variable one: const "
+                            "the shape of argument 1 is (5, 4), was (4, 4); each shape is "
+                            "recorded: where a size changes often, make it a variable one: const "
                             "Variable n(\"n\", 1, most); n.fit(x, axis)" +
                             kLists);
 }

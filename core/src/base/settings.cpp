@@ -130,7 +130,7 @@ constexpr SettingRow kSettingRows[] = {
      read_text<&Settings::optimisations>},
     {"JIT", "0: a jitted function runs without recording; 2: it runs in each call, compared with what a replay would do",
      read_int<&Settings::jit, 0, 2>},
-    {"PLUGRAD_LIFT", "0: kernels have numbers that change as constants, and are made for each value",
+    {"PLUGRAD_LIFT", "0: kernels have numbers and sizes that change as constants, and are made for each value",
      read_bool<&Settings::lift>},
     {"VIZ", "1: the program's kernels, rewrites and times in a browser when it ends",
      read_bool<&Settings::viz>},

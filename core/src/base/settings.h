@@ -26,7 +26,7 @@ struct Settings {
   std::string schedule_database;  // PLUGRAD_SEARCH_DB: empty: search.db in the cache directory
   std::string optimisations;      // PLUGRAD_OPTIMISATIONS: schedule overrides
   int jit = 1;                    // JIT
-  bool lift = true;               // PLUGRAD_LIFT: kernels take numbers that change at launch
+  bool lift = true;               // PLUGRAD_LIFT: kernels take numbers and lengths that change
   int threads = 0;                // PLUGRAD_THREADS: 0: every core this process may use
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH

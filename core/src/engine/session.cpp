@@ -438,7 +438,7 @@ Statistics Session::statistics() {
   now.plans_kept = state_->plans.size();
   now.kernels_kept = state_->kernels.size();
   now.kept_bytes = state_->plans.size_bytes() + state_->kernels.size_bytes() +
-                   state_->number_histories.size_bytes();
+                   state_->number_histories.size_bytes() + state_->length_histories.size_bytes();
   std::vector<const Value*> distinct;  // several nodes may share one value
   state_->values.each([&](const Value& value) {
     distinct.push_back(&value);
@@ -464,6 +464,7 @@ void Session::clear_caches() {
   const Guard guard(mutex_);
   state_->plans.clear();
   state_->number_histories.clear();
+  state_->length_histories.clear();
   state_->kernels.clear();
   state_->arenas.release();
 }

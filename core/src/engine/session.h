@@ -25,6 +25,7 @@
 #include "engine/kernels/user_kernels.h"
 #include "engine/plan/index_ranges.h"
 #include "engine/report.h"
+#include "engine/tensor_state.h"
 #include "ir/extents.h"
 #include "ir/facts.h"
 #include "ir/graph.h"
@@ -42,68 +43,17 @@ class Buffer;
 }
 
 namespace plugrad::engine {
-struct ViewStep;
-}
-
-namespace plugrad::detail {
-
-struct TensorState;
-
-/// Connects a state that shows elements of another, its base, with it (engine/views/linked_views.h).
-struct ViewLinks {
-  enum class Writes : uint8_t {
-    ToBase,    ///< go to the elements of the base; without a base, to the state itself
-    Expanded,  ///< refused: an element of the base stands at several places
-    Computed,  ///< refused: no movement leads back to the tensor whose elements are shown
-  };
-  TensorState* base = nullptr;
-  TensorState* first = nullptr;  ///< view of this base; the others follow by `next`
-  TensorState* previous = nullptr;
-  TensorState* next = nullptr;
-  // The movements from the base's node to the view's: `path`, then the nodes above `from` up to
-  // `node`, two nodes that the graph has until it is renumbered.
-  using Path = std::shared_ptr<const std::vector<engine::ViewStep>>;
-  Path path;
-  Id from = kNoId, node = kNoId;
-  std::vector<Path> outer_paths;  ///< from the base's base, its base, …: for when the base dies
-  std::shared_ptr<TensorState> held_base;  ///< a base that only its views hold
-  Writes writes = Writes::ToBase;
-  bool is_detached = false;  ///< no gradient flows from the base
-  bool is_lost =
-      false;  ///< of a base: its tensor is gone; its node is kNoId, or still has the value
-  bool stands_alone = false;  ///< during a jitted call that uses it: it has a value of its own
-  bool is_behind = false;     ///< then: the base was assigned, or the view was and is no more
-};
-
-/// The node that a Tensor (or a user's UOp) denotes: a root of the session's graph. Made by
-/// Session::make; its fields are accessed under a Session::Lock. Here because the public handles
-/// declare it.
-struct TensorState : std::enable_shared_from_this<TensorState> {
-  Id node = kNoId;
-  uint32_t device = 0;         ///< where constants alone would be stored; 0: the default device
-  bool requires_grad = false;  ///< set with Session::set_requires_grad
-  bool pending = false;        ///< assigned since it was last realised
-  std::vector<Id> earlier;  ///< while it is marked: nodes that it denoted before and something uses
-  std::shared_ptr<TensorState> grad;
-  uint64_t backward = 0;  ///< of a gradient: the number of its backward() call; 0: none
-  uint64_t call = 0;      ///< number of the jitted call that made it (jit/trace.h)
-  uint64_t recorded = 0;  ///< on a mesh: number of the function that made it (RecordedFunctions)
-  uint64_t number = 0;    ///< of this state among all that were made
-  ViewLinks links;
-
-  TensorState* previous = nullptr;  // the session's list of live states
-  TensorState* next = nullptr;
-};
-
-}  // namespace plugrad::detail
-
-namespace plugrad::engine {
 
 using detail::TensorState;
 class NodeOrigins;
 struct SessionState;
 struct KernelOptions;
 struct KernelRequest;
+class LengthHistory;
+struct CanonicalScratch;
+struct LengthForm;
+struct LengthPlan;
+struct LengthSample;
 struct NumberSite;
 struct PlanRequest;
 struct ReadyPlan;
@@ -385,20 +335,26 @@ class Session {
   RootGroups missing_roots(States states);
   RootGroups missing_local_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
-  struct Work {
-    std::vector<Id> roots;                      // the requested ones, then those stored along
-    std::vector<ComputedNodes::Note> repeated;  // computed before but not stored
-    std::shared_ptr<ReadyPlan> ready;
-    std::vector<uint64_t> numbers;  // that the plan takes at launch
+  struct Work;
+  bool find_or_make(Work& work, uint32_t default_device, bool stores_along);
+  struct MadeBefore {
+    uint64_t kernels, compile_ns;
   };
-  bool find_or_make(Work& work, uint32_t default_device);
+  void keep_found(Work& work, const Hash128& key, std::shared_ptr<ReadyPlan> ready,
+                  const MadeBefore& before);
+  bool find_taking_numbers(Work& work, std::span<const NumberSite> sites,
+                           const Hash128& without_numbers, const MadeBefore& before);
+  std::shared_ptr<LengthPlan> plan_of_form(const Work& work, const Hash128& without_sizes,
+                                           LengthForm form, std::shared_ptr<ReadyPlan>& ready);
+  bool find_of_any_length(Work& work, const LengthSample& sample,
+                          const std::shared_ptr<LengthHistory>& history,
+                          const Hash128& without_sizes, const MadeBefore& before);
   Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
   void walk(std::span<const Id> roots, uint32_t default_device);
   std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
                                    const NodeOrigins& origins) const;
   PlanRequest request_of_walk(uint32_t default_device);
-  schedule::Plan plan_of_walk(const PlanRequest& request, std::span<const NumberSite> sites = {},
-                              std::span<const uint8_t> given = {});
+  schedule::Plan plan_of(CanonicalScratch scratch, const PlanRequest& request);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   schedule::Plan kept_or_made(const Hash128& key, const std::function<schedule::Plan()>& make);
   std::shared_ptr<ReadyPlan> ready_of(schedule::Plan plan, const PlanRequest& request,
@@ -450,7 +406,7 @@ class Session {
   void add_repeated(Work& work, DistinctRoots& roots);
   void add_grown_constants(DistinctRoots& roots, uint32_t default_device);
   bool may_store_constant(uint32_t number);
-  bool add_learned(Work& work);
+  bool add_learned(Work& work, std::span<const uint32_t> needed_again);
   bool add_along(Work& work, uint32_t default_device);
   void note_computed(const Work& work);
   void keep_along(std::span<const Id> roots, std::span<const std::shared_ptr<Value>> values);

@@ -7,6 +7,7 @@
 
 #include "engine/causes/plan_misses.h"
 #include "engine/computed_nodes.h"
+#include "engine/lengths/length_history.h"
 #include "engine/numbers/number_history.h"
 #include "engine/origins/node_origins.h"
 #include "engine/plan/canonical.h"
@@ -50,6 +51,7 @@ struct SessionState {
   // are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
   NumberHistories number_histories{{2048, 512, 4 << 20}};
+  LengthHistories length_histories{{2048, 512, 4 << 20}};
   PlanMisses plan_misses;
   MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings

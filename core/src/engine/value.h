@@ -33,6 +33,8 @@ struct Value {
   std::shared_ptr<const ShardedParts>
       sharded;  // set if `device` is a mesh: then all above is empty
 
+  std::shared_ptr<Value> with_room;  // the memory that this one begins, if it is larger
+
   bool is_gone = false;      // its memory was donated to another value
   bool is_assigned = false;  // to a tensor, which stays on its device from then on
 

@@ -68,6 +68,11 @@ Extents::List Extents::compute(Id node) {
       list[axis] = is_whole ? Extent{} : Extent{Kind::Counted, graph_.sources(node)[1], arg[1]};
       return list;
     }
+    case Op::Window: {  // lies within the elements there are
+      List list = first();
+      list[static_cast<size_t>(graph_.arg_list(node)[0])] = {};
+      return list;
+    }
     case Op::UserKernel: {
       List list(shapes_[node].size());
       const auto counted = [&](Id s) {

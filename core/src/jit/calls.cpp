@@ -40,11 +40,11 @@ void add_counts(std::vector<uint64_t>& words, engine::Session& session,
           static_cast<uint64_t>(std::ranges::find(counts, argument->node) - counts.begin()));
 }
 
-// The facts of a call; first come the numbers among its arguments, i.e. `own` and the constants of
-// weak dtypes.
+// The facts of a call; first come those of which there may be many: the numbers among its arguments,
+// i.e. `own` and the constants of weak dtypes, and the sizes of tensors.
 struct CallKey {
   std::vector<uint64_t> words;
-  size_t numbers;
+  size_t varying;
 };
 
 CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> arguments,
@@ -52,13 +52,23 @@ CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> 
   const engine::Session::Lock lock(session);
   std::vector<uint64_t> words(own.begin(), own.end());
   std::vector<bool> is_constant;
+  std::vector<uint64_t> facts, others;
   for (const engine::StatePtr& argument : arguments) {
     std::optional<uint64_t> number;
     if (argument && is_number(session, *argument)) number = session.constant_value(argument->node);
     if (number) words.push_back(*number);
     is_constant.push_back(number.has_value());
+    if (!argument) continue;
+    facts.clear();
+    add_facts(facts, session, *argument);
+    const auto sizes = facts.begin() + 1;  // behind the dtype
+    const auto end = sizes + static_cast<std::ptrdiff_t>(session.shape(argument->node).size());
+    words.insert(words.end(), sizes, end);
+    others.push_back(facts[0]);
+    others.insert(others.end(), end, facts.end());
   }
-  const size_t numbers = words.size();
+  const size_t varying = words.size();
+  words.insert(words.end(), others.begin(), others.end());
   words.insert(words.end(), modes.begin(), modes.end());
   words.push_back(session.default_device());
   const engine::KernelOptions options = engine::KernelOptions::from_settings();
@@ -70,12 +80,11 @@ CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> 
     const auto first = std::ranges::find(arguments, argument) - arguments.begin();
     words.push_back(static_cast<uint64_t>(first));
     if (!argument) continue;
-    add_facts(words, session, *argument);
     words.push_back(argument->requires_grad);
     words.push_back(is_constant[i]);
   }
   add_counts(words, session, arguments);
-  return {std::move(words), numbers};
+  return {std::move(words), varying};
 }
 
 // Marks the arguments that were the same tensors in both calls: the recording cannot tell whether
@@ -185,14 +194,14 @@ JitCalls::Entry& JitCalls::add_entry(std::vector<uint64_t> key) {
   return entries_.emplace_back(Entry{.key = std::move(key)});
 }
 
-// Recording each of many values would compile each; kernels of the plain function take numbers when
-// they are launched. A value that comes back while recordings of all values fit is recorded.
-bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t numbers) {
-  if (is_pure_ || numbers == 0) return false;
-  constexpr size_t kMostKinds = 256, kFirst = 8;
+// Recording each of many values or lengths would compile each; kernels of the plain function serve many.
+// One that comes back while recordings of all fit is recorded.
+bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t varying) {
+  if (is_pure_ || varying == 0) return false;
+  constexpr size_t kMostKinds = 256, kFirst = 4;
   if (values_.size() >= kMostKinds) values_.clear();
-  Values& values = values_[hash64(std::as_bytes(key.subspan(numbers)), numbers)];
-  const uint64_t now = hash64(std::as_bytes(key.first(numbers)));
+  Values& values = values_[hash64(std::as_bytes(key.subspan(varying)), varying)];
+  const uint64_t now = hash64(std::as_bytes(key.first(varying)));
   if (std::ranges::count(values.recorded, now) > 0) return false;
   if (values.recorded.size() < kFirst) return values.recorded.push_back(now), false;
   if (std::erase(values.plain, now) > 0) return false;
@@ -213,9 +222,10 @@ void JitCalls::warn_of_misses() {
       place.empty() ? "" : place + ": ", misses_in_a_row_, misses_.last_text());
 }
 
-std::string JitCalls::name_of_number() const {
-  std::string name = misses_.last_name(engine::Cause::Number);
-  return name.empty() ? "an argument" : name;
+std::string JitCalls::name_of_varying() const {
+  for (const engine::Cause cause : {engine::Cause::Number, engine::Cause::Shape})
+    if (std::string name = misses_.last_name(cause); !name.empty()) return name;
+  return "an argument";
 }
 
 void JitCalls::note_miss(std::vector<engine::Difference> differences) {
@@ -241,7 +251,7 @@ std::string JitCalls::explain() const {
                   calls_ - recorded_calls_ - plain_calls_, ready, recorded_calls_);
   if (plain_calls_ > 0)
     text += fmt::format(", {} ran without being recorded because {} differed in each", plain_calls_,
-                        name_of_number());
+                        name_of_varying());
   return text + "\n" + misses_.text();
 }
 
@@ -261,12 +271,12 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) return run_plainly(session, function);
   if (!lock) lock.lock();
-  auto [words, numbers] = key_of_call(session, arguments, own, modes);
+  auto [words, varying] = key_of_call(session, arguments, own, modes);
   add_captured(words, arguments);
   ++calls_;
   std::optional<JitReplay> replay;
   Entry* const found = find_entry(words, arguments, replay);
-  const bool is_plain = !found && is_one_of_many(words, numbers);
+  const bool is_plain = !found && is_one_of_many(words, varying);
   if (!found && describe && !(is_plain && has_warned_))
     note_new(facts_of_call(session, arguments, own, modes, describe()),
              std::ranges::count(entries_, words, &Entry::key) > 0);

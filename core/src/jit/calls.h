@@ -72,7 +72,7 @@ class JitCalls {
   void add_captured(std::vector<uint64_t>& words,
                     std::span<const engine::StatePtr> arguments) const;
   void note_captured(const JitRecording& recording);
-  /// Hashes of the numbers among the arguments, of keys that differ in nothing else.
+  /// Hashes of the numbers and sizes among the arguments, of keys that differ in nothing else.
   struct Values {
     std::vector<uint64_t> recorded;  // the first ones
     std::vector<uint64_t> plain;     // the last ones of which the function ran without recording
@@ -81,7 +81,7 @@ class JitCalls {
   Entry* find_entry(const std::vector<uint64_t>& key, std::span<const engine::StatePtr> arguments,
                     std::optional<JitReplay>& replay);
   Entry& add_entry(std::vector<uint64_t> key);
-  bool is_one_of_many(std::span<const uint64_t> key, size_t numbers);
+  bool is_one_of_many(std::span<const uint64_t> key, size_t varying);
   JitOutput record(Entry& entry, std::span<const engine::StatePtr> arguments,
                    const Function& function);
   JitRecording trace(JitOutput& output, std::span<const engine::StatePtr> arguments, bool keeps,
@@ -91,7 +91,7 @@ class JitCalls {
   void note_miss(std::vector<engine::Difference> differences);
   void note_new(std::vector<engine::Fact> facts, bool has_equal_key);
   void warn_of_misses();
-  std::string name_of_number() const;  // that differed last
+  std::string name_of_varying() const;  // of what differed last
   void keep(Entry& entry, JitRecording made);
 
   std::atomic<size_t> most_results_ = 0;

@@ -27,8 +27,11 @@ std::string advice(Cause cause, bool is_jit) {
     case Cause::Device:
       return "each device has kernels of its own";
     case Cause::Shape:
-      return "each shape has kernels of its own: where a size changes often, make it a variable "
-             "one: " +
+      return (is_jit
+                  ? "each shape is recorded: where a size changes often, make it a variable one: "
+                  : "one set of kernels serves all lengths from the third on, if no operation "
+                    "needs "
+                    "exact sizes; else make the size a variable one: ") +
              in_language("const Variable n(\"n\", 1, most); n.fit(x, axis)",
                          "n = Variable(\"n\", 1, most); n.fit(x, axis)");
     case Cause::Number:
@@ -66,7 +69,8 @@ std::string line_of(const Miss& miss) {
   if (miss.kernels != 0)
     line += fmt::format(", {} kernel{} in {:.1f} ms", miss.kernels, miss.kernels == 1 ? "" : "s",
                         static_cast<double>(miss.compile_ns) * 1e-6);
-  return line + ": " + text_of(miss.differences) + "\n";
+  line += ": " + text_of(miss.differences);
+  return line + (miss.remark.empty() ? "" : "; " + miss.remark) + "\n";
 }
 
 std::optional<Cause> cause_of(std::span<const Difference> differences) {

@@ -63,6 +63,7 @@ struct Miss {
   uint64_t number = 0;                    // of the call; 0 for a plan
   std::vector<Difference> differences{};  // none: nothing of the kind was there
   std::string of{};                       // what a plan computes
+  std::string remark{};                   // why no plan for many lengths serves it
   uint32_t place = 0;                     // the line of the program (base/binding.h)
   uint64_t kernels = 0, compile_ns = 0;   // what a plan compiled
   uint32_t operation = 0;                 // of the trace

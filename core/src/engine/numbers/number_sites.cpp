@@ -74,15 +74,15 @@ void CanonicalGraph::add_begins(uint32_t number, std::vector<NumberSite>& sites)
   }
 }
 
-std::vector<NumberSite> CanonicalGraph::number_sites() const {
+// By number the constant that the node shows, and, as `stays`, the constants of which an op needs the
+// value.
+std::vector<uint32_t> CanonicalGraph::constants_shown(std::vector<uint8_t>& stays) const {
   std::vector<uint32_t> shown(order_.size(), kNone);
-  std::vector<uint8_t> stays(order_.size(), 0);
-  bool has_counts = false;
+  stays.assign(order_.size(), 0);
   for (uint32_t number = 0; number < order_.size(); ++number) {
     const Id id = order_[number];
     if (is_input_[number]) continue;
     const Op op = (*graph_)[id].op;
-    has_counts |= op == Op::Bounded;
     if (op == Op::Const) shown[number] = number;
     const auto sources = graph_->sources(id);
     if (shows_number(op)) {
@@ -93,6 +93,15 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
       if (const uint32_t constant = shown[number_of_[source]]; constant != kNone)
         stays[constant] |= !may_vary(id, constant, shown);
   }
+  return shown;
+}
+
+std::vector<NumberSite> CanonicalGraph::number_sites() const {
+  std::vector<uint8_t> stays;
+  const std::vector<uint32_t> shown = constants_shown(stays);
+  bool has_counts = false;
+  for (uint32_t number = 0; number < order_.size(); ++number)
+    has_counts |= !is_input_[number] && (*graph_)[order_[number]].op == Op::Bounded;
   std::vector<NumberSite> sites;
   for (uint32_t number = 0; number < order_.size(); ++number) {
     const Node& n = (*graph_)[order_[number]];
@@ -103,6 +112,43 @@ std::vector<NumberSite> CanonicalGraph::number_sites() const {
       sites.push_back({number, n.dtype, n.arg, end_of_own_[number] - 1});
   }
   return sites;
+}
+
+std::vector<NumberSite> CanonicalGraph::constant_sites() const {
+  std::vector<NumberSite> sites;
+  for (uint32_t number = 0; number < order_.size(); ++number) {
+    const Node& n = (*graph_)[order_[number]];
+    const bool is_strong = is_float(n.dtype) ? n.dtype != DType::WeakFloat : n.dtype == DType::I32;
+    if (!is_input_[number] && n.op == Op::Const && is_strong)
+      sites.push_back({number, n.dtype, n.arg, end_of_own_[number] - 1});
+  }
+  return sites;
+}
+
+size_t CanonicalGraph::size_count(uint32_t number) const {
+  const Id id = order_[number];
+  if (is_input_[number]) return (*shapes_)[id].size();
+  const Op op = (*graph_)[id].op;
+  if (op == Op::Iota) return 1;
+  return has_sizes(op) ? graph_->arg_list(id).size() : 0;
+}
+
+std::vector<int64_t> CanonicalGraph::sizes_of_axes() const {
+  std::vector<int64_t> sizes;
+  for (uint32_t number = 0; number < order_.size(); ++number)
+    for (size_t at = end_of_own_[number] - size_count(number); at < end_of_own_[number]; ++at)
+      sizes.push_back(static_cast<int64_t>(words_[at]));
+  return sizes;
+}
+
+Hash128 CanonicalGraph::key_without_sizes(std::span<const NumberSite> constants) const {
+  std::vector<uint64_t> words = words_;
+  for (uint32_t number = 0; number < order_.size(); ++number)
+    for (size_t at = end_of_own_[number] - size_count(number); at < end_of_own_[number]; ++at)
+      words[at] = 0;
+  for (const NumberSite& site : constants) words[site.word] = 0;
+  words.push_back(~uint64_t{0});  // no key of a graph, nor one without numbers
+  return hash128(std::as_bytes(std::span(words)));
 }
 
 Hash128 CanonicalGraph::key_without(std::span<const NumberSite> sites) const {

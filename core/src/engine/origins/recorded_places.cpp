@@ -44,7 +44,7 @@ void Session::name_places_of_request(Error& error, size_t number, const PlanRequ
   if (!has_places()) return;
   PlanRequest kept = request;
   kept.options.keep_graph = true;
-  const schedule::Plan plan = plan_of_walk(kept);
+  const schedule::Plan plan = plan_of(state_->canonical.copy(), kept);
   const auto step = static_cast<int32_t>(step_of_request(plan, number));
   const auto of_value = origins_of(*plan.scheduled, state_->places);
   std::vector<uint32_t> places;

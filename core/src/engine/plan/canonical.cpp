@@ -194,12 +194,12 @@ void CanonicalGraph::number_collectives() {
 
 namespace {
 
-// How many of a node's last words a plan may take at launch.
-size_t numbers_in(const Graph& graph, Id id, bool is_input) {
-  const Node& n = graph[id];
-  if (is_input) return 0;
-  if (n.op == Op::Shrink || n.op == Op::Pad) return graph.arg_list(id).size();
-  return n.op == Op::Const && is_ordinary(n.arg, n.dtype) ? 1 : 0;
+// How many of a node's last words a plan may take at launch, or sizes of axes.
+size_t varying_words(const Graph& graph, const Node& n, bool is_input, size_t rank) {
+  if (is_input) return rank;
+  if (n.op == Op::Const) return is_ordinary(n.arg, n.dtype) ? 1 : 0;
+  return has_sizes(n.op) ? (n.op == Op::Iota ? 1 : graph.list(static_cast<ListId>(n.arg)).size())
+                         : 0;
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
     structure_.add(std::span(own_words_).subspan(r.first_word, r.word_count),
-                   numbers_in(*graph_, r.id, r.is_input),
+                   varying_words(*graph_, (*graph_)[r.id], r.is_input, (*shapes_)[r.id].size()),
                    std::span(sources_).subspan(r.first_source, r.source_count), r.is_commutative);
   for (Id root : roots) structure_.add_root(number_of_[root]);
   canonical_of_.assign(reached_.size(), kNoId);

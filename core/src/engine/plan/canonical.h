@@ -31,6 +31,20 @@ struct NumberSite {
 /// Whether rules treat the number like any other one.
 bool is_ordinary(uint64_t bits, DType dtype);
 
+/// Whether the op's argument is sizes of axes, or begins and ends of slices and padding.
+inline bool has_sizes(Op op) {
+  return op == Op::Iota || op == Op::Reshape || op == Op::Expand || op == Op::Shrink ||
+         op == Op::Pad;
+}
+
+/// A graph of its own, to plan.
+struct CanonicalScratch {
+  Graph graph;
+  std::vector<Id> roots;
+  std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
+  std::vector<Id> walked;  // by id: the walked node that it copies
+};
+
 /// Walks depth first from the roots, sources first. Nodes that have values are the inputs, numbered
 /// by first visit. Sources of a commutative op are visited in structural order
 /// (canonical_order.cpp), which depends neither on ids nor on how inputs were computed. The object
@@ -51,6 +65,15 @@ class CanonicalGraph {
   /// and NaN are part of the structure, because rules match them (number_sites.cpp).
   std::vector<NumberSite> number_sites() const;
   Hash128 key_without(std::span<const NumberSite> sites) const;
+
+  /// How many of the node's last words are sizes of axes, or say where slices begin and end and how
+  /// much is padded.
+  size_t size_count(uint32_t number) const;
+  /// These words of all nodes, in canonical order, and the constants that a plan may take at launch
+  /// if bits need not be equal: special ones too.
+  std::vector<int64_t> sizes_of_axes() const;
+  std::vector<NumberSite> constant_sites() const;
+  Hash128 key_without_sizes(std::span<const NumberSite> constants) const;
 
   /// Devices of inputs and targets of copies.
   std::span<const uint32_t> devices_used() const { return devices_used_; }
@@ -78,12 +101,7 @@ class CanonicalGraph {
   /// Moves the inputs' values out, in canonical order; valid once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
 
-  struct Scratch {
-    Graph graph;
-    std::vector<Id> roots;
-    std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
-    std::vector<Id> walked;  // by id: the walked node that it copies
-  };
+  using Scratch = CanonicalScratch;
   /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers. The sites
   /// that are `given` at launch, by index, become Scalars with this number.
   Scratch copy(std::span<const NumberSite> sites = {}, std::span<const uint8_t> given = {}) const;
@@ -120,6 +138,7 @@ class CanonicalGraph {
   Id with_windows(Graph& scratch, Id source, size_t number, std::span<const NumberSite> sites,
                   std::span<const uint8_t> given, uint32_t first) const;
   void add_begins(uint32_t number, std::vector<NumberSite>& sites) const;
+  std::vector<uint32_t> constants_shown(std::vector<uint8_t>& stays) const;
   bool may_vary(Id reader, uint32_t constant, std::span<const uint32_t> shown) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);

@@ -90,6 +90,7 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
 void donate_inputs(std::span<const schedule::Donation> donations, const Bindings& bound) {
   for (const schedule::Donation& pair : donations) {
     bound.values[pair.input]->buffer.reset();
+    bound.values[pair.input]->with_room.reset();
     bound.values[pair.input]->is_gone = true;
   }
 }

@@ -62,12 +62,13 @@ struct ReadyPlan {
   std::vector<Origins> origins;                       // distinct origins of roots
   std::vector<uint32_t> origins_of;                   // by root: index into origins
   uint32_t number = 0;                                // its ComputedNodes number; 0: never run
-  std::vector<uint32_t> needed_again;                 // to store next time: note_computed()
-  bool is_recorded = false;                           // a recording replays it
-  std::shared_ptr<PreparedSteps> prepared;            // null before the first run
-  std::shared_ptr<Refinement> refinement;             // null if its kernels are final
-  bool may_promote = true;                            // some kernels may be frugal
-  bool is_promoting = false;                          // full schedules of some are being made
+  // To store next time (note_computed()); shared with plans of the same graph for other lengths.
+  std::shared_ptr<std::vector<uint32_t>> needed_again = std::make_shared<std::vector<uint32_t>>();
+  bool is_recorded = false;                 // a recording replays it
+  std::shared_ptr<PreparedSteps> prepared;  // null before the first run
+  std::shared_ptr<Refinement> refinement;   // null if its kernels are final
+  bool may_promote = true;                  // some kernels may be frugal
+  bool is_promoting = false;                // full schedules of some are being made
   PlanTrace trace;
 };
 

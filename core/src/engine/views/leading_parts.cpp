@@ -11,17 +11,18 @@ namespace {
 
 using Sizes = std::span<const int64_t>;
 
-constexpr int64_t kMostCopies =
-    256;  // of one row each; a kernel or the host is quicker from there on
+// Of one row each; a kernel or the host is quicker from there on.
+constexpr int64_t kMostCopies = 256;
 
 // shape() may move what it gave before.
 std::vector<int64_t> copy_of(Sizes sizes) {
   return {sizes.begin(), sizes.end()};
 }
 
-// Copies the box of shape `part` at the start of both, row by row. False if they are too many.
+}  // namespace
+
 bool copy_box(runtime::Buffer& to, Sizes to_shape, const runtime::Buffer& from, Sizes from_shape,
-              Sizes part, uint64_t element_bytes) {
+              Sizes part, uint64_t element_bytes, int64_t most_copies) {
   size_t axes = part.size();  // those before the last that differs; later ones are one row
   uint64_t to_row = element_bytes, from_row = element_bytes, row = element_bytes;
   for (bool is_whole = true; axes > 0 && is_whole;) {
@@ -32,7 +33,7 @@ bool copy_box(runtime::Buffer& to, Sizes to_shape, const runtime::Buffer& from, 
     row *= static_cast<uint64_t>(part[axes]);
   }
   const int64_t rows = element_count(part.first(axes));
-  if (rows > kMostCopies) return false;
+  if (rows > most_copies) return false;
   for (int64_t number = 0; row > 0 && number < rows; ++number) {
     uint64_t to_at = 0, from_at = 0, to_step = 1, from_step = 1;
     int64_t left = number;
@@ -47,8 +48,6 @@ bool copy_box(runtime::Buffer& to, Sizes to_shape, const runtime::Buffer& from, 
   }
   return true;
 }
-
-}  // namespace
 
 Id leading_source(const Graph& graph, Id node) {
   if (graph[node].op != Op::Shrink) return node;
@@ -74,7 +73,8 @@ ValuePtr copied_part(Session& session, Id node, Sizes room, uint32_t device) {
   made->pending_checks = from->pending_checks;
   if (made->size_bytes == 0) return nullptr;
   made->buffer = from->buffer->device().allocate(made->size_bytes);
-  if (!copy_box(*made->buffer, room, *from->buffer, whole, part, element_bytes)) return nullptr;
+  if (!copy_box(*made->buffer, room, *from->buffer, whole, part, element_bytes, kMostCopies))
+    return nullptr;
   session.state().note_new_value(made->size_bytes);
   return made;
 }

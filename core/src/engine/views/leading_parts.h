@@ -11,6 +11,11 @@
 
 namespace plugrad::engine {
 
+/// Copies the box of shape `part` at the start of both, row by row; false, and nothing is copied, if
+/// these are more than `most_copies`.
+bool copy_box(runtime::Buffer& to, std::span<const int64_t> to_shape, const runtime::Buffer& from,
+              std::span<const int64_t> from_shape, std::span<const int64_t> part,
+              uint64_t element_bytes, int64_t most_copies);
 /// The node whose first elements along its axes the node shows.
 Id leading_source(const Graph& graph, Id node);
 /// Those elements at the start of memory of the shape `room`; null unless the source's value lies on

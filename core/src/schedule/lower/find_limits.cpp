@@ -92,6 +92,8 @@ class Finder {
         if (source == 0 && (counted(id) & bit(axis)) == 0) seen |= bit(axis);
         return source == 0 ? seen : 0;
       }
+      case Op::Window:
+        return source == 0 ? seen | bit(state_.source.arg_list(id)[0]) : 0;
       case Op::Where:
         return source == 1 ? seen & ~replaced_by(id, seen) : seen;
       case Op::Permute: {

@@ -6,9 +6,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
-#include "engine/distinct_roots.h"
 #include "engine/plan/options.h"
 #include "engine/plan/plan_cache.h"
+#include "engine/realize/distinct_roots.h"
+#include "engine/realize/stopwatch.h"
+#include "engine/realize/work.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -30,17 +32,6 @@ void walk_with_sizes(const CanonicalGraph& canonical, std::span<const Id> roots,
     if (std::ranges::find(all, size) == all.end()) all.push_back(size);
   if (all.size() > roots.size()) walk(all);
 }
-
-// Adds the elapsed time to a counter on destruction.
-class Stopwatch {
- public:
-  explicit Stopwatch(uint64_t& total_ns) : total_ns_(total_ns), begin_ns_(monotonic_ns()) {}
-  ~Stopwatch() { total_ns_ += monotonic_ns() - begin_ns_; }
-
- private:
-  uint64_t& total_ns_;
-  const uint64_t begin_ns_;
-};
 
 void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
   std::map<Origins, uint32_t> known;
@@ -196,12 +187,10 @@ void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   if (may_have_checks()) walk_with_sizes(state_->canonical, roots, walk_from);
 }
 
-schedule::Plan Session::plan_of_walk(const PlanRequest& request, std::span<const NumberSite> sites,
-                                     std::span<const uint8_t> given) {
+schedule::Plan Session::plan_of(CanonicalScratch scratch, const PlanRequest& request) {
   Statistics& statistics = state_->statistics;
   const Stopwatch watch(statistics.schedule_ns);
   const trace::Scope span(trace::Category::Plan, "plan");
-  CanonicalGraph::Scratch scratch = state_->canonical.copy(sites, given);
   statistics.planned_nodes += scratch.graph.size();
   schedule::Options kept = request.options;
   kept.keep_graph |= tracing();
@@ -232,10 +221,11 @@ std::vector<uint32_t> Session::origins_of(const schedule::ScheduledGraph& schedu
 }
 
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
-  Work work{{roots.begin(), roots.end()}, {}, nullptr, {}};
+  Work work;
+  work.roots = {roots.begin(), roots.end()};
   walk(work.roots, default_device);
   if (add_along(work, default_device)) walk(work.roots, default_device);
-  schedule::Plan plan = plan_of_walk(request_of_walk(default_device));
+  schedule::Plan plan = plan_of(state_->canonical.copy(), request_of_walk(default_device));
   state_->canonical.take_inputs();
   return plan;
 }
@@ -315,78 +305,21 @@ PlanRequest Session::request_of_walk(uint32_t default_device) {
   return request;
 }
 
-// The plan of the graph just walked; whether it was there before.
-bool Session::find_or_make(Work& work, uint32_t default_device) {
-  PlanRequest request;
-  Hash128 key;
-  {
-    const Stopwatch watch(state_->statistics.lookup_ns);
-    request = request_of_walk(default_device);
-    key = request.key(state_->canonical.key());
-    work.numbers.clear();
-    if (const auto* known = state_->plans.find(key)) {
-      work.ready = *known;
-      return true;
-    }
-  }
-  const uint64_t kernels = state_->kernels.made(), compile_ns = state_->statistics.compile_ns;
-  const auto note_miss = [&] {
-    Miss miss{.place = state_->places.of(work.roots[0])};
-    miss.kernels = state_->kernels.made() - kernels;
-    miss.compile_ns = state_->statistics.compile_ns - compile_ns;
-    miss.operation = operation(work.roots[0]);
-    state_->plan_misses.note(state_->canonical, graph_, *shapes_, state_->devices, request,
-                             std::move(miss));
-  };
-  const std::vector<NumberSite> sites = sites_to_give(state_->canonical);
-  const Hash128 without_numbers =
-      sites.empty() ? key : request.key(state_->canonical.key_without(sites));
-  if (const auto* history =
-          sites.empty() ? nullptr : state_->number_histories.find(without_numbers)) {
-    NumberHistory& numbers = **history;
-    const auto make = [&](std::span<const uint8_t> given, const ReadyPlan* like) {
-      const Hash128 of_plan = key_of_taking(without_numbers, sites, given);
-      schedule::Plan plan =
-          kept_or_made(of_plan, [&] { return plan_of_walk(request, sites, given); });
-      return may_take_numbers(plan, request.options.max_params)
-                 ? ready_of(std::move(plan), request, like)
-                 : nullptr;
-    };
-    if (auto ready = plan_taking_numbers(numbers, sites, make)) {
-      work.numbers = launch_bits(sites);
-      const uint64_t words[] = {without_numbers.high, without_numbers.low, numbers.made};
-      const Hash128 of_taking = hash128(std::as_bytes(std::span(words)));
-      const auto* known = state_->plans.find(of_taking);  // so that it stays in the cache
-      const bool is_known = known && *known == ready;
-      if (!is_known) {
-        state_->plans.insert(of_taking, ready, size_of_plan(*ready));
-        note_miss();
-      }
-      work.ready = std::move(ready);
-      return is_known;
-    }
-  }
-  work.ready = ready_of(kept_or_made(key, [&] { return plan_of_walk(request); }), request);
-  state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
-  note_numbers(state_->number_histories, without_numbers, sites, work.ready);
-  note_miss();
-  return false;
-}
-
 // A cached plan may add roots; the extended set of roots is then looked up in turn.
 Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_device,
                                 bool stores_along) {
   Statistics& statistics = state_->statistics;
-  Work work{{roots.begin(), roots.end()}, {}, nullptr, {}};
+  Work work;
+  work.roots = {roots.begin(), roots.end()};
   const uint64_t start_ns = tracing() ? monotonic_ns() : 0;
   {
     const Stopwatch watch(statistics.lookup_ns);
     walk(work.roots, default_device);
     if (stores_along && add_along(work, default_device)) walk(work.roots, default_device);
   }
-  while (find_or_make(work, default_device)) {
+  while (find_or_make(work, default_device, stores_along)) {
     const Stopwatch watch(statistics.lookup_ns);
-    if (!stores_along || !add_learned(work)) {
+    if (!stores_along || !add_learned(work, *work.ready->needed_again)) {
       ++statistics.plan_cache_hits;
       if (start_ns != 0) trace::span(trace::Category::Plan, "cached plan", start_ns, 1);
       return work;
@@ -400,8 +333,10 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
 }
 
 std::vector<ValuePtr> Session::run_work(Work& work) {
-  const auto inputs = state_->canonical.take_inputs();
+  auto inputs = state_->canonical.take_inputs();
+  if (work.length.plan) inputs = work.length.with_room(std::move(inputs), state_->devices);
   auto values = run_ready(*work.ready, inputs, work.numbers);
+  if (work.length.plan) values = work.length.without_room(std::move(values));
   if (CallObserver* observer = CallObserver::active())
     observer->ran(work.ready, inputs, values);
   else
@@ -418,7 +353,8 @@ std::vector<ValuePtr> Session::compute_local(std::span<const Id> roots,
   try {
     values = run_work(work);
   } catch (const OutOfMemoryError&) {
-    if (work.roots.size() == roots.size()) throw;
+    if (work.length.plan) work.length.family->refuse("the bound takes more memory than there is");
+    if (!work.length.plan && work.roots.size() == roots.size()) throw;
     work = work_for(roots, default_device, false);
     values = run_work(work);
   }

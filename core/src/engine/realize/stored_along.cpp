@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/settings.h"
-#include "engine/distinct_roots.h"
+#include "engine/realize/distinct_roots.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -226,11 +226,11 @@ bool Session::add_along(Work& work, uint32_t default_device) {
 }
 
 // Adds nodes that earlier runs of the same plan should have stored, if tensors hold them again.
-bool Session::add_learned(Work& work) {
-  if (!follows_earlier_reads()) return false;
+bool Session::add_learned(Work& work, std::span<const uint32_t> needed_again) {
+  if (needed_again.empty() || !follows_earlier_reads()) return false;
   const size_t before = work.roots.size();
   DistinctRoots roots(work.roots);
-  for (uint32_t number : work.ready->needed_again) {
+  for (uint32_t number : needed_again) {
     if (number == ComputedNodes::kGradients)
       add_gradients(roots);
     else if (const Id id = state_->canonical.id(number); state_->computed.is_held(id))
@@ -245,9 +245,9 @@ bool Session::add_learned(Work& work) {
 void Session::note_computed(const Work& work) {
   for (const ComputedNodes::Note& note : work.repeated) {
     const auto ready = state_->computed.plan(note.plan);
-    if (!ready || std::ranges::find(ready->needed_again, note.number) != ready->needed_again.end())
-      continue;
-    ready->needed_again.push_back(note.number);
+    if (!ready) continue;
+    std::vector<uint32_t>& needed = *ready->needed_again;
+    if (std::ranges::find(needed, note.number) == needed.end()) needed.push_back(note.number);
   }
   const CanonicalGraph& walked = state_->canonical;
   const auto& ready = work.ready;
