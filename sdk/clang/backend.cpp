@@ -100,8 +100,8 @@ struct ArrayStoreElimination : llvm::PassInfoMixin<ArrayStoreElimination> {
 };
 
 // A minimal pass pipeline: plugrad has already simplified, unrolled and vectorised the kernel, and
-// LLVM's default pipeline spends most of its time on that. Loops are unrolled for GPUs only, where
-// leaving it out was not measured.
+// LLVM's default pipeline spends most of its time on that. Loop counters are simplified and loops
+// unrolled for GPUs only, where leaving it out was not measured.
 llvm::ModulePassManager kernel_passes(Language language) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -113,7 +113,7 @@ llvm::ModulePassManager kernel_passes(Language language) {
   hoist.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoist), true));
   llvm::LoopPassManager unroll;
-  unroll.addPass(llvm::IndVarSimplifyPass());
+  if (language == Language::Cuda) unroll.addPass(llvm::IndVarSimplifyPass());
   unroll.addPass(llvm::LoopFullUnrollPass(2));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unroll), false));
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

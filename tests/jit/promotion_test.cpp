@@ -74,6 +74,15 @@ TEST_F(FrugalSchedules, GiveWayToFullOnesInEagerCode) {
   EXPECT_EQ(floats(make()), want);
 }
 
+// A tile of registers makes a long product several times as fast; short ones are not worth its code.
+TEST_F(FrugalSchedules, HaveTilesWhereTheirCodePays) {
+  const auto make = [](int64_t n) { return whole(n, n + 2).matmul(whole(n + 2, n + 8)); };
+  EXPECT_THAT(list_of(make(46)), testing::Not(testing::HasSubstr("upcast")));
+  const std::string frugal = list_of(make(424));
+  EXPECT_THAT(frugal, testing::HasSubstr("upcast"));
+  EXPECT_NE(frugal, full_list_of(make(424)));
+}
+
 TEST_F(FrugalSchedules, GiveWayToFullOnesInReplays) {
   engine::set_promotion_price(0);
   const Tensor x = whole(62, 103), y = whole(103, 73);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/session.h"
 #include "expect.h"
 
 namespace plugrad {
@@ -96,6 +97,28 @@ TEST_F(RandomFunctions, LikeAnotherTensor) {
   EXPECT_EQ(half.randn_like(DType::F64).dtype(), DType::F64);
   EXPECT_EQ(whole.rand_like(DType::F32).shape(), Shape{4});
   EXPECT_EQ(Tensor::uniform({2, 0}, 0, 1).shape(), (Shape{2, 0}));
+}
+
+// Layers draw their weights with other bounds each.
+TEST_F(RandomFunctions, DrawsOfOneSizeShareTheirKernels) {
+  const auto compiled = [] { return engine::Session::current().statistics().kernels_compiled; };
+  for (const auto draw : {&Tensor::uniform, &Tensor::normal}) {
+    draw({3, 271}, -0.5, 0.75, DType::F32, {}).realize();
+    const uint64_t before = compiled();
+    const Tensor second = draw({3, 271}, 3, 4.5, DType::F32, {}).realize();
+    EXPECT_EQ(compiled(), before);
+    EXPECT_NEAR(moments(second).mean, draw == &Tensor::uniform ? 3.75 : 3, 0.5);
+  }
+}
+
+// The numbers are those of the arithmetic with constants, for doubles too.
+TEST_F(RandomFunctions, BoundsAreAppliedToRandomNumbers) {
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    Tensor::manual_seed(7);
+    const std::vector<double> got = values(Tensor::uniform({65}, -0.3, 0.9, dtype));
+    Tensor::manual_seed(7);
+    EXPECT_EQ(got, values(Tensor::rand({65}, dtype) * (0.9 - -0.3) + -0.3));
+  }
 }
 
 TEST_F(RandomFunctions, RefusesWhatHasNoValues) {

@@ -43,28 +43,45 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
   return most * static_cast<double>(threads) / (static_cast<double>(whole) + narrow);
 }
 
-// Register tiles for these lanes: the cheapest, and those with unrolled taps.
+// Cycles of a launch that a frugal register tile saves for each statement that it adds. Compiling
+// one takes 0.1 ms (docs/decisions/schedules-are-frugal-first.md), and a kernel that is long enough
+// for a tile is launched a few times until it is promoted. Chosen, not measured.
+constexpr double kFrugalTileCycles = 60e3;
+
+double price_of_code(const Kernel& kernel, const CostModel& model, const Tile& tile) {
+  return kernel.options.frugal ? statements_of(kernel, model, tile) * kFrugalTileCycles : 0;
+}
+
+// Whether no register tile pays in a frugal schedule: it saves less than all cycles, and repeats
+// most statements.
+bool is_too_short_for_tiles(const Kernel& kernel, const CostModel& model, const LaneChoice& start) {
+  return kernel.options.frugal &&
+         (!model.has_reduce() || start.cost < price_of_code(kernel, model, start.tile));
+}
+
+// Register tiles for these lanes: the cheapest, and those with unrolled taps unless frugal.
 std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
                                  const LaneChoice& start) {
-  if (kernel.options.frugal) return {start};
+  if (is_too_short_for_tiles(kernel, model, start)) return {start};
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
   const bool panels = lanes != SIZE_MAX && splits_panels(kernel, lanes);
   // Evaluates the cheapest bound first: cost without traffic, then code size.
   const TileCost cost = [&](const Tile& tile, double limit) {
-    const double uneven = panels ? unevenness(kernel, tile) : 1;
-    if (const double least = model.cost(tile, 0) * uneven; least >= limit) return least;
+    const double uneven = panels ? unevenness(kernel, tile) : 1,
+                 price = price_of_code(kernel, model, tile);
+    if (const double least = model.cost(tile, 0) * uneven + price; least >= limit) return least;
     const bool fits = !is_too_much_code(model, tile) &&
                       static_cast<double>(model.streams(tile)) <= kernel.machine().streams;
-    return fits ? model.cost(tile, limit / uneven) * uneven
+    return fits ? model.cost(tile, (limit - price) / uneven) * uneven + price
                 : std::numeric_limits<double>::infinity();
   };
   std::vector<int64_t> amounts = {1};
   if (lanes != SIZE_MAX) amounts = amounts_of(kernel, model, lanes);
   std::vector<LaneChoice> found = {
-      {start.tile,
-       panels ? cost(start.tile, std::numeric_limits<double>::infinity()) : start.cost}};
+      {start.tile, panels ? cost(start.tile, std::numeric_limits<double>::infinity())
+                          : start.cost + price_of_code(kernel, model, start.tile)}};
   const auto search = [&](Tile tile, LaneChoice& best) {
     for (int64_t amount : amounts) {
       if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
@@ -72,6 +89,10 @@ std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
     }
   };
   search(start.tile, found[0]);
+  if (kernel.options.frugal) {
+    found[0].cost -= price_of_code(kernel, model, found[0].tile);  // lanes are chosen without it
+    return found;
+  }
   std::vector<size_t> taps = model.taps(start.tile);
   if (const size_t last = model.last_tap(start.tile);
       taps.empty() && last != SIZE_MAX && size_of_axis(kernel, last) <= kMostTaps)

@@ -42,6 +42,9 @@ struct LaneChoice {
 /// One for each axis that may have lanes; the scalar tile comes first.
 std::vector<LaneChoice> lanes_of(const Kernel& kernel, const CostModel& model);
 
+/// Statements of the tile and of the rests along its axes.
+double statements_of(const Kernel& kernel, const CostModel& model, const Tile& tile);
+
 /// Amounts of the vector axis. If no other output loop is long enough for the threads, e.g. for
 /// sums of few channels, only amounts that leave it to them.
 std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis);

@@ -39,20 +39,23 @@ void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
 }
 
-// The cost of the tile's code and of its rest's, in a frugal schedule.
-double cost_of_code(const Kernel& kernel, const CostModel& model, Tile tile) {
-  if (!kernel.options.frugal) return 0;
-  double statements = model.whole_code(tile);
-  const size_t lanes = tile.vector_axis;
-  const int64_t rest = lanes == SIZE_MAX ? 0 : size_of_axis(kernel, lanes) % tile.amounts[lanes];
-  if (rest != 0) {
-    tile.amounts[lanes] = rest;
-    statements += model.whole_code(tile);
-  }
-  return statements * kStatementCycles;
+// The cost of the tile's code, in a frugal schedule.
+double cost_of_code(const Kernel& kernel, const CostModel& model, const Tile& tile) {
+  return kernel.options.frugal ? statements_of(kernel, model, tile) * kStatementCycles : 0;
 }
 
 }  // namespace
+
+double statements_of(const Kernel& kernel, const CostModel& model, const Tile& tile) {
+  double statements = model.whole_code(tile);
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (const int64_t rest = size_of_axis(kernel, axis) % tile.amounts[axis]; rest != 0) {
+      Tile of_rest = tile;
+      of_rest.amounts[axis] = rest;
+      statements += model.whole_code(of_rest);
+    }
+  return statements;
+}
 
 std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis) {
   const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;

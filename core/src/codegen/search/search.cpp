@@ -35,7 +35,7 @@ constexpr double kBusy = 0.6;
 
 // Of a launch, above which a kernel gets the full schedule at once: its first launches would lose
 // what compiling less saves (docs/decisions/schedules-are-frugal-first.md).
-constexpr double kFrugalSeconds = 5e-3;
+constexpr double kFrugalSeconds = 15e-3;
 
 // Cycles of a launch on all threads.
 double cycles_of(const Candidate& candidate, const cost::Machine& machine) {

@@ -106,6 +106,18 @@ Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
   return low.cast(DType::U64) | (high.cast(DType::U64) << 32);
 }
 
+/// drawn * factor + added. The numbers are read from memory, so that draws of one size share their
+/// kernels; a recording has them as constants.
+Tensor scaled_and_shifted(const Tensor& drawn, double factor, double added) {
+  if (jit_detail::JitTrace::active()) return drawn * factor + added;
+  const std::vector<double> both = {factor, added};
+  const Tensor numbers =
+      drawn.dtype() == DType::F64
+          ? Tensor::from(both, drawn.device())
+          : Tensor::from(std::vector<float>(both.begin(), both.end()), drawn.device());
+  return drawn * numbers[0] + numbers[1];
+}
+
 bool can_hold(DType dtype, int64_t value) {
   return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
 }
@@ -187,7 +199,7 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
   require_type(is_float(dtype), "[{}] draws floats, not {}; use randint", tensor::called("uniform"),
                name_of(dtype));
   const DType drawn = dtype == DType::F64 ? DType::F64 : DType::F32;
-  return (rand(shape, drawn, device) * (high - low) + low).cast(dtype);
+  return scaled_and_shifted(rand(shape, drawn, device), high - low, low).cast(dtype);
 }
 
 Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
@@ -196,7 +208,7 @@ Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
   require(std >= 0.0, "[{}] the deviation is {}", tensor::called("normal"), std);
   require_type(is_float(dtype), "[{}] draws floats, not {}", tensor::called("normal"),
                name_of(dtype));
-  return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
+  return scaled_and_shifted(randn(shape, DType::F32, device), std, mean).cast(dtype);
 }
 
 // f32 cannot represent every integer of a wide range: there, 64 random bits modulo the width.
