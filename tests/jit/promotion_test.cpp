@@ -20,6 +20,7 @@ class FrugalSchedules : public testing::Test {
   FrugalSchedules()
       : scope_([&](Settings& s) {
           s.tune = true;
+          s.lift = false;  // schedules of exact sizes
           s.cache_dir = directory_.path();  // full schedules of earlier runs are in the other
         }) {}
   ~FrugalSchedules() override { engine::set_promotion_price(20e-3); }
@@ -137,6 +138,7 @@ TEST_F(FrugalSchedules, AreNotForSettingsThatFixSchedules) {
 
 // A kernel that takes its numbers at launch has the schedule of the one with constants.
 TEST_F(FrugalSchedules, OfKernelsThatTakeNumbersGiveWayToo) {
+  const SettingScope scope([](Settings& s) { s.lift = true; });
   engine::set_promotion_price(0);
   const Tensor x = whole(66, 107), y = whole(107, 75);
   const std::vector<float> product = floats(x.matmul(y));

@@ -41,10 +41,10 @@ void add_counts(std::vector<uint64_t>& words, engine::Session& session,
 }
 
 // The facts of a call; first come those of which there may be many: the numbers among its arguments,
-// i.e. `own` and the constants of weak dtypes, and the sizes of tensors.
+// i.e. `own` and the constants of weak dtypes, then the sizes of tensors.
 struct CallKey {
   std::vector<uint64_t> words;
-  size_t varying;
+  size_t numbers, sizes;
 };
 
 CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> arguments,
@@ -52,7 +52,7 @@ CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> 
   const engine::Session::Lock lock(session);
   std::vector<uint64_t> words(own.begin(), own.end());
   std::vector<bool> is_constant;
-  std::vector<uint64_t> facts, others;
+  std::vector<uint64_t> facts, sizes, others;
   for (const engine::StatePtr& argument : arguments) {
     std::optional<uint64_t> number;
     if (argument && is_number(session, *argument)) number = session.constant_value(argument->node);
@@ -61,13 +61,14 @@ CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> 
     if (!argument) continue;
     facts.clear();
     add_facts(facts, session, *argument);
-    const auto sizes = facts.begin() + 1;  // behind the dtype
-    const auto end = sizes + static_cast<std::ptrdiff_t>(session.shape(argument->node).size());
-    words.insert(words.end(), sizes, end);
+    const auto shape = facts.begin() + 1;  // behind the dtype
+    const auto end = shape + static_cast<std::ptrdiff_t>(session.shape(argument->node).size());
+    sizes.insert(sizes.end(), shape, end);
     others.push_back(facts[0]);
     others.insert(others.end(), end, facts.end());
   }
-  const size_t varying = words.size();
+  const size_t numbers = words.size();
+  words.insert(words.end(), sizes.begin(), sizes.end());
   words.insert(words.end(), others.begin(), others.end());
   words.insert(words.end(), modes.begin(), modes.end());
   words.push_back(session.default_device());
@@ -84,7 +85,7 @@ CallKey key_of_call(engine::Session& session, std::span<const engine::StatePtr> 
     words.push_back(is_constant[i]);
   }
   add_counts(words, session, arguments);
-  return {std::move(words), varying};
+  return {std::move(words), numbers, sizes.size()};
 }
 
 // Marks the arguments that were the same tensors in both calls: the recording cannot tell whether
@@ -196,16 +197,22 @@ JitCalls::Entry& JitCalls::add_entry(std::vector<uint64_t> key) {
 
 // Recording each of many values or lengths would compile each; kernels of the plain function serve many.
 // One that comes back while recordings of all fit is recorded.
-bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t varying) {
-  if (is_pure_ || varying == 0) return false;
-  constexpr size_t kMostKinds = 256, kFirst = 4;
+bool JitCalls::is_one_of_many(std::span<const uint64_t> key, size_t numbers, size_t sizes) {
+  if (is_pure_ || numbers + sizes == 0) return false;
+  constexpr size_t kMostKinds = 256, kFirstNumbers = 8, kFirstShapes = 4;
+  constexpr size_t kMostPlain = kMostEntries - kFirstNumbers;
   if (values_.size() >= kMostKinds) values_.clear();
-  Values& values = values_[hash64(std::as_bytes(key.subspan(varying)), varying)];
-  const uint64_t now = hash64(std::as_bytes(key.first(varying)));
+  Values& values = values_[hash64(std::as_bytes(key.subspan(numbers + sizes)), numbers + sizes)];
+  const Varying now{hash64(std::as_bytes(key.first(numbers))),
+                    hash64(std::as_bytes(key.subspan(numbers, sizes)))};
   if (std::ranges::count(values.recorded, now) > 0) return false;
-  if (values.recorded.size() < kFirst) return values.recorded.push_back(now), false;
+  const auto of_shapes = std::ranges::count(values.recorded, now.sizes, &Varying::sizes);
+  if (of_shapes == 0 ? values.shapes < kFirstShapes : of_shapes < ptrdiff_t{kFirstNumbers}) {
+    values.shapes += of_shapes == 0;
+    return values.recorded.push_back(now), false;
+  }
   if (std::erase(values.plain, now) > 0) return false;
-  if (values.plain.size() == kMostEntries - kFirst) values.plain.erase(values.plain.begin());
+  if (values.plain.size() == kMostPlain) values.plain.erase(values.plain.begin());
   values.plain.push_back(now);
   return true;
 }
@@ -271,12 +278,12 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
       settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) return run_plainly(session, function);
   if (!lock) lock.lock();
-  auto [words, varying] = key_of_call(session, arguments, own, modes);
+  auto [words, numbers, sizes] = key_of_call(session, arguments, own, modes);
   add_captured(words, arguments);
   ++calls_;
   std::optional<JitReplay> replay;
   Entry* const found = find_entry(words, arguments, replay);
-  const bool is_plain = !found && is_one_of_many(words, varying);
+  const bool is_plain = !found && is_one_of_many(words, numbers, sizes);
   if (!found && describe && !(is_plain && has_warned_))
     note_new(facts_of_call(session, arguments, own, modes, describe()),
              std::ranges::count(entries_, words, &Entry::key) > 0);

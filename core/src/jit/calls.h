@@ -72,16 +72,22 @@ class JitCalls {
   void add_captured(std::vector<uint64_t>& words,
                     std::span<const engine::StatePtr> arguments) const;
   void note_captured(const JitRecording& recording);
-  /// Hashes of the numbers and sizes among the arguments, of keys that differ in nothing else.
+  /// Hashes of the numbers and of the sizes among the arguments.
+  struct Varying {
+    uint64_t numbers, sizes;
+    bool operator==(const Varying&) const = default;
+  };
+  /// Of calls that differ in nothing else.
   struct Values {
-    std::vector<uint64_t> recorded;  // the first ones
-    std::vector<uint64_t> plain;     // the last ones of which the function ran without recording
+    std::vector<Varying> recorded;  // the first ones
+    size_t shapes = 0;              // distinct ones among them
+    std::vector<Varying> plain;     // the last ones of which the function ran without recording
   };
   /// The entry of a call, or null; `replay` is made of its recording if it has one.
   Entry* find_entry(const std::vector<uint64_t>& key, std::span<const engine::StatePtr> arguments,
                     std::optional<JitReplay>& replay);
   Entry& add_entry(std::vector<uint64_t> key);
-  bool is_one_of_many(std::span<const uint64_t> key, size_t varying);
+  bool is_one_of_many(std::span<const uint64_t> key, size_t numbers, size_t sizes);
   JitOutput record(Entry& entry, std::span<const engine::StatePtr> arguments,
                    const Function& function);
   JitRecording trace(JitOutput& output, std::span<const engine::StatePtr> arguments, bool keeps,

@@ -57,23 +57,34 @@ class Recogniser {
 
   std::optional<size_t> axis(Op op, Id x, std::span<const int64_t> axes) {
     const Id reduced_value = x;
-    for (; g_[x].op == Op::Cast; x = g_[x].src[0])  // dtypes differ in their lowest value
-      if (op == Op::Max && !(is_float(g_[x].dtype) && is_float(g_[g_[x].src[0]].dtype)))
-        return std::nullopt;
-    const Node n = g_[x];
-    const auto shape = shapes_[x];
+    std::vector<Id> conditions;
+    while (true) {
+      const Node& n = g_[x];
+      if (n.op == Op::Cast) {  // dtypes differ in their lowest value
+        if (op == Op::Max && !(is_float(n.dtype) && is_float(g_[n.src[0]].dtype)))
+          return std::nullopt;
+        x = n.src[0];
+      } else if (n.op == Op::Where && is_identity(op, n.src[2])) {
+        conditions.push_back(n.src[0]);
+        x = n.src[1];
+      } else {
+        break;
+      }
+    }
+    const auto shape = shapes_[reduced_value];
     if (shape.size() >= 64 || g_[reduced_value].dtype == DType::Bool) return std::nullopt;
-    const bool counts = n.dtype == DType::Bool && op == Op::Add;  // 1 where the condition holds
-    if (!counts && (n.op != Op::Where || !is_identity(op, n.src[2]))) return std::nullopt;
-    const Id condition = counts ? x : n.src[0];
+    if (g_[x].dtype == DType::Bool && op == Op::Add) {  // 1 where the condition holds
+      conditions.push_back(x);
+      x = kNoId;
+    }
     AxisBits reduced = 0;
     for (int64_t a : axes) reduced |= bit(static_cast<size_t>(a));
     for (size_t r = 0; r < shape.size(); ++r) {
       if ((reduced & bit(r)) != 0 || shape[r] <= kFewRows) continue;
       int64_t terms = 1;
       for (int64_t a : axes) terms *= shape[static_cast<size_t>(a)];
-      if (terms > kFewPairs / shape[r] && selects(condition, r, reduced) &&
-          (counts || (varies(n.src[1]) & bit(r)) == 0) && looked_at_ < kMostNodesBelow)
+      if (terms > kFewPairs / shape[r] && one_selects(conditions, r, reduced) &&
+          (x == kNoId || (varies(x) & bit(r)) == 0) && looked_at_ < kMostNodesBelow)
         return r;
     }
     return std::nullopt;
@@ -99,6 +110,17 @@ class Recogniser {
     if (op == Op::Mul) return const_float(g_, id) == 1;
     if (is_float(n.dtype)) return const_float(g_, id) == -INFINITY;
     return const_int(g_, id) == (is_unsigned(n.dtype) ? 0 : dtype_interval(n.dtype).lo);
+  }
+
+  /// Whether one condition does, and the others do not vary along r.
+  bool one_selects(std::span<const Id> conditions, size_t r, AxisBits reduced) {
+    size_t selecting = 0;
+    for (const Id condition : conditions)
+      if (selects(condition, r, reduced))
+        ++selecting;
+      else if ((varies(condition) & bit(r)) != 0)
+        return false;
+    return selecting == 1;
   }
 
   /// Whether the condition compares the index along axis r with a value that varies along the

@@ -208,7 +208,7 @@ class Builder {
         return flipped(number, sources[0]);
       case Op::Reduce: {
         const auto list = graph_.arg_list(id);
-        sources[0] = bounded_.masked(sources[0], list.subspan(1), static_cast<Op>(list[0]));
+        sources[0] = masked(sources[0], list.subspan(1), static_cast<Op>(list[0]));
         break;
       }
       case Op::Contiguous:
@@ -219,6 +219,23 @@ class Builder {
     const bool has_list = op_info(n.op).arg == ArgKind::List;
     return scratch_.add(n.op, n.dtype, sources,
                         has_list ? scratch_.list(graph_.arg_list(id)) : n.arg);
+  }
+
+  // Terms that are chosen by an index are masked each, so that the scheduler finds them in the sum.
+  Id masked(Id x, std::span<const int64_t> axes, Op op) {
+    const Node n = scratch_[without_bounds(x)];
+    if (op != Op::Add || n.op != Op::Add || !has_choices(x)) return bounded_.masked(x, axes, op);
+    const Id left = masked(n.src[0], axes, op), right = masked(n.src[1], axes, op);
+    return scratch_.binary(Op::Add, left, right);
+  }
+  Id without_bounds(Id x) const {
+    while (scratch_[x].op == Op::Bounded) x = scratch_[x].src[0];
+    return x;
+  }
+  bool has_choices(Id x) const {
+    const Node& n = scratch_[without_bounds(x)];
+    return n.op == Op::Where ||
+           (n.op == Op::Add && (has_choices(n.src[0]) || has_choices(n.src[1])));
   }
 
   Id window(Id x, size_t axis, const Line& start, int64_t largest, int64_t length) {
