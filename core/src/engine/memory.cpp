@@ -124,14 +124,15 @@ void Session::reclaim(uint64_t new_bytes, bool must) {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
   state_->note_new_value(new_bytes);
-  if (locks_held_ == 0 && (must || state_->is_marking_due())) forget_unreached();
+  if (locks_held_ == 0 && (must || state_->is_marking_due(graph_.size()))) forget_unreached();
 }
 
 void Session::safe_point() {
   if (locks_held_ > 0) return;
   if (graph_.size() > state_->renumber_above)
     renumber();
-  else if (state_->is_marking_due() || (state_->maybe_unreached_value && is_one_of_several()))
+  else if (state_->is_marking_due(graph_.size()) ||
+           (state_->maybe_unreached_value && is_one_of_several()))
     forget_unreached();
 }
 

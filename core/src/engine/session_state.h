@@ -70,12 +70,15 @@ struct SessionState {
   uint64_t new_cost = 0;            // of the values made since the last marking
   static constexpr uint32_t kSmallGraph = 1024;
   // In the bytes that are filled meanwhile. Marking visits the live nodes: 14 ns for each where 4,500
-  // tensors were live. A value is allocated and its kernel launched in about a microsecond.
-  static constexpr uint64_t kCostOfNode = 64, kCostOfValue = 4096;
+  // tensors were live; and it skips the dead ones, in 3 ns. A value is allocated and its kernel
+  // launched in about a microsecond.
+  static constexpr uint64_t kCostOfLive = 64, kCostOfNode = 16, kCostOfValue = 4096;
 
   void note_new_value(uint64_t bytes) { new_cost += kCostOfValue + bytes; }
   /// Whether marking may free memory, and costs little beside making the new values.
-  bool is_marking_due() const { return maybe_garbage && new_cost >= kCostOfNode * live.size(); }
+  bool is_marking_due(uint64_t nodes) const {
+    return maybe_garbage && new_cost >= kCostOfLive * live.size() + kCostOfNode * nodes;
+  }
 
   /// Call before the state denotes anything other than node `base` or a view of it.
   void note_replaced(TensorState& state, Id base) {

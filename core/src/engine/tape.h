@@ -40,7 +40,8 @@ class Tape {
   void fill(const Graph& graph, Id last);
   static constexpr uint8_t kLeaf = 1, kEarlier = 2, kEnded = 4, kLeads = 8, kLeadsEarlier = 16;
   std::vector<uint8_t> flags_;
-  Id filled_ = 0;  // kLeads and kLeadsEarlier below this id are complete
+  bool has_leaves_ = false;  // since clear_leaves(); without one nothing is tracked or filled
+  Id filled_ = 0;            // kLeads and kLeadsEarlier below this id are complete
 };
 
 }  // namespace plugrad::engine

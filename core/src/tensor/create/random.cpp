@@ -13,6 +13,7 @@
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -286,11 +287,11 @@ Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
 
 Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require(ndim() == 1 || ndim() == 2, "[multinomial] weights have shape {}, not one or two axes",
-          to_string(shape()));
+          tensor::lazy_text(*this));
   const int64_t categories = size(-1);
   require(count >= 0 && (replacement ? count == 0 || categories > 0 : count <= categories),
           "[multinomial] {} draws{} of the {} categories of {}", count,
-          replacement ? "" : " without replacement", categories, to_string(shape()));
+          replacement ? "" : " without replacement", categories, tensor::lazy_text(*this));
   const Tensor weights = cast(DType::F32).contiguous();
   require_drawable(weights);
   const bool is_recorded = jit_detail::JitTrace::active() != nullptr;

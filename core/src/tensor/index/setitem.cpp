@@ -6,6 +6,7 @@
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 #include "tensor/write.h"
@@ -91,7 +92,7 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
   require(fits, "[setitem] a value of {} does not broadcast to the {} that is indexed",
-          to_string(value.shape()), to_string(shape));
+          tensor::lazy_text(value), tensor::lazy_text(shape));
   if (!tensor::has_variable_size(x))
     tensor::require_fixed("setitem", value, {},
                           "and the tensor that is changed has none: choose what is replaced with "

@@ -1,6 +1,7 @@
 // Turns a matrix product into a product of expanded operands and a sum, which become one kernel.
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -25,7 +26,7 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   require(defined() && other.defined(), "[{}] a tensor is undefined; assign it a value first",
           tensor::called("matmul"));
   require(ndim() > 0 && other.ndim() > 0, "[{}] {} x {}: numbers have no inner axis; use *",
-          tensor::called("matmul"), to_string(shape()), to_string(other.shape()));
+          tensor::called("matmul"), tensor::lazy_text(*this), tensor::lazy_text(other));
   const DType common = tensor::dtype_or("matmul", dtype, promote(this->dtype(), other.dtype()));
   require_type(common != DType::Bool, "[{}] takes numbers, not bool; cast it",
                tensor::called("matmul"));

@@ -4,6 +4,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
@@ -17,7 +18,7 @@ std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t axi
   const int64_t at = checked_axis("split", axis, ndim());
   const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
   require(total == size(at), "[split] sizes ({}) add up to {}, axis {} of {} has {}",
-          fmt::join(sizes, ", "), total, at, to_string(shape()), size(at));
+          fmt::join(sizes, ", "), total, at, tensor::lazy_text(*this), size(at));
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t part : sizes) {
@@ -62,7 +63,7 @@ Tensor Tensor::repeat(const Shape& repeats) const {
   Tensor x = *this;
   Shape shape = this->shape();
   require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
-          to_string(repeats), to_string(shape));
+          tensor::lazy_text(repeats), tensor::lazy_text(shape));
   const size_t added = repeats.size() - shape.size();
   shape.insert(shape.begin(), added, 1);
   Shape split, expanded, result;

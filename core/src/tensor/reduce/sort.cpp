@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "plugrad/functional.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -122,7 +123,7 @@ Tensor first_indices(const Tensor& key, int64_t k) {
 /// Keys of x with the axis moved to the end.
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than an i32 index can count",
-          function, axis, to_string(x.shape()));
+          function, axis, tensor::lazy_text(x));
   Tensor key = ascending_key(tensor::stored_once(x.detach()).transpose(axis, -1));
   if (descending) key = ~key;
   // Elements beyond a variable size get the largest key; as the sort is stable, they follow its
@@ -156,7 +157,7 @@ std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bool sorted) const {
   const int64_t at = checked_axis("topk", axis, ndim());
   require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
-          to_string(shape()));
+          tensor::lazy_text(*this));
   const tensor::AxisSize size = tensor::axis_size(*this, at);
   require(k <= size.least,
           "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()",
