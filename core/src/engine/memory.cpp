@@ -196,6 +196,7 @@ void Session::renumber() {
   };
   for (auto& [state, nodes] : state_->versions) move(nodes);
   graph_ = std::move(graph);
+  ++state_->graph_number;
   state_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
     move(state.earlier);

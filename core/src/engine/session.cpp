@@ -464,6 +464,7 @@ void Session::clear_caches() {
   const Guard guard(mutex_);
   state_->plans.clear();
   state_->number_histories.clear();
+  state_->recorded.clear();
   state_->kernels.clear();
   state_->arenas.release();
 }

@@ -13,6 +13,7 @@
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
 #include "engine/recording/prepared_constants.h"
+#include "engine/recording/recorded_nodes.h"
 #include "engine/refine/candidate_thread.h"
 #include "engine/session.h"
 #include "engine/tape.h"
@@ -51,6 +52,9 @@ struct SessionState {
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
   NumberHistories number_histories{{2048, 512, 4 << 20}};
   PlanMisses plan_misses;
+  RecordedNodesCache recorded{{512, 512, 1 << 20}};
+  std::vector<uint64_t> key_words;    // scratch of a key of `recorded`
+  uint64_t graph_number = 1;          // of the session's graph: renumbering makes another
   MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking skips, ascending

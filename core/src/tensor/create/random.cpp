@@ -16,6 +16,7 @@
 #include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
+#include "tensor/remembered.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {
@@ -86,17 +87,25 @@ Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
   return where(is_low, x0, x1);
 }
 
-/// Random unsigned integers of `width` bytes.
-Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
-                   std::string_view device) {
+/// Words of 32 bits.
+uint64_t words_of(int64_t count, uint64_t width) {
+  return (static_cast<uint64_t>(count) * width + 3) / 4;
+}
+
+/// The key of `count` random unsigned integers of `width` bytes.
+Tensor key_for(std::string_view function, int64_t count, uint64_t width, std::string_view device) {
   Recorder r(function);
   // Positions of words are counted in u32.
   require(static_cast<uint64_t>(count) <= uint64_t{UINT32_MAX} * 4 / width,
           "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
           "more; draw parts and join them",
           r.function(), count, width);
-  const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
-  const Tensor key = next_key(r, words, device);
+  return next_key(r, words_of(count, width), device);
+}
+
+/// Random unsigned integers of `width` bytes.
+Tensor random_bits(const Tensor& key, int64_t count, uint64_t width) {
+  const uint64_t words = words_of(count, width);
   const Tensor number = Tensor::arange(count, DType::U32);
   if (width == 4) return word_at(key, number, words);
   if (width == 2) {
@@ -156,17 +165,40 @@ void Tensor::set_random_state(const RandomState& state) {
   r.session().random() = {state.seed, state.counter};
 }
 
-// Random mantissas give numbers in [1, 2); subtracts 1.
-Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
-  for (const FloatLayout& layout : kLayouts) {
-    if (layout.dtype != dtype) continue;
-    checked_count("rand", shape);
-    const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);
-    const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
-    return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
-  }
+namespace {
+
+const FloatLayout& layout_of(DType dtype) {
+  for (const FloatLayout& layout : kLayouts)
+    if (layout.dtype == dtype) return layout;
   fail(ErrorKind::User, "[{}] draws f16, bf16, f32 or f64, not {}; use randint, or cast",
        tensor::called("rand"), name_of(dtype));
+}
+
+/// Random mantissas give numbers in [1, 2); subtracts 1.
+Tensor uniform_of(const Tensor& key, const Shape& shape, const FloatLayout& layout) {
+  const Tensor bits = random_bits(key, element_count(shape), size_of(layout.dtype));
+  const int shift = static_cast<int>(size_of(layout.dtype)) * 8 - layout.mantissa;
+  return tensor::own_handle(
+      (((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0).reshape(shape));
+}
+
+/// What `make` makes of the key, remembered by shape and dtype.
+template <class Make>
+Tensor drawn(std::string_view function, const Tensor& key, const Shape& shape, DType dtype,
+             const Make& make) {
+  std::vector<int64_t> options = shape;
+  options.push_back(static_cast<int64_t>(dtype));
+  const Tensor* const operands[] = {&key};
+  return tensor::remembered(function, options, operands, tensor::Operands::Any, make);
+}
+
+}  // namespace
+
+Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
+  const FloatLayout& layout = layout_of(dtype);
+  checked_count("rand", shape);
+  const Tensor key = key_for("rand", element_count(shape), size_of(dtype), device);
+  return drawn("rand", key, shape, dtype, [&] { return uniform_of(key, shape, layout); });
 }
 
 Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
@@ -176,8 +208,13 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
   checked_count("randn", shape);
   Shape both = shape;
   both.insert(both.begin(), 2);
-  const Tensor u = rand(both, DType::F32, device);
-  return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt()).cast(dtype);
+  checked_count("rand", both);
+  const Tensor key = key_for("rand", element_count(both), 4, device);
+  return drawn("randn", key, shape, dtype, [&] {
+    const Tensor u = uniform_of(key, both, layout_of(DType::F32));
+    return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt())
+        .cast(dtype);
+  });
 }
 
 Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
@@ -211,7 +248,8 @@ Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtyp
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (width <= uint64_t{1} << 23)
     return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
-  const Tensor bits = random_bits("randint", element_count(shape), 8, device);
+  const Tensor bits =
+      random_bits(key_for("randint", element_count(shape), 8, device), element_count(shape), 8);
   const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
   return drawn.cast(dtype).reshape(shape);
 }
@@ -282,7 +320,7 @@ Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
           n, INT32_MAX);
   require(is_integer(dtype) && (n == 0 || can_hold(dtype, n - 1)),
           "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
-  return random_bits("randperm", n, 4, device).argsort().cast(dtype);
+  return random_bits(key_for("randperm", n, 4, device), n, 4).argsort().cast(dtype);
 }
 
 Tensor Tensor::multinomial(int64_t count, bool replacement) const {

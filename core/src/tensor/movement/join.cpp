@@ -6,6 +6,7 @@
 #include "tensor/index/index.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/remembered.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 
@@ -118,12 +119,8 @@ Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int6
   return tensor::whole(x, 0, axis).pad(frame);
 }
 
-}  // namespace
-
 // Selects each part by its index range: a sum would turn -0 into +0.
-Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
-  const tensor::NamedFunction named("cat");
-  require(!tensors.empty(), "[cat] no tensors are given");
+Tensor joined(const std::vector<Tensor>& tensors, int64_t axis) {
   const Shape first = tensors[0].shape();
   const auto at =
       static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
@@ -148,6 +145,17 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
     begin = tensor::plus(begin, tensor::axis_size(t, static_cast<int64_t>(at)));
   }
   return tensor::limited(result, static_cast<int64_t>(at), begin);
+}
+
+}  // namespace
+
+Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
+  const tensor::NamedFunction named("cat");
+  require(!tensors.empty(), "[cat] no tensors are given");
+  std::vector<const Tensor*> operands;
+  for (const Tensor& t : tensors) operands.push_back(&t);
+  return tensor::remembered("cat", std::span(&axis, 1), operands, tensor::Operands::Any,
+                            [&] { return joined(tensors, axis); });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {
