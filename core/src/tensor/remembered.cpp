@@ -18,8 +18,13 @@ constexpr int64_t kMostBytes = 16 << 10;  // of a recording: larger ones take lo
 bool is_plain(engine::Session& session, Id node, Operands kind) {
   const Op op = session.graph()[node].op;
   if (kind == Operands::Stored && op != Op::Buffer) return false;
-  return op != Op::Const && op != Op::Scalar && op != Op::Function &&
+  return op != Op::Scalar && op != Op::Function && !session.is_counted(node) &&
          session.mesh(session.devices()[node]) == nullptr;
+}
+
+// A number is part of what is recorded, like the function's options.
+bool is_literal(engine::Session& session, const Tensor& operand) {
+  return is_const(session.graph(), state_of(operand)->node);
 }
 
 bool is_value(const engine::TensorState& state) {
@@ -35,9 +40,9 @@ RememberedCall::RememberedCall(std::string_view function, std::span<const int64_
   engine::Session& session = engine::Session::current();
   const engine::Session::Lock lock(session);
   const bool is_defined = std::ranges::all_of(operands, &Tensor::defined);
-  if (!is_defined || session.has_bounds() || tracing() ||
-      engine::CallObserver::active() != nullptr || jit_detail::JitTrace::active() != nullptr)
-    return;
+  const bool is_observed =
+      engine::CallObserver::active() != nullptr || jit_detail::JitTrace::active() != nullptr;
+  if (!is_defined || is_observed || tracing()) return;
   std::vector<uint64_t>& words = session.state().key_words;
   words.assign(options.begin(), options.end());
   words.push_back(hash64(as_bytes(function)));
@@ -49,9 +54,11 @@ RememberedCall::RememberedCall(std::string_view function, std::span<const int64_
     size_t same = 0;  // the first operand with the node
     while (state_of(*operands[same])->node != node) ++same;
     const auto shape = session.shape(node);
-    words.push_back(static_cast<uint64_t>(session.graph()[node].dtype) | same << 8 |
-                    shape.size() << 40);
+    const Node& operand = session.graph()[node];
+    words.push_back(static_cast<uint64_t>(operand.dtype) | same << 8 | shape.size() << 40 |
+                    static_cast<uint64_t>(operand.op == Op::Const) << 63);
     words.insert(words.end(), shape.begin(), shape.end());
+    if (operand.op == Op::Const) words.push_back(operand.arg);
   }
   key_ = hash128(std::as_bytes(std::span(words)));
   is_ordinary_ = true;
@@ -62,10 +69,12 @@ std::vector<Tensor> RememberedCall::results() const {
   Recorder r(function_);
   engine::SessionState& state = r.session().state();
   const auto* const known = state.recorded.find(key_);
-  if (known == nullptr || *known == nullptr) return {};
+  if (known == nullptr || *known == nullptr || (*known)->result_count() == 0) return {};
   const std::shared_ptr<engine::RecordedNodes> nodes = *known;
   std::vector<Id> operands;
-  for (const Tensor* operand : operands_) operands.push_back(r.use(*operand));
+  for (const Tensor* operand : operands_)
+    if (const Id node = r.use(*operand); !is_literal(r.session(), *operand))
+      operands.push_back(node);
   const Id first = r.graph().size();
   ++state.statistics.recordings_copied;
   const auto added = nodes->add_to(r.graph(), state.graph_number, operands);
@@ -81,8 +90,12 @@ void RememberedCall::remember(std::span<const Tensor* const> results) const {
   if (!is_ordinary_) return;
   Recorder r(function_);
   engine::SessionState& state = r.session().state();
+  const auto* const known = state.recorded.find(key_);
+  if (known == nullptr) state.recorded.insert(key_, nullptr, 0);  // it may never come again
+  if (known == nullptr || *known != nullptr) return;
   std::vector<Id> operands, made;
   for (const Tensor* operand : operands_) {
+    if (is_literal(r.session(), *operand)) continue;
     operands.push_back(state_of(*operand)->node);
     if (r.graph()[operands.back()].op != Op::Buffer) return;  // another call may use stored values
   }
@@ -90,10 +103,9 @@ void RememberedCall::remember(std::span<const Tensor* const> results) const {
     if (!is_value(*state_of(*result))) return;
     made.push_back(state_of(*result)->node);
   }
-  std::optional<engine::RecordedNodes> nodes =
-      engine::RecordedNodes::between(r.graph(), operands, made);
-  const uint64_t bytes = nodes ? nodes->size_bytes() : 0;
-  if (!nodes || bytes > kMostBytes) return;
+  auto nodes = engine::RecordedNodes::between(r.graph(), operands, made);
+  if (!nodes || nodes->size_bytes() > kMostBytes) nodes.emplace();  // never copied
+  const uint64_t bytes = nodes->size_bytes();
   state.recorded.insert(key_, std::make_shared<engine::RecordedNodes>(*std::move(nodes)), bytes);
 }
 

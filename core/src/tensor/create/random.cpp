@@ -295,20 +295,44 @@ namespace {
 
 /// Whether no index can be drawn with the weights of a row.
 Tensor is_undrawable(const Tensor& weights) {
-  const Tensor total = weights.sum(-1, true);
-  return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+  const Tensor* const operands[] = {&weights};
+  return tensor::remembered("multinomial", {}, operands, tensor::Operands::Any, [&] {
+    const Tensor total = weights.sum(-1, true);
+    return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+  });
 }
 
-/// Errors: User for a row without an index to draw. A recording skips it: it cannot wait for the
+/// Errors: User for a row without an index to draw. Not for a recording: it cannot wait for the
 /// weights.
 void require_drawable(const Tensor& weights) {
-  if (jit_detail::JitTrace::active() != nullptr) return;
   const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
   for (size_t row = 0; row < rows.size(); ++row)
     require(!rows[row],
             "[multinomial] row {} of the weights has no index to draw: weights must be finite, 0 "
             "or more, and not all 0",
             row);
+}
+
+}  // namespace
+
+namespace {
+
+/// The order of w / E, with exponential E, is distributed like draws one after the other without
+/// replacement (Efraimidis and Spirakis 2006).
+Tensor drawn_without_replacement(const Tensor& weights, const Tensor& key, int64_t count) {
+  const Tensor random = uniform_of(key, weights.shape(), layout_of(DType::F32));
+  return (weights / (-(1.0 - random).log()).maximum(1e-30)).topk(count).second;
+}
+
+Tensor drawn_with_replacement(const Tensor& weights, const Tensor& key, int64_t count) {
+  Shape drawn = weights.shape();
+  drawn.back() = count;
+  const Tensor upto = weights.cumsum(-1).contiguous();
+  const Tensor total = upto.slice(-1, Slice(-1, {}));
+  const Tensor random = uniform_of(key, drawn, layout_of(DType::F32));
+  const Tensor point = (random * total).contiguous();
+  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
+  return passed.minimum(weights.size(-1) - 1);  // rounding may lift the point to the total
 }
 
 }  // namespace
@@ -330,28 +354,24 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require(count >= 0 && (replacement ? count == 0 || categories > 0 : count <= categories),
           "[multinomial] {} draws{} of the {} categories of {}", count,
           replacement ? "" : " without replacement", categories, tensor::lazy_text(*this));
-  const Tensor weights = cast(DType::F32).contiguous();
-  require_drawable(weights);
   const bool is_recorded = jit_detail::JitTrace::active() != nullptr;
-  const auto checked = [&](const Tensor& drawn) {
-    if (!is_recorded) return drawn;
-    const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
-    if (!settings().check_indices) return found;
-    return tensor::in_range("multinomial", "draw", found, 0, categories) + 0;
-  };
-  if (!replacement) {
-    // The order of w / E, with exponential E, is distributed like draws one after the other without
-    // replacement (Efraimidis and Spirakis 2006).
-    const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
-    return checked((weights / exponential.maximum(1e-30)).topk(count).second);
-  }
-  Shape drawn = shape();
-  drawn.back() = count;
-  const Tensor upto = weights.cumsum(-1).contiguous();
-  const Tensor total = upto.slice(-1, Slice(-1, {}));
-  const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
-  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
-  return checked(passed.minimum(categories - 1));  // rounding may lift the point to the total
+  const Tensor floats = cast(DType::F32);
+  const Tensor weights = is_recorded ? floats.contiguous() : floats.realize();
+  if (!is_recorded) require_drawable(weights);
+  const int64_t rows = ndim() == 1 ? 1 : size(0);
+  const Tensor key =
+      key_for("rand", rows * (replacement ? count : categories), size_of(DType::F32), device());
+  const int64_t options[] = {count, replacement};
+  const Tensor* const operands[] = {&weights, &key};
+  const Tensor drawn =
+      tensor::remembered("multinomial", options, operands, tensor::Operands::Stored, [&] {
+        return replacement ? drawn_with_replacement(weights, key, count)
+                           : drawn_without_replacement(weights, key, count);
+      });
+  if (!is_recorded) return drawn;
+  const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
+  if (!settings().check_indices) return found;
+  return tensor::in_range("multinomial", "draw", found, 0, categories) + 0;
 }
 
 }  // namespace plugrad

@@ -8,6 +8,7 @@
 #include "tensor/index/index.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/remembered.h"
 #include "tensor/variable_sizes.h"
 #include "tensor/write.h"
 
@@ -116,6 +117,22 @@ Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor
   return write_ranges(x, entries, tensors.is_empty() ? fitting : tensors.written(fitting));
 }
 
+/// Numbers that tell apart indices that are no tensors.
+std::vector<int64_t> numbers_of(const std::vector<Index>& indices) {
+  std::vector<int64_t> numbers;
+  for (const Index& i : indices) {
+    const auto kind = static_cast<int64_t>(i.kind);
+    if (i.kind != Index::Kind::Slice) {
+      numbers.insert(numbers.end(), {kind, i.number});
+      continue;
+    }
+    const auto& [start, stop, step] = i.slice;
+    numbers.insert(numbers.end(), {kind, start.has_value(), start.value_or(0), stop.has_value(),
+                                   stop.value_or(0), step});
+  }
+  return numbers;
+}
+
 bool is_tensor_index(const Index& i) {
   return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
 }
@@ -135,6 +152,20 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   // The elements that stay keep their gradients, also where none are recorded.
   const Tensor given = is_grad_enabled() || !value.defined() ? value : value.detach();
   const tensor::GradScope scope;
+  if (state_->links.base == nullptr && std::ranges::none_of(indices, is_tensor_index)) {
+    const Tensor* const operands[] = {this, &given};
+    const Tensor changed =
+        tensor::remembered("setitem", numbers_of(indices), operands, tensor::Operands::Any,
+                           [&] { return updated(*this, indices, given).x; });
+    if (is_sharded()) {  // it stays on its mesh, with its spec
+      assign(changed);
+      return;
+    }
+    tensor::Recorder r("setitem");
+    const Id node = r.use(changed);
+    r.use(*this);
+    return tensor::write(r, *state_, node, kNoId);
+  }
   const auto [changed, where] = updated(*this, indices, given);
   if (is_sharded()) {  // it stays on its mesh, with its spec
     assign(changed);
