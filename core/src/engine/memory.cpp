@@ -105,12 +105,14 @@ void Session::note_marked() {
 }
 
 void Session::forget_unreached() {
-  remark_leaves();  // leaves that died since then no longer need a tape
+  const bool has_leaves = state_->tape.has_leaves();
+  if (has_leaves) remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
   note_lost_values();
-  state_->each_state([&](TensorState& state) {
-    std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
-  });
+  if (has_leaves)
+    state_->each_state([&](TensorState& state) {
+      std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
+    });
   if (lowering_) lowering_->clear();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });

@@ -248,7 +248,6 @@ class Session {
   uint32_t mesh_number(sharding::Mesh mesh);
   /// Null if the number is that of a device, or 0.
   const sharding::Mesh* mesh(uint32_t number) const;
-  bool has_meshes() const;
   /// The number of the first device that a mesh has in this process; that of a device is itself.
   uint32_t device_of(uint32_t number) const;
   /// How a node on a mesh lies on it. Errors: as sharding::propagate.

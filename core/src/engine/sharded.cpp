@@ -42,10 +42,6 @@ uint32_t Session::mesh_number(sharding::Mesh mesh) {
   return state_->devices.number(std::move(mesh));
 }
 
-bool Session::has_meshes() const {
-  return state_->devices.has_meshes();
-}
-
 const sharding::Mesh* Session::mesh(uint32_t number) const {
   return number == 0 || !state_->devices.has_meshes() ? nullptr : state_->devices.mesh(number);
 }

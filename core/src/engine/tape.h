@@ -30,6 +30,8 @@ class Tape {
   /// The node was recorded again: what is above it leads to earlier leaves again.
   void resume(const Graph& graph, Id id);
   void clear_leaves();
+  /// Whether a leaf was marked since clear_leaves().
+  bool has_leaves() const { return has_leaves_; }
   /// The tape of the renumbered graph: keeps which nodes have ended, and no leaves.
   Tape renumbered(std::span<const Id> new_id) const;
 

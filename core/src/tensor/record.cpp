@@ -9,6 +9,7 @@
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "engine/recording/recorded_functions.h"
+#include "engine/session_state.h"
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
@@ -78,7 +79,7 @@ Id Recorder::use(const Tensor& tensor) {
 }
 
 void Recorder::note_number(Id node) {
-  if (!session_.has_meshes()) return;
+  if (!session_.state().devices.has_meshes()) return;
   const std::optional<uint64_t> bits = session_.constant_value(node);
   if (!bits) return;
   const uint64_t words[] = {numbers_, *bits};

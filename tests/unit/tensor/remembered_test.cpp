@@ -1,6 +1,6 @@
 // Composed functions copy what they recorded for operands of the same kinds: the copies have the
 // nodes that recording gives, and nothing that decides them is left out of the comparison.
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 
 #include <gtest/gtest.h>
 

@@ -43,7 +43,7 @@ class RecordedNodes {
   std::vector<Id> added_;
 };
 
-/// By hash of what decides the nodes (tensor/remembered.h).
+/// By hash of what decides the nodes (tensor/recording/remembered.h).
 using RecordedNodesCache = RecentCache<std::shared_ptr<RecordedNodes>>;
 
 }  // namespace plugrad::engine

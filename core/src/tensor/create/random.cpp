@@ -16,7 +16,7 @@
 #include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {

@@ -8,7 +8,7 @@
 #include "tensor/index/index.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/variable_sizes.h"
 #include "tensor/write.h"
 

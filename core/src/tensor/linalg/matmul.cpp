@@ -3,7 +3,7 @@
 #include "tensor/compute_dtype.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 
 namespace plugrad {
 

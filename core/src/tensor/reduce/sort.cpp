@@ -6,7 +6,7 @@
 #include "plugrad/functional.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {

@@ -1,4 +1,4 @@
-#include "tensor/remembered.h"
+#include "tensor/recording/remembered.h"
 
 #include <algorithm>
 
