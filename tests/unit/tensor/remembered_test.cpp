@@ -67,11 +67,12 @@ TEST(Remembered, ACallThatComesOnceIsNotKept) {
 }
 
 TEST(Remembered, OperandsThatAreOneTensorAreToldApart) {
-  const Tensor x = square(1), y = square(7);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(cat({x, x}).to_vector<float>(), (Floats{1, 6, -1, 2, 1, 6, -1, 2}));
-    EXPECT_EQ(cat({x, y}).to_vector<float>(), (Floats{1, 6, -1, 2, 7, 12, 5, 8}));
-    EXPECT_EQ(cat({y, x}).to_vector<float>(), (Floats{7, 12, 5, 8, 1, 6, -1, 2}));
+  const Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5}), y = Tensor::from(Floats{6, 7, 8, 9, 0});
+  for (int i = 0; i < 3; ++i)  // remembered before the others come
+    EXPECT_EQ(cat({x, x}).to_vector<float>(), (Floats{1, 2, 3, 4, 5, 1, 2, 3, 4, 5}));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cat({x, y}).to_vector<float>(), (Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 0}));
+    EXPECT_EQ(cat({y, x}).to_vector<float>(), (Floats{6, 7, 8, 9, 0, 1, 2, 3, 4, 5}));
   }
 }
 

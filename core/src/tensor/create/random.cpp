@@ -88,7 +88,7 @@ Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
 }
 
 /// Words of 32 bits.
-uint64_t words_of(int64_t count, uint64_t width) {
+uint64_t word_count(int64_t count, uint64_t width) {
   return (static_cast<uint64_t>(count) * width + 3) / 4;
 }
 
@@ -100,12 +100,12 @@ Tensor key_for(std::string_view function, int64_t count, uint64_t width, std::st
           "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
           "more; draw parts and join them",
           r.function(), count, width);
-  return next_key(r, words_of(count, width), device);
+  return next_key(r, word_count(count, width), device);
 }
 
 /// Random unsigned integers of `width` bytes.
 Tensor random_bits(const Tensor& key, int64_t count, uint64_t width) {
-  const uint64_t words = words_of(count, width);
+  const uint64_t words = word_count(count, width);
   const Tensor number = Tensor::arange(count, DType::U32);
   if (width == 4) return word_at(key, number, words);
   if (width == 2) {

@@ -118,7 +118,7 @@ Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor
 }
 
 /// Numbers that tell apart indices that are no tensors.
-std::vector<int64_t> numbers_of(const std::vector<Index>& indices) {
+std::vector<int64_t> index_numbers(const std::vector<Index>& indices) {
   std::vector<int64_t> numbers;
   for (const Index& i : indices) {
     const auto kind = static_cast<int64_t>(i.kind);
@@ -155,7 +155,7 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   if (state_->links.base == nullptr && std::ranges::none_of(indices, is_tensor_index)) {
     const Tensor* const operands[] = {this, &given};
     const Tensor changed =
-        tensor::remembered("setitem", numbers_of(indices), operands, tensor::Operands::Any,
+        tensor::remembered("setitem", index_numbers(indices), operands, tensor::Operands::Any,
                            [&] { return updated(*this, indices, given).x; });
     if (is_sharded()) {  // it stays on its mesh, with its spec
       assign(changed);

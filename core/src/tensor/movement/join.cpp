@@ -120,7 +120,7 @@ Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int6
 }
 
 // Selects each part by its index range: a sum would turn -0 into +0.
-Tensor joined(const std::vector<Tensor>& tensors, int64_t axis) {
+Tensor selected_parts(const std::vector<Tensor>& tensors, int64_t axis) {
   const Shape first = tensors[0].shape();
   const auto at =
       static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
@@ -155,7 +155,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
   std::vector<const Tensor*> operands;
   for (const Tensor& t : tensors) operands.push_back(&t);
   return tensor::remembered("cat", std::span(&axis, 1), operands, tensor::Operands::Any,
-                            [&] { return joined(tensors, axis); });
+                            [&] { return selected_parts(tensors, axis); });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {
