@@ -119,6 +119,7 @@ ROWS = {
     "jit: ones(4) * k": scaled(lambda k: torch.ones(4) * k),
     "4 x 4: x + 1": small(lambda n, x, y: x + 1),
     "4 x 4: matmul": small(lambda n, x, y: x @ y),
+    "4 x 4: relu(x @ y + 1)": small(lambda n, x, y: (x @ y + 1).relu()),
     "4 x 4: cat": small(lambda n, x, y: torch.cat([x, y])),
     "4 x 4: x[i] = 1": small(put_one),
     "4 x 4: sort": small(lambda n, x, y: x.sort()[0]),

@@ -203,6 +203,11 @@ std::vector<Variation> small_operations() {
        [] { return small([](int64_t, const Tensors& in) { return in[0] + 1.0; }); }},
       {"4 x 4: matmul", kSmall, squares,
        [] { return small([](int64_t, const Tensors& in) { return matmul(in[0], in[1]); }); }},
+      {"4 x 4: relu(x @ y + 1)", kSmall, squares,
+       [] {
+         return small(
+             [](int64_t, const Tensors& in) { return (matmul(in[0], in[1]) + 1.0).relu(); });
+       }},
       {"4 x 4: cat", kSmall, squares,
        [] { return small([](int64_t, const Tensors& in) { return cat(in); }); }},
       {"4 x 4: x[i] = 1", kSmall, squares,

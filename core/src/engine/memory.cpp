@@ -105,12 +105,14 @@ void Session::note_marked() {
 }
 
 void Session::forget_unreached() {
-  remark_leaves();  // leaves that died since then no longer need a tape
+  const bool has_leaves = state_->tape.has_leaves();
+  if (has_leaves) remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
   note_lost_values();
-  state_->each_state([&](TensorState& state) {
-    std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
-  });
+  if (has_leaves)
+    state_->each_state([&](TensorState& state) {
+      std::erase_if(state.earlier, [&](Id node) { return state_->marks[node] == 0; });
+    });
   if (lowering_) lowering_->clear();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
@@ -124,14 +126,15 @@ void Session::reclaim(uint64_t new_bytes, bool must) {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
   state_->note_new_value(new_bytes);
-  if (locks_held_ == 0 && (must || state_->is_marking_due())) forget_unreached();
+  if (locks_held_ == 0 && (must || state_->is_marking_due(graph_.size()))) forget_unreached();
 }
 
 void Session::safe_point() {
   if (locks_held_ > 0) return;
   if (graph_.size() > state_->renumber_above)
     renumber();
-  else if (state_->is_marking_due() || (state_->maybe_unreached_value && is_one_of_several()))
+  else if (state_->is_marking_due(graph_.size()) ||
+           (state_->maybe_unreached_value && is_one_of_several()))
     forget_unreached();
 }
 
@@ -195,6 +198,7 @@ void Session::renumber() {
   };
   for (auto& [state, nodes] : state_->versions) move(nodes);
   graph_ = std::move(graph);
+  ++state_->graph_number;
   state_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
     move(state.earlier);

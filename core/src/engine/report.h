@@ -50,8 +50,9 @@ struct Statistics {
   uint64_t collective_bytes = 0;    // that this process gave to them
   uint64_t collective_wait_ns = 0;  // wall time in which plans waited for them
   uint64_t plans_run = 0;
-  uint64_t plans_made = 0;       // schedule-cache misses
-  uint64_t plans_from_disk = 0;  // of these, those that an earlier process planned
+  uint64_t plans_made = 0;         // schedule-cache misses
+  uint64_t plans_from_disk = 0;    // of these, those that an earlier process planned
+  uint64_t recordings_copied = 0;  // calls whose nodes were copied from those of an earlier call
   uint64_t plan_cache_hits = 0;
   uint64_t planned_nodes = 0;     // of the graphs that plans were made of
   uint64_t planning_visits = 0;   // of nodes, by the stages of planning (schedule::Plan::visits)

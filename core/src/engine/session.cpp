@@ -465,6 +465,7 @@ void Session::clear_caches() {
   state_->plans.clear();
   state_->number_histories.clear();
   state_->length_histories.clear();
+  state_->recorded.clear();
   state_->kernels.clear();
   state_->arenas.release();
 }

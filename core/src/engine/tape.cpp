@@ -7,6 +7,7 @@ namespace plugrad::engine {
 void Tape::mark(Id id, uint8_t mark) {
   if (flags_.size() <= id) flags_.resize(id + 1);
   flags_[id] = static_cast<uint8_t>((flags_[id] & kEnded) | mark);
+  has_leaves_ |= mark != 0;
   filled_ = std::min(filled_, id);
 }
 
@@ -23,6 +24,8 @@ void Tape::unmark_leaf(Id id) {
 }
 
 void Tape::clear_leaves() {
+  if (!has_leaves_) return;
+  has_leaves_ = false;
   for (uint8_t& flags : flags_) flags &= kEnded;
   filled_ = 0;
 }
@@ -58,11 +61,13 @@ void Tape::fill(const Graph& graph, Id last) {
 }
 
 bool Tape::is_tracked(const Graph& graph, Id id) {
+  if (!has_leaves_) return false;
   if (id >= filled_) fill(graph, id);
   return flags_[id] & (kLeads | kLeadsEarlier);
 }
 
 bool Tape::has_tracked_source(const Graph& graph, Id id) {
+  if (!has_leaves_) return false;
   if (id >= filled_) fill(graph, id);
   return below(graph, id) != 0;
 }

@@ -30,6 +30,8 @@ class Tape {
   /// The node was recorded again: what is above it leads to earlier leaves again.
   void resume(const Graph& graph, Id id);
   void clear_leaves();
+  /// Whether a leaf was marked since clear_leaves().
+  bool has_leaves() const { return has_leaves_; }
   /// The tape of the renumbered graph: keeps which nodes have ended, and no leaves.
   Tape renumbered(std::span<const Id> new_id) const;
 
@@ -40,7 +42,8 @@ class Tape {
   void fill(const Graph& graph, Id last);
   static constexpr uint8_t kLeaf = 1, kEarlier = 2, kEnded = 4, kLeads = 8, kLeadsEarlier = 16;
   std::vector<uint8_t> flags_;
-  Id filled_ = 0;  // kLeads and kLeadsEarlier below this id are complete
+  bool has_leaves_ = false;  // since clear_leaves(); without one nothing is tracked or filled
+  Id filled_ = 0;            // kLeads and kLeadsEarlier below this id are complete
 };
 
 }  // namespace plugrad::engine

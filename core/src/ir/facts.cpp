@@ -82,10 +82,9 @@ ListId Shapes::compute(Id node) {
     default:
       break;
   }
-  const ListId scalar = graph_.list({});
   for (Id s : graph_.sources(n))
-    if (by_id_[s] != scalar) return by_id_[s];
-  return scalar;
+    if (!graph_.list(by_id_[s]).empty()) return by_id_[s];
+  return n.src_count > 0 ? by_id_[graph_.sources(n)[0]] : graph_.list({});
 }
 
 bool is_possible_shape(std::span<const int64_t> shape) {

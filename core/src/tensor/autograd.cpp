@@ -9,6 +9,7 @@
 #include "plugrad/no_grad.h"
 #include "tensor/function_gradient.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/write.h"
 
@@ -30,14 +31,14 @@ Id seed_of(Recorder& r, Id loss, const Tensor& given) {
     require(element_count(shape) == 1,
             "[{}] the loss has shape {}, not one element; reduce it with mean() or sum(), or give "
             "the gradient of each element",
-            r.function(), to_string(shape));
+            r.function(), tensor::lazy_text(shape));
     return r.graph().constant(r.dtype(loss), int64_t{1});
   }
   const Id seed = r.use(given);
   require(r.shape(seed) == shape && (is_float(r.dtype(seed)) || r.dtype(seed) == DType::Index),
           "[{}] a gradient {} of shape {} is given for a loss of shape {}; it must be a float of "
           "the loss's shape",
-          r.function(), name_of(given.dtype()), to_string(given.shape()), to_string(shape));
+          r.function(), name_of(given.dtype()), tensor::lazy_text(given), tensor::lazy_text(shape));
   return r.cast(seed, r.dtype(loss));
 }
 
@@ -144,8 +145,8 @@ void Tensor::set_grad(const Tensor& gradient) {
   Recorder r("set_grad");
   r.use(*this);
   require(!gradient.defined() || gradient.shape() == shape(),
-          "[set_grad] {} is not the shape {} of the tensor", to_string(gradient.shape()),
-          to_string(shape()));
+          "[set_grad] {} is not the shape {} of the tensor", tensor::lazy_text(gradient),
+          tensor::lazy_text(*this));
   if (gradient.defined()) r.use(gradient);
   if (JitTrace* trace = JitTrace::active()) trace->replace_gradient(*state_);
   if (gradient.defined() && state_->grad)
@@ -231,7 +232,7 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
             "computed: call gradient() before that, or requires_grad_() on the target before the "
             "loss is computed. Through detach(), and a UserKernel without `backward`, no gradient "
             "flows",
-            i, to_string(targets[i].shape()));
+            i, tensor::lazy_text(targets[i].shape()));
     Recorder own("gradient");
     own.use(targets[i]);
     results.push_back(own.done(found[i]));

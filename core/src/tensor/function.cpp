@@ -9,6 +9,7 @@
 #include "jit/trace.h"
 #include "tensor/function_gradient.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 
 namespace plugrad {
 
@@ -91,8 +92,8 @@ class FunctionCaller {
     require(g[node].dtype == wanted && (literal || r_.shape(node) == r_.shape(source)),
             "[{}] backward returned {} {} as the gradient of input {}, which is {} {}; return that "
             "shape and dtype, with reshape(), sum() or cast()",
-            call_->name, name_of(strong(g[node].dtype)), to_string(r_.shape(node)), number,
-            name_of(wanted), to_string(r_.shape(source)));
+            call_->name, name_of(strong(g[node].dtype)), tensor::lazy_text(r_.shape(node)), number,
+            name_of(wanted), tensor::lazy_text(r_.shape(source)));
     return node;
   }
 

@@ -9,6 +9,7 @@
 #include "base/trace/call_site.h"
 #include "base/trace/trace.h"
 #include "engine/recording/recorded_functions.h"
+#include "engine/session_state.h"
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
@@ -78,6 +79,7 @@ Id Recorder::use(const Tensor& tensor) {
 }
 
 void Recorder::note_number(Id node) {
+  if (!session_.state().devices.has_meshes()) return;
   const std::optional<uint64_t> bits = session_.constant_value(node);
   if (!bits) return;
   const uint64_t words[] = {numbers_, *bits};
@@ -193,7 +195,20 @@ Id Recorder::take(Id node, DType to) {
   return cast(node, to);
 }
 
+// Whether all shapes but () are one.
+bool Recorder::have_one_shape(std::span<const Id> nodes) {
+  std::optional<ListId> common;
+  for (const Id node : nodes) {
+    const ListId shape = session_.shapes().id(node);
+    if (graph().list(shape).empty()) continue;
+    if (common.value_or(shape) != shape) return false;
+    common = shape;
+  }
+  return true;
+}
+
 void Recorder::match_shapes(std::vector<Id>& nodes) {
+  if (have_one_shape(nodes)) return;
   Shape common;
   std::vector<Shape> shapes;
   for (Id node : nodes) shapes.push_back(shape(node));

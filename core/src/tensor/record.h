@@ -83,6 +83,7 @@ class Recorder {
   Id masked(Id node, std::span<const int64_t> axes, Op op);
 
  private:
+  bool have_one_shape(std::span<const Id> nodes);
   DType dtype_for_literals(std::span<const Id> nodes, DType common);
   bool is_modular() const;
   std::string known_count(Id count);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/host_memory.h"
 #include "ir/facts.h"
+#include "tensor/lazy_text.h"
 
 namespace plugrad::tensor {
 namespace {
@@ -13,7 +14,7 @@ namespace {
   require(shape.size() <= kMostAxes, "[{}] a tensor has at most {} axes, not {}", function,
           kMostAxes, shape.size());
   for (int64_t size : shape)
-    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
+    require(size >= 0, "[{}] size {} in {} is negative", function, size, lazy_text(shape));
   fail(ErrorKind::User, "[{}] a tensor of shape {} has more than 2^60 elements", function,
        to_string(shape));
 }
@@ -41,7 +42,7 @@ void require_host_memory(std::string_view function, const Shape& shape, uint64_t
   require(count <= host_bytes / std::max<uint64_t>(element_bytes, 1),
           "[{}] the {} elements of shape {} do not fit the host's memory of {} bytes; read a part "
           "of them",
-          function, count, to_string(shape), host_bytes);
+          function, count, lazy_text(shape), host_bytes);
 }
 
 }  // namespace plugrad::tensor

@@ -10,6 +10,7 @@
 #include "ir/round.h"
 #include "plugrad/device.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
@@ -296,7 +297,8 @@ void Tensor::read_converted(std::string_view function, void* out, size_t count,
   const Shape sizes = bound_shape();
   const int64_t expected = element_count(sizes);
   require(static_cast<int64_t>(count) == expected,
-          "[copy_to] {} elements of space for the {} of {}", count, expected, to_string(sizes));
+          "[copy_to] {} elements of space for the {} of {}", count, expected,
+          tensor::lazy_text(sizes));
   auto* to = static_cast<std::byte*>(out);
   const DType own = dtype();
   if (own == wanted && sizes == shape())

@@ -223,19 +223,27 @@ class Builder {
 
   // Terms that are chosen by an index are masked each, so that the scheduler finds them in the sum.
   Id masked(Id x, std::span<const int64_t> axes, Op op) {
-    const Node n = scratch_[without_bounds(x)];
-    if (op != Op::Add || n.op != Op::Add || !has_choices(x)) return bounded_.masked(x, axes, op);
-    const Id left = masked(n.src[0], axes, op), right = masked(n.src[1], axes, op);
-    return scratch_.binary(Op::Add, left, right);
-  }
-  Id without_bounds(Id x) const {
-    while (scratch_[x].op == Op::Bounded) x = scratch_[x].src[0];
-    return x;
-  }
-  bool has_choices(Id x) const {
-    const Node& n = scratch_[without_bounds(x)];
-    return n.op == Op::Where ||
-           (n.op == Op::Add && (has_choices(n.src[0]) || has_choices(n.src[1])));
+    constexpr size_t kMostTerms = 32;
+    std::vector<Id> terms, sums = {x};
+    bool has_choices = false;
+    while (op == Op::Add && !sums.empty() && sums.size() + terms.size() <= kMostTerms) {
+      Id term = sums.back();
+      sums.pop_back();
+      while (scratch_[term].op == Op::Bounded) term = scratch_[term].src[0];
+      const Node& n = scratch_[term];
+      has_choices |= n.op == Op::Where;
+      if (n.op == Op::Add)
+        sums.insert(sums.end(), {n.src[1], n.src[0]});
+      else
+        terms.push_back(term);
+    }
+    if (!has_choices || terms.size() < 2 || !sums.empty()) return bounded_.masked(x, axes, op);
+    Id total = kNoId;
+    for (const Id term : terms) {
+      const Id own = bounded_.masked(bounded_.like(term, x), axes, op);
+      total = total == kNoId ? own : scratch_.binary(Op::Add, total, own);
+    }
+    return total;
   }
 
   Id window(Id x, size_t axis, const Line& start, int64_t largest, int64_t length) {

@@ -6,6 +6,7 @@
 #include "autodiff/convolution.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/conv/windows.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 
 namespace plugrad {
@@ -39,7 +40,7 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
                       int64_t groups, bool transposed) {
   require(x.ndim() >= 3 && weight.ndim() == x.ndim(),
           "[{}] image {} and weight {} must have the same number of axes, three at least", function,
-          to_string(x.shape()), to_string(weight.shape()));
+          tensor::lazy_text(x), tensor::lazy_text(weight));
   tensor::require_fixed(function, x, 1);
   tensor::require_fixed(function, weight);
   const int64_t in = x.size(1);
@@ -50,13 +51,13 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
         groups > 0 && in == weight.size(0) && in % groups == 0,
         "[{}] image {} and weight {} do not fit {} groups: the weight must be ({}, out / groups, "
         "…), and {} a multiple of groups{}",
-        function, to_string(x.shape()), to_string(weight.shape()), groups, in, in, advice);
+        function, tensor::lazy_text(x), tensor::lazy_text(weight), groups, in, in, advice);
   else
     require(
         groups > 0 && weight.size(0) % groups == 0 && in == weight.size(1) * groups,
         "[{}] image {} and weight {} do not fit {} groups: the weight must be (out, {} / groups, "
         "…) and out a multiple of groups{}",
-        function, to_string(x.shape()), to_string(weight.shape()), groups, in, advice);
+        function, tensor::lazy_text(x), tensor::lazy_text(weight), groups, in, advice);
 }
 
 /// Windows over the last axes, with the weight's sizes as the kernel.
@@ -66,7 +67,7 @@ Windows windows_of(std::string_view function, const Tensor& weight, const PerAxi
   Windows w{{shape.begin() + 2, shape.end()}, {}, {}};
   for (int64_t size : w.kernel)
     require(size > 0, "[{}] the weight {} has no elements along an axis", function,
-            to_string(shape));
+            tensor::lazy_text(shape));
   w.stride = tensor::each_axis(function, "stride", stride, w.axes(), 1);
   w.dilation = tensor::each_axis(function, "dilation", dilation, w.axes(), 1);
   return w;
@@ -77,7 +78,7 @@ Tensor with_bias(std::string_view function, const Tensor& y, const Tensor& bias)
   const int64_t channels = y.size(1);
   require(bias.shape() == Shape{channels},
           "[{}] bias {} does not have one value for each of {} channels", function,
-          to_string(bias.shape()), channels);
+          tensor::lazy_text(bias), channels);
   Shape shape(static_cast<size_t>(y.ndim()), 1);
   shape[1] = channels;
   return y + bias.reshape(shape);
@@ -150,9 +151,9 @@ Tensor convolve_back(std::string_view function, const Tensor& given, const Tenso
     const int64_t size = x.size(static_cast<int64_t>(i) + 2);
     require(more[i] < std::max(w.stride[i], w.dilation[i]),
             "[{}] output_padding {} must be below stride {} or dilation {}", function,
-            to_string(more), to_string(w.stride), to_string(w.dilation));
+            tensor::lazy_text(more), tensor::lazy_text(w.stride), tensor::lazy_text(w.dilation));
     require(size > 0, "[{}] image {} has no elements along an axis", function,
-            to_string(x.shape()));
+            tensor::lazy_text(x));
     image.push_back((size - 1) * w.stride[i] + w.span(i) + more[i]);
     sides[i] = {-sides[i].first, -sides[i].second};
     require(image[i] + sides[i].first + sides[i].second > 0,
@@ -183,7 +184,7 @@ Tensor convolve_back(std::string_view function, const Tensor& given, const Tenso
 
 void require_axes(std::string_view function, const Tensor& x, int64_t axes) {
   require(!x.defined() || x.ndim() == axes + 2, "[{}] image {} does not have {} axes", function,
-          to_string(x.shape()), axes + 2);
+          tensor::lazy_text(x), axes + 2);
 }
 
 }  // namespace

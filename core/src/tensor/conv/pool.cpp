@@ -4,6 +4,7 @@
 #include "tensor/compute_dtype.h"
 #include "tensor/conv/windows.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 
 namespace plugrad {
 
@@ -44,7 +45,7 @@ int64_t overhang(const Windows& w, size_t axis, int64_t size, std::pair<int64_t,
 
 Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
-  require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
+  require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, tensor::lazy_text(x),
           axes);
   const auto n = static_cast<size_t>(axes);
   Pooling p{.function = function, .windows = {}, .own = {}, .all = {}, .ceil_mode = o.ceil_mode};

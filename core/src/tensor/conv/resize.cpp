@@ -5,6 +5,7 @@
 
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -127,7 +128,7 @@ std::vector<Step> steps_of(const Tensor& x, const InterpolateOptions& o) {
   size_t count = std::max(o.size.size(), o.scale.size());
   if (count == 1 && o.size.empty()) count = static_cast<size_t>(others);
   require(static_cast<int64_t>(count) <= x.ndim(), "[{}] {} sizes for shape {}", kName, count,
-          to_string(x.shape()));
+          tensor::lazy_text(x));
   std::vector<Step> steps;
   for (size_t i = 0; i < count; ++i) {
     Step s{x.size(static_cast<int64_t>(i) - static_cast<int64_t>(count)), 0, 0.0};

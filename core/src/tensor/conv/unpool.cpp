@@ -4,6 +4,7 @@
 #include "plugrad/functional.h"
 #include "tensor/conv/windows.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 
 namespace plugrad {
@@ -30,25 +31,25 @@ Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
   const Shape& given = o.output_size;
   if (given.empty()) return sizes;
   require(given.size() == n, "[{}] output_size {} does not have {} sizes", function,
-          to_string(given), n);
+          tensor::lazy_text(given), n);
   for (size_t i = 0; i < n; ++i)
     require(given[i] > sizes[i] - w.stride[i] && given[i] < sizes[i] + w.stride[i] && given[i] >= 0,
             "[{}] output_size {} is not near {}: pooling it with kernel {} and stride {} does not "
             "give {}",
-            function, to_string(given), to_string(sizes), to_string(w.kernel), to_string(w.stride),
-            to_string(x.shape()));
+            function, tensor::lazy_text(given), tensor::lazy_text(sizes),
+            tensor::lazy_text(w.kernel), tensor::lazy_text(w.stride), tensor::lazy_text(x));
   return given;
 }
 
 Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& indices, int64_t axes,
                   const PerAxis& kernel, const UnpoolOptions& o) {
   const tensor::NamedFunction named(function);
-  require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
+  require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, tensor::lazy_text(x),
           axes);
   require_type(is_integer(indices.dtype()), "[{}] indices are {}, not integers", function,
                name_of(indices.dtype()));
   require(indices.shape() == x.shape(), "[{}] indices {} and elements {} differ in shape", function,
-          to_string(indices.shape()), to_string(x.shape()));
+          tensor::lazy_text(indices), tensor::lazy_text(x));
   const Shape sizes = unpooled_sizes(function, x, axes, kernel, o);
   int64_t count = 1, pooled = 1;
   for (int64_t size : sizes) count *= size;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor/lazy_text.h"
+
 namespace plugrad::tensor {
 
 using autodiff::Windows;
@@ -24,9 +26,9 @@ std::vector<int64_t> each_axis(std::string_view function, std::string_view setti
   std::vector<int64_t> list = given.list();
   if (list.size() == 1) list.resize(axes, list[0]);
   require(list.size() == axes, "[{}] {} {} has {} entries; {} axes take one, or one each", function,
-          setting, to_string(list), list.size(), axes);
+          setting, lazy_text(list), list.size(), axes);
   for (int64_t n : list)
-    require(n >= least, "[{}] {} {} must be {} or more", function, setting, to_string(list), least);
+    require(n >= least, "[{}] {} {} must be {} or more", function, setting, lazy_text(list), least);
   return list;
 }
 
@@ -37,7 +39,7 @@ Padding::Sides same_sides(std::string_view function, const Windows& w) {
   for (size_t i = 0; i < w.axes(); ++i) {
     require(w.stride[i] == 1,
             "[{}] padding \"same\" keeps sizes with stride 1 alone, and stride is {}", function,
-            to_string(w.stride));
+            lazy_text(w.stride));
     const int64_t all = w.span(i) - 1;
     sides.emplace_back(all / 2, all - all / 2);
   }
@@ -69,7 +71,7 @@ Padding::Sides sides_of(std::string_view function, const Padding& padding, const
   if (list.size() == 1) list.resize(n, list[0]);
   require(list.size() == n,
           "[{}] padding {} has {} entries; {} axes take one, one each, or begin and end of each",
-          function, to_string(list), list.size(), n);
+          function, lazy_text(list), list.size(), n);
   for (int64_t both : list) sides.emplace_back(both, both);
   return sides;
 }
@@ -86,8 +88,7 @@ void require_windows(std::string_view function, const Windows& w, const Tensor& 
   for (size_t i = 0; i < n; ++i)
     require(w.count(i, padded.size(static_cast<int64_t>(i) - static_cast<int64_t>(n))) > 0,
             "[{}] windows of {} with dilation {} do not fit an image of {}, padded to {}", function,
-            to_string(w.kernel), to_string(w.dilation), to_string(x.shape()),
-            to_string(padded.shape()));
+            lazy_text(w.kernel), lazy_text(w.dilation), lazy_text(x), lazy_text(padded));
 }
 
 AxisSize window_count(std::string_view function, const Windows& w, size_t axis,
@@ -97,7 +98,7 @@ AxisSize window_count(std::string_view function, const Windows& w, size_t axis,
           "[{}] windows of {} with dilation {} do not fit an axis whose variable size may be {}, "
           "padded "
           "with {} and {}",
-          function, to_string(w.kernel), to_string(w.dilation), size.least, pads.first,
+          function, lazy_text(w.kernel), lazy_text(w.dilation), size.least, pads.first,
           pads.second);
   const AxisSize last = plus(size, more);
   if (stride == 1 || !last.varies) {

@@ -6,6 +6,7 @@
 #include "plugrad/functional.h"
 #include "tensor/exact_number.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
@@ -106,7 +107,7 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DTyp
   r.place(device_number(r, device));
   const Id value = r.use(scalar);
   require(r.shape(value).empty(), "[{}] the value has shape {}, not one number", r.function(),
-          to_string(scalar.shape()));
+          tensor::lazy_text(scalar));
   const DType stored = tensor::dtype_or("full", dtype, strong_dtype(r.graph(), value));
   return r.done(r.broadcast_to(r.take(value, stored), shape));
 }
@@ -271,7 +272,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType d
   const uint64_t size = size_of(dtype), needed = static_cast<uint64_t>(count) * size;
   require_type(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
   require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
-          bytes.size() / size, count, to_string(shape));
+          bytes.size() / size, count, tensor::lazy_text(shape));
   uint32_t number = device_number(r, device);
   if (device.empty() && r.session().mesh(r.session().default_device()) != nullptr)
     number = r.session().default_device();

@@ -13,8 +13,10 @@
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {
@@ -85,17 +87,25 @@ Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
   return where(is_low, x0, x1);
 }
 
-/// Random unsigned integers of `width` bytes.
-Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
-                   std::string_view device) {
+/// Words of 32 bits.
+uint64_t word_count(int64_t count, uint64_t width) {
+  return (static_cast<uint64_t>(count) * width + 3) / 4;
+}
+
+/// The key of `count` random unsigned integers of `width` bytes.
+Tensor key_for(std::string_view function, int64_t count, uint64_t width, std::string_view device) {
   Recorder r(function);
   // Positions of words are counted in u32.
   require(static_cast<uint64_t>(count) <= uint64_t{UINT32_MAX} * 4 / width,
           "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
           "more; draw parts and join them",
           r.function(), count, width);
-  const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
-  const Tensor key = next_key(r, words, device);
+  return next_key(r, word_count(count, width), device);
+}
+
+/// Random unsigned integers of `width` bytes.
+Tensor random_bits(const Tensor& key, int64_t count, uint64_t width) {
+  const uint64_t words = word_count(count, width);
   const Tensor number = Tensor::arange(count, DType::U32);
   if (width == 4) return word_at(key, number, words);
   if (width == 2) {
@@ -167,17 +177,40 @@ void Tensor::set_random_state(const RandomState& state) {
   r.session().random() = {state.seed, state.counter};
 }
 
-// Random mantissas give numbers in [1, 2); subtracts 1.
-Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
-  for (const FloatLayout& layout : kLayouts) {
-    if (layout.dtype != dtype) continue;
-    checked_count("rand", shape);
-    const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);
-    const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
-    return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
-  }
+namespace {
+
+const FloatLayout& layout_of(DType dtype) {
+  for (const FloatLayout& layout : kLayouts)
+    if (layout.dtype == dtype) return layout;
   fail(ErrorKind::User, "[{}] draws f16, bf16, f32 or f64, not {}; use randint, or cast",
        tensor::called("rand"), name_of(dtype));
+}
+
+/// Random mantissas give numbers in [1, 2); subtracts 1.
+Tensor uniform_of(const Tensor& key, const Shape& shape, const FloatLayout& layout) {
+  const Tensor bits = random_bits(key, element_count(shape), size_of(layout.dtype));
+  const int shift = static_cast<int>(size_of(layout.dtype)) * 8 - layout.mantissa;
+  return tensor::own_handle(
+      (((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0).reshape(shape));
+}
+
+/// What `make` makes of the key, remembered by shape and dtype.
+template <class Make>
+Tensor drawn(std::string_view function, const Tensor& key, const Shape& shape, DType dtype,
+             const Make& make) {
+  std::vector<int64_t> options = shape;
+  options.push_back(static_cast<int64_t>(dtype));
+  const Tensor* const operands[] = {&key};
+  return tensor::remembered(function, options, operands, tensor::Operands::Any, make);
+}
+
+}  // namespace
+
+Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
+  const FloatLayout& layout = layout_of(dtype);
+  checked_count("rand", shape);
+  const Tensor key = key_for("rand", element_count(shape), size_of(dtype), device);
+  return drawn("rand", key, shape, dtype, [&] { return uniform_of(key, shape, layout); });
 }
 
 Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
@@ -187,8 +220,13 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
   checked_count("randn", shape);
   Shape both = shape;
   both.insert(both.begin(), 2);
-  const Tensor u = rand(both, DType::F32, device);
-  return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt()).cast(dtype);
+  checked_count("rand", both);
+  const Tensor key = key_for("rand", element_count(both), 4, device);
+  return drawn("randn", key, shape, dtype, [&] {
+    const Tensor u = uniform_of(key, both, layout_of(DType::F32));
+    return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt())
+        .cast(dtype);
+  });
 }
 
 Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
@@ -222,7 +260,8 @@ Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtyp
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (width <= uint64_t{1} << 23)
     return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
-  const Tensor bits = random_bits("randint", element_count(shape), 8, device);
+  const Tensor bits =
+      random_bits(key_for("randint", element_count(shape), 8, device), element_count(shape), 8);
   const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
   return drawn.cast(dtype).reshape(shape);
 }
@@ -268,20 +307,44 @@ namespace {
 
 /// Whether no index can be drawn with the weights of a row.
 Tensor is_undrawable(const Tensor& weights) {
-  const Tensor total = weights.sum(-1, true);
-  return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+  const Tensor* const operands[] = {&weights};
+  return tensor::remembered("multinomial", {}, operands, tensor::Operands::Any, [&] {
+    const Tensor total = weights.sum(-1, true);
+    return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+  });
 }
 
-/// Errors: User for a row without an index to draw. A recording skips it: it cannot wait for the
+/// Errors: User for a row without an index to draw. Not for a recording: it cannot wait for the
 /// weights.
 void require_drawable(const Tensor& weights) {
-  if (jit_detail::JitTrace::active() != nullptr) return;
   const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
   for (size_t row = 0; row < rows.size(); ++row)
     require(!rows[row],
             "[multinomial] row {} of the weights has no index to draw: weights must be finite, 0 "
             "or more, and not all 0",
             row);
+}
+
+}  // namespace
+
+namespace {
+
+/// The order of w / E, with exponential E, is distributed like draws one after the other without
+/// replacement (Efraimidis and Spirakis 2006).
+Tensor drawn_without_replacement(const Tensor& weights, const Tensor& key, int64_t count) {
+  const Tensor random = uniform_of(key, weights.shape(), layout_of(DType::F32));
+  return (weights / (-(1.0 - random).log()).maximum(1e-30)).topk(count).second;
+}
+
+Tensor drawn_with_replacement(const Tensor& weights, const Tensor& key, int64_t count) {
+  Shape drawn = weights.shape();
+  drawn.back() = count;
+  const Tensor upto = weights.cumsum(-1).contiguous();
+  const Tensor total = upto.slice(-1, Slice(-1, {}));
+  const Tensor random = uniform_of(key, drawn, layout_of(DType::F32));
+  const Tensor point = (random * total).contiguous();
+  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
+  return passed.minimum(weights.size(-1) - 1);  // rounding may lift the point to the total
 }
 
 }  // namespace
@@ -293,38 +356,34 @@ Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
           n, INT32_MAX);
   require(is_integer(dtype) && (n == 0 || can_hold(dtype, n - 1)),
           "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
-  return random_bits("randperm", n, 4, device).argsort().cast(dtype);
+  return random_bits(key_for("randperm", n, 4, device), n, 4).argsort().cast(dtype);
 }
 
 Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require(ndim() == 1 || ndim() == 2, "[multinomial] weights have shape {}, not one or two axes",
-          to_string(shape()));
+          tensor::lazy_text(*this));
   const int64_t categories = size(-1);
   require(count >= 0 && (replacement ? count == 0 || categories > 0 : count <= categories),
           "[multinomial] {} draws{} of the {} categories of {}", count,
-          replacement ? "" : " without replacement", categories, to_string(shape()));
-  const Tensor weights = cast(DType::F32).contiguous();
-  require_drawable(weights);
+          replacement ? "" : " without replacement", categories, tensor::lazy_text(*this));
   const bool is_recorded = jit_detail::JitTrace::active() != nullptr;
-  const auto checked = [&](const Tensor& drawn) {
-    if (!is_recorded) return drawn;
-    const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
-    if (!settings().check_indices) return found;
-    return tensor::in_range("multinomial", "draw", found, 0, categories) + 0;
-  };
-  if (!replacement) {
-    // The order of w / E, with exponential E, is distributed like draws one after the other without
-    // replacement (Efraimidis and Spirakis 2006).
-    const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
-    return checked((weights / exponential.maximum(1e-30)).topk(count).second);
-  }
-  Shape drawn = shape();
-  drawn.back() = count;
-  const Tensor upto = weights.cumsum(-1).contiguous();
-  const Tensor total = upto.slice(-1, Slice(-1, {}));
-  const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
-  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
-  return checked(passed.minimum(categories - 1));  // rounding may lift the point to the total
+  const Tensor floats = cast(DType::F32);
+  const Tensor weights = is_recorded ? floats.contiguous() : floats.realize();
+  if (!is_recorded) require_drawable(weights);
+  const int64_t rows = ndim() == 1 ? 1 : size(0);
+  const Tensor key =
+      key_for("rand", rows * (replacement ? count : categories), size_of(DType::F32), device());
+  const int64_t options[] = {count, replacement};
+  const Tensor* const operands[] = {&weights, &key};
+  const Tensor drawn =
+      tensor::remembered("multinomial", options, operands, tensor::Operands::Stored, [&] {
+        return replacement ? drawn_with_replacement(weights, key, count)
+                           : drawn_without_replacement(weights, key, count);
+      });
+  if (!is_recorded) return drawn;
+  const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
+  if (!settings().check_indices) return found;
+  return tensor::in_range("multinomial", "draw", found, 0, categories) + 0;
 }
 
 }  // namespace plugrad

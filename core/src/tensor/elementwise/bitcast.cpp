@@ -1,5 +1,6 @@
 // Casts and bitcasts.
 #include "plugrad/functional.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -79,8 +80,8 @@ Tensor Tensor::bitcast(DType wanted) const {
   if (from_size > to_size) return tensor::without_writes(same_size(split_words(bits, to_size), to));
   const int64_t count = to_size / from_size;
   require(size(-1) % count == 0,
-          "[bitcast] the last axis of {} does not divide into {} of {} {} each", to_string(shape()),
-          name_of(to), count, name_of(dtype()));
+          "[bitcast] the last axis of {} does not divide into {} of {} {} each",
+          tensor::lazy_text(*this), name_of(to), count, name_of(dtype()));
   return tensor::without_writes(same_size(join_words(bits, to_size), to));
 }
 

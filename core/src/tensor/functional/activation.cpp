@@ -7,6 +7,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 
 namespace plugrad {
@@ -53,7 +54,7 @@ Tensor Tensor::prelu(const Tensor& weight) const {
   require(
       weight.defined() && weight.ndim() <= 1 && (weight.numel() == 1 || weight.numel() == channels),
       "[prelu] the weight has shape {}; one element or the {} of axis 1 of {} are wanted",
-      weight.defined() ? to_string(weight.shape()) : "none", channels, to_string(shape()));
+      weight.defined() ? to_string(weight.shape()) : "none", channels, tensor::lazy_text(*this));
   Shape along(static_cast<size_t>(ndim()), 1);
   if (weight.numel() != 1) along[1] = channels;
   return plugrad::where(*this > 0, *this, *this * weight.reshape(along));

@@ -5,6 +5,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 
 namespace plugrad {
@@ -16,21 +17,21 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();  // score of
 
 void require_sizes(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
-          "[{}] {}, {} and {} need two axes at least", kAttentionName, to_string(q.shape()),
-          to_string(k.shape()), to_string(v.shape()));
+          "[{}] {}, {} and {} need two axes at least", kAttentionName, tensor::lazy_text(q),
+          tensor::lazy_text(k), tensor::lazy_text(v));
   require(q.size(-1) == k.size(-1), "[{}] queries {} and keys {} differ in their last axis",
-          kAttentionName, to_string(q.shape()), to_string(k.shape()));
+          kAttentionName, tensor::lazy_text(q), tensor::lazy_text(k));
   require(k.size(-2) == v.size(-2), "[{}] keys {} and values {} differ in number, their axis -2",
-          kAttentionName, to_string(k.shape()), to_string(v.shape()));
+          kAttentionName, tensor::lazy_text(k), tensor::lazy_text(v));
 }
 
 /// Repeats each head of x for the query heads that share it.
 Tensor shared_heads(const Tensor& x, const Tensor& q) {
   require(q.ndim() >= 3 && x.ndim() >= 3, "[{}] enable_gqa needs an axis of heads: {} and {}",
-          kAttentionName, to_string(q.shape()), to_string(x.shape()));
+          kAttentionName, tensor::lazy_text(q), tensor::lazy_text(x));
   const int64_t heads = q.size(-3), own = x.size(-3);
   require(own > 0 && heads % own == 0, "[{}] {} heads of queries are no multiple of {} of {}",
-          kAttentionName, heads, own, to_string(x.shape()));
+          kAttentionName, heads, own, tensor::lazy_text(x));
   Shape split = x.shape(), merged = split;
   const size_t at = split.size() - 3;
   split.insert(split.begin() + static_cast<int64_t>(at) + 1, 1);
@@ -51,7 +52,7 @@ void require_mask(const Tensor& mask, const Tensor& scores) {
     fits = size == 1 || size == full[full.size() - i];
   }
   require(fits, "[{}] mask {} does not broadcast to scores {}: (…, queries, keys)", kAttentionName,
-          to_string(shape), to_string(full));
+          tensor::lazy_text(shape), tensor::lazy_text(full));
 }
 
 /// Softmax of the last axis; 0 in rows that are masked completely.

@@ -2,6 +2,7 @@
 #include "plugrad/functional.h"
 #include "tensor/functional/loss.h"
 #include "tensor/index/check_indices.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -77,7 +78,7 @@ Tensor of_labels(const Checked& c, const Tensor& log_p, const Tensor& labels,
 Tensor of_probabilities(const Checked& c, const Tensor& log_p, const Tensor& probabilities,
                         const CrossEntropyOptions& o, const Tensor& predictions) {
   require(probabilities.shape() == log_p.shape(), "[{}] logits {} and probabilities {} differ",
-          c.function, to_string(log_p.shape()), to_string(probabilities.shape()));
+          c.function, tensor::lazy_text(log_p), tensor::lazy_text(probabilities));
   require(!o.ignore_index, "[{}] ignore_index is for labels, and the targets are probabilities",
           c.function);
   const Tensor scaled = o.weight.defined()

@@ -2,6 +2,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 
 namespace plugrad {
@@ -23,7 +24,7 @@ Tensor parameter_along(std::string_view function, std::string_view what, const T
   Shape shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(axis)] = x.size(axis);
   require(list.numel() == x.size(axis), "[{}] {} {} does not have one value for each of {} of {}",
-          function, what, to_string(list.shape()), x.size(axis), to_string(x.shape()));
+          function, what, tensor::lazy_text(list), x.size(axis), tensor::lazy_text(x));
   return to_compute_dtype(list).reshape(shape);
 }
 
@@ -38,7 +39,7 @@ Tensor normalise_groups(std::string_view function, const Tensor& x, int64_t grou
   const int64_t channels = x.size(1);
   require(groups > 0 && channels % groups == 0,
           "[{}] {} channels of {} are no multiple of {} groups", function, channels,
-          to_string(x.shape()), groups);
+          tensor::lazy_text(x), groups);
   const Shape shape = x.shape();
   int64_t elements = channels / groups;
   for (size_t i = 2; i < shape.size(); ++i) elements *= shape[i];
@@ -69,14 +70,14 @@ Tensor rmsnorm(const Tensor& x, const Tensor& weight, double eps, const Axes& ax
 Tensor groupnorm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias,
                  double eps) {
   const tensor::NamedFunction named("groupnorm");
-  require(x.ndim() >= 2, "[groupnorm] shape {} has no axis 1 of channels", to_string(x.shape()));
+  require(x.ndim() >= 2, "[groupnorm] shape {} has no axis 1 of channels", tensor::lazy_text(x));
   return normalise_groups("groupnorm", x, groups, weight, bias, eps);
 }
 
 Tensor instancenorm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const tensor::NamedFunction named("instancenorm");
   require(x.ndim() >= 3, "[instancenorm] shape {} has no axes after that of channels",
-          to_string(x.shape()));
+          tensor::lazy_text(x));
   return normalise_groups("instancenorm", x, x.size(1), weight, bias, eps);
 }
 

@@ -8,6 +8,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index/check_indices.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
@@ -115,14 +116,14 @@ Tensor Tensor::gather(int64_t axis, const Tensor& indices) const {
   tensor::require_indices("gather", indices);
   const Shape from = shape(), chosen = indices.shape();
   require(from.size() == chosen.size(), "[gather] indices {} and {} have different numbers of axes",
-          to_string(chosen), to_string(from));
+          tensor::lazy_text(chosen), tensor::lazy_text(from));
   if (from.empty()) return unsqueeze(0).gather(0, indices.unsqueeze(0)).squeeze();
   const auto at = static_cast<size_t>(checked_axis("gather", axis, ndim()));
   const Tensor inside = tensor::indices_of("gather", indices, from[at]);
   std::vector<Part> box(from.size());
   for (size_t i = 0; i < from.size(); ++i) {
     require(i == at || chosen[i] <= from[i], "[gather] indices {} are larger than {} along axis {}",
-            to_string(chosen), to_string(from), i);
+            tensor::lazy_text(chosen), tensor::lazy_text(from), i);
     if (i == at) continue;
     box[i] = {0, chosen[i]};
     tensor::require_inside("gather", indices, *this, static_cast<int64_t>(i));
@@ -143,7 +144,7 @@ Tensor Tensor::one_hot(int64_t classes) const {
 Tensor embedding(const Tensor& table, const Tensor& indices) {
   const tensor::NamedFunction named("embedding");
   require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
-          to_string(table.shape()));
+          tensor::lazy_text(table));
   tensor::require_indices("embedding", indices);
   const Tensor inside = tensor::in_range("embedding", "index", indices, 0, table.size(0));
   return tensor::select(table, 0, tensor::as_signed(inside));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plugrad/functional.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -61,7 +62,7 @@ Tensor read_range(const Tensor& x, int64_t axis, const Range& range) {
 int64_t checked_index(int64_t number, int64_t axis, const Tensor& x) {
   const int64_t size = x.size(axis), at = number < 0 ? number + size : number;
   require_index(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", number, axis,
-                to_string(x.shape()));
+                tensor::lazy_text(x));
   return at;
 }
 
@@ -89,7 +90,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
       for (int64_t item : index.list)
         indices.push_back(static_cast<int32_t>(checked_index(item, axis, x)));
       require(size <= INT32_MAX, "[index] axis {} of {} is too long for a list; use a tensor", axis,
-              to_string(x.shape()));
+              tensor::lazy_text(x));
       return {Index::Kind::Tensor, whole, Tensor::from(indices, x.device())};
     }
     default:
@@ -112,7 +113,7 @@ std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index
   };
   const int64_t rank = x.ndim(), used = std::ranges::count_if(indices, uses_axis);
   require_index(used <= rank, "[index] {} indices for shape {} of {} axes", used,
-                to_string(x.shape()), rank);
+                tensor::lazy_text(x), rank);
   require_index(std::ranges::count(indices, Kind::Ellipsis, &Index::kind) <= 1,
                 "[index] more than one ellipsis");
   std::vector<IndexEntry> entries;
@@ -176,7 +177,7 @@ namespace {
 
 Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
-          to_string(x.shape()));
+          tensor::lazy_text(x));
   const int64_t n = x.size(-2), m = x.size(-1);
   const int64_t above = std::clamp(diagonal, -n, m);  // diagonals further out keep all or nothing
   const Tensor rows = Tensor::arange(n).reshape({n, 1}) + above, columns = Tensor::arange(m);

@@ -4,6 +4,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -35,7 +36,7 @@ int64_t selected_count(std::string_view function, const Tensor& mask, std::optio
 
 void require_fill(std::string_view function, const Tensor& fill, DType dtype) {
   require(fill.ndim() == 0, "[{}] the fill has shape {}, not one number", function,
-          to_string(fill.shape()));
+          tensor::lazy_text(fill));
   require_type(is_float(dtype) || !is_float(fill.dtype()),
                "[{}] the fill is {}, the elements are {}", function, name_of(fill.dtype()),
                name_of(dtype));

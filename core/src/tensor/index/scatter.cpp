@@ -4,6 +4,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
@@ -34,10 +35,10 @@ void require_values(std::string_view function, const Tensor& x, const Tensor& in
                name_of(values.dtype()), name_of(x.dtype()));
   require(values.ndim() == 0 || values.ndim() == indices.ndim(),
           "[{}] values {} and indices {} have different numbers of axes", function,
-          to_string(values.shape()), to_string(indices.shape()));
+          tensor::lazy_text(values), tensor::lazy_text(indices));
   for (int64_t i = 0; i < values.ndim(); ++i) {
     require(indices.size(i) <= values.size(i), "[{}] indices {} are larger than values {} along {}",
-            function, to_string(indices.shape()), to_string(values.shape()), i);
+            function, tensor::lazy_text(indices), tensor::lazy_text(values), i);
     tensor::require_inside(function, indices, values, i);
   }
 }
@@ -47,7 +48,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   tensor::require_indices(function, indices);
   const Shape to = x.shape(), rows = indices.shape();
   require(to.size() == rows.size(), "[{}] indices {} and {} have different numbers of axes",
-          function, to_string(rows), to_string(to));
+          function, tensor::lazy_text(rows), tensor::lazy_text(to));
   const int64_t at = checked_axis(function, axis, x.ndim());
   const Tensor inside = tensor::indices_of(function, indices, to[static_cast<size_t>(at)]);
   require_values(function, x, indices, values);
@@ -56,7 +57,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   for (size_t i = 0; i < to.size(); ++i) {
     const bool along = static_cast<int64_t>(i) == at;
     require(along || rows[i] <= to[i], "[{}] indices {} are larger than {} along axis {}", function,
-            to_string(rows), to_string(to), i);
+            tensor::lazy_text(rows), tensor::lazy_text(to), i);
     if (!along) tensor::require_inside(function, indices, x, static_cast<int64_t>(i));
     missing.push_back(along ? 0 : to[i] - rows[i]);
     box.push_back(Part(0, rows[i]));

@@ -6,7 +6,9 @@
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/variable_sizes.h"
 #include "tensor/write.h"
 
@@ -91,7 +93,7 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
   require(fits, "[setitem] a value of {} does not broadcast to the {} that is indexed",
-          to_string(value.shape()), to_string(shape));
+          tensor::lazy_text(value), tensor::lazy_text(shape));
   if (!tensor::has_variable_size(x))
     tensor::require_fixed("setitem", value, {},
                           "and the tensor that is changed has none: choose what is replaced with "
@@ -115,6 +117,22 @@ Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor
   return write_ranges(x, entries, tensors.is_empty() ? fitting : tensors.written(fitting));
 }
 
+/// Numbers that tell apart indices that are no tensors.
+std::vector<int64_t> index_numbers(const std::vector<Index>& indices) {
+  std::vector<int64_t> numbers;
+  for (const Index& i : indices) {
+    const auto kind = static_cast<int64_t>(i.kind);
+    if (i.kind != Index::Kind::Slice) {
+      numbers.insert(numbers.end(), {kind, i.number});
+      continue;
+    }
+    const auto& [start, stop, step] = i.slice;
+    numbers.insert(numbers.end(), {kind, start.has_value(), start.value_or(0), stop.has_value(),
+                                   stop.value_or(0), step});
+  }
+  return numbers;
+}
+
 bool is_tensor_index(const Index& i) {
   return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
 }
@@ -134,6 +152,20 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   // The elements that stay keep their gradients, also where none are recorded.
   const Tensor given = is_grad_enabled() || !value.defined() ? value : value.detach();
   const tensor::GradScope scope;
+  if (state_->links.base == nullptr && std::ranges::none_of(indices, is_tensor_index)) {
+    const Tensor* const operands[] = {this, &given};
+    const Tensor changed =
+        tensor::remembered("setitem", index_numbers(indices), operands, tensor::Operands::Any,
+                           [&] { return updated(*this, indices, given).x; });
+    if (is_sharded()) {  // it stays on its mesh, with its spec
+      assign(changed);
+      return;
+    }
+    tensor::Recorder r("setitem");
+    const Id node = r.use(changed);
+    r.use(*this);
+    return tensor::write(r, *state_, node, kNoId);
+  }
   const auto [changed, where] = updated(*this, indices, given);
   if (is_sharded()) {  // it stays on its mesh, with its spec
     assign(changed);

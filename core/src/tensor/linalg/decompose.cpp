@@ -7,6 +7,7 @@
 #include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "plugrad/linalg.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -14,7 +15,7 @@ namespace plugrad {
 namespace {
 
 void require_matrices(std::string_view function, const Tensor& x) {
-  require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", function, to_string(x.shape()));
+  require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", function, tensor::lazy_text(x));
   require_type(is_float(x.dtype()), "[{}] takes floats, not {}; cast it", function,
                name_of(x.dtype()));
   tensor::require_fixed(function, x);

@@ -1,7 +1,9 @@
 // Turns a matrix product into a product of expanded operands and a sum, which become one kernel.
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/recording/remembered.h"
 
 namespace plugrad {
 
@@ -18,20 +20,17 @@ namespace {
        tensor::shown_shape(a), tensor::shown_shape(b), hint);
 }
 
-}  // namespace
-
-Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
-  const tensor::NamedFunction named("matmul");
-  require(defined() && other.defined(), "[{}] a tensor is undefined; assign it a value first",
+Tensor product(const Tensor& left, const Tensor& right, std::optional<DType> dtype) {
+  require(left.defined() && right.defined(), "[{}] a tensor is undefined; assign it a value first",
           tensor::called("matmul"));
-  require(ndim() > 0 && other.ndim() > 0, "[{}] {} x {}: numbers have no inner axis; use *",
-          tensor::called("matmul"), to_string(shape()), to_string(other.shape()));
-  const DType common = tensor::dtype_or("matmul", dtype, promote(this->dtype(), other.dtype()));
+  require(left.ndim() > 0 && right.ndim() > 0, "[{}] {} x {}: numbers have no inner axis; use *",
+          tensor::called("matmul"), tensor::lazy_text(left), tensor::lazy_text(right));
+  const DType common = tensor::dtype_or("matmul", dtype, promote(left.dtype(), right.dtype()));
   require_type(common != DType::Bool, "[{}] takes numbers, not bool; cast it",
                tensor::called("matmul"));
-  const bool row = ndim() == 1, column = other.ndim() == 1;
-  Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
-  if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
+  const bool row = left.ndim() == 1, column = right.ndim() == 1;
+  Tensor a = row ? left.unsqueeze(0) : left, b = column ? right.unsqueeze(1) : right;
+  if (a.size(-1) != b.size(-2)) fail_inner(left, right);
   // f32 holds products of halves exactly and accumulates them; products of small integers must not
   // wrap.
   const DType sum_dtype = tensor::is_half(common) ? DType::F32
@@ -43,6 +42,16 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   if (tensor::is_half(common) || dtype) y = y.cast(common);
   if (row) y = y.squeeze(-2);
   return column ? y.squeeze(-1) : y;
+}
+
+}  // namespace
+
+Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
+  const tensor::NamedFunction named("matmul");
+  const Tensor* const operands[] = {this, &other};
+  const int64_t options[] = {dtype ? static_cast<int64_t>(*dtype) : -1};
+  return tensor::remembered("matmul", options, operands, tensor::Operands::Any,
+                            [&] { return product(*this, other, dtype); });
 }
 
 Tensor Tensor::dot(const Tensor& other) const {

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "plugrad/linalg.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -10,7 +11,7 @@ namespace plugrad {
 Tensor outer(const Tensor& a, const Tensor& b) {
   const tensor::NamedFunction named("outer");
   require(a.ndim() == 1 && b.ndim() == 1, "[outer] {} and {} are not two vectors",
-          to_string(a.shape()), to_string(b.shape()));
+          tensor::lazy_text(a), tensor::lazy_text(b));
   return a.unsqueeze(1) * b;
 }
 
@@ -18,13 +19,13 @@ Tensor inner(const Tensor& a, const Tensor& b) {
   const tensor::NamedFunction named("inner");
   if (a.ndim() == 0 || b.ndim() == 0) return a * b;
   require(a.size(-1) == b.size(-1), "[inner] the last axes of {} and {} differ",
-          to_string(a.shape()), to_string(b.shape()));
+          tensor::lazy_text(a), tensor::lazy_text(b));
   return tensordot(a, b, {-1}, {-1});
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
   require(axes >= 0 && axes <= a.ndim() && axes <= b.ndim(), "[tensordot] {} axes of {} and {}",
-          axes, to_string(a.shape()), to_string(b.shape()));
+          axes, tensor::lazy_text(a), tensor::lazy_text(b));
   std::vector<int64_t> of_a(static_cast<size_t>(axes)), of_b(of_a);
   std::iota(of_a.begin(), of_a.end(), a.ndim() - axes);
   std::iota(of_b.begin(), of_b.end(), 0);
@@ -35,7 +36,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
                  const std::vector<int64_t>& axes_b) {
   const tensor::NamedFunction named("tensordot");
   require(axes_a.size() == axes_b.size(), "[tensordot] {} axes of {} and {} of {}", axes_a.size(),
-          to_string(a.shape()), axes_b.size(), to_string(b.shape()));
+          tensor::lazy_text(a), axes_b.size(), tensor::lazy_text(b));
   // Matrices of (other axes, summed axes).
   int64_t inner = 1;
   Shape outer;
@@ -57,7 +58,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
   };
   for (size_t i = 0; i < axes_a.size(); ++i)
     require(a.size(axes_a[i]) == b.size(axes_b[i]), "[tensordot] axis {} of {} and {} of {} differ",
-            axes_a[i], to_string(a.shape()), axes_b[i], to_string(b.shape()));
+            axes_a[i], tensor::lazy_text(a), axes_b[i], tensor::lazy_text(b));
   const Tensor left = matrix(a, axes_a), right = matrix(b, axes_b);
   return left.matmul(right.transpose()).reshape(outer);
 }

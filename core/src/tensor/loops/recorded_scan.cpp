@@ -4,6 +4,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/scan.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/loops/loop_gradient.h"
 
 namespace plugrad {
@@ -49,8 +50,8 @@ Tensor checked_state(size_t number, const Tensor& before, const Tensor& after) {
   require(strong(r.dtype(node)) == dtype && r.shape(node) == before.shape(),
           "[scan] the step returns state {} as {} {}, and got it as {} {}; return that shape and "
           "dtype",
-          number, name_of(strong(r.dtype(node))), to_string(r.shape(node)), name_of(dtype),
-          to_string(before.shape()));
+          number, name_of(strong(r.dtype(node))), tensor::lazy_text(r.shape(node)), name_of(dtype),
+          tensor::lazy_text(before));
   return r.done(node);
 }
 

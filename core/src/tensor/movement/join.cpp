@@ -4,7 +4,9 @@
 
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 
@@ -17,7 +19,7 @@ std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t axi
   const int64_t at = checked_axis("split", axis, ndim());
   const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
   require(total == size(at), "[split] sizes ({}) add up to {}, axis {} of {} has {}",
-          fmt::join(sizes, ", "), total, at, to_string(shape()), size(at));
+          fmt::join(sizes, ", "), total, at, tensor::lazy_text(*this), size(at));
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t part : sizes) {
@@ -62,7 +64,7 @@ Tensor Tensor::repeat(const Shape& repeats) const {
   Tensor x = *this;
   Shape shape = this->shape();
   require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
-          to_string(repeats), to_string(shape));
+          tensor::lazy_text(repeats), tensor::lazy_text(shape));
   const size_t added = repeats.size() - shape.size();
   shape.insert(shape.begin(), added, 1);
   Shape split, expanded, result;
@@ -117,12 +119,8 @@ Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int6
   return tensor::whole(x, 0, axis).pad(frame);
 }
 
-}  // namespace
-
 // Selects each part by its index range: a sum would turn -0 into +0.
-Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
-  const tensor::NamedFunction named("cat");
-  require(!tensors.empty(), "[cat] no tensors are given");
+Tensor selected_parts(const std::vector<Tensor>& tensors, int64_t axis) {
   const Shape first = tensors[0].shape();
   const auto at =
       static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
@@ -147,6 +145,17 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
     begin = tensor::plus(begin, tensor::axis_size(t, static_cast<int64_t>(at)));
   }
   return tensor::limited(result, static_cast<int64_t>(at), begin);
+}
+
+}  // namespace
+
+Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
+  const tensor::NamedFunction named("cat");
+  require(!tensors.empty(), "[cat] no tensors are given");
+  std::vector<const Tensor*> operands;
+  for (const Tensor& t : tensors) operands.push_back(&t);
+  return tensor::remembered("cat", std::span(&axis, 1), operands, tensor::Operands::Any,
+                            [&] { return selected_parts(tensors, axis); });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {

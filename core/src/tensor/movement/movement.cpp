@@ -6,6 +6,7 @@
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
@@ -91,8 +92,8 @@ Tensor Tensor::expand(const Shape& wanted) const {
   Recorder r("expand");
   const Id node = r.use(*this);
   const Shape from = r.shape(node);
-  require(wanted.size() >= from.size(), "[expand] {} has fewer axes than {}", to_string(wanted),
-          to_string(from));
+  require(wanted.size() >= from.size(), "[expand] {} has fewer axes than {}",
+          tensor::lazy_text(wanted), tensor::lazy_text(from));
   Shape shape = wanted;
   for (size_t i = 0; i < shape.size(); ++i) {
     const size_t added = wanted.size() - from.size();
@@ -119,7 +120,7 @@ Tensor Tensor::shrink(const Box& box) const {
     const auto [begin, end] = box.parts()[i].value_or(std::pair(int64_t{0}, shape[i]));
     require(0 <= begin && begin <= end && end <= shape[i],
             "[{}] ({}, {}) is no part of axis {} of {}", r.function(), begin, end, i,
-            to_string(shape));
+            tensor::lazy_text(shape));
     list.insert(list.end(), {begin, end});
     whole &= begin == 0 && end == shape[i];
   }

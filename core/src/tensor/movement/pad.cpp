@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/exact_number.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 
@@ -35,7 +36,7 @@ Pairs by_axis(const Tensor& x, const Pads& pads) {
   const auto rank = static_cast<size_t>(x.ndim());
   require(numbers.size() % 2 == 0 && numbers.size() / 2 <= rank,
           "[pad] ({}) are {} numbers for shape {}: two for each axis, the last axis first",
-          fmt::join(numbers, ", "), numbers.size(), to_string(x.shape()));
+          fmt::join(numbers, ", "), numbers.size(), tensor::lazy_text(x));
   Pairs pairs(rank);
   for (size_t i = 0; i < numbers.size() / 2; ++i)
     pairs[rank - 1 - i] = {numbers[2 * i], numbers[2 * i + 1]};
@@ -46,18 +47,18 @@ Pairs by_axis(const Tensor& x, const Pads& pads) {
 Tensor crop(const Tensor& x, const Pairs& before_after, Pairs& pads) {
   const Shape shape = x.shape();
   require(before_after.size() == shape.size(), "[pad] {} entries given for shape {} of {} axes",
-          before_after.size(), to_string(shape), shape.size());
+          before_after.size(), tensor::lazy_text(shape), shape.size());
   Pairs bounds;
   pads.clear();
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto [before, after] = before_after[i];
     require(std::abs(before / 2) < kMost && std::abs(after / 2) < kMost,
             "[pad] ({}, {}) elements around axis {} of {} are too many", before, after, i,
-            to_string(shape));
+            tensor::lazy_text(shape));
     bounds.emplace_back(std::max<int64_t>(-before, 0), shape[i] - std::max<int64_t>(-after, 0));
     require(bounds[i].first <= bounds[i].second,
             "[pad] ({}, {}) removes more than axis {} of {} has", before, after, i,
-            to_string(shape));
+            tensor::lazy_text(shape));
     pads.emplace_back(std::max<int64_t>(before, 0), std::max<int64_t>(after, 0));
   }
   return x.shrink(bounds);
@@ -68,7 +69,7 @@ Id fill_of(Recorder& r, const Tensor& value, DType dtype) {
   const Id node = r.use(value);
   const DType given = r.dtype(node);
   require(r.shape(node).empty(), "[pad] the value has shape {}, not one number",
-          to_string(r.shape(node)));
+          tensor::lazy_text(r.shape(node)));
   if (!is_const(r.graph(), node)) {
     require_type(promote(given, dtype) == dtype, "[pad] a {} value into a {} tensor; cast it first",
                  name_of(given), name_of(dtype));
@@ -101,18 +102,18 @@ Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t afte
   switch (mode) {
     case PadMode::Reflect:
       require(longest < size, "[pad] reflecting {} of axis {} of {}: at most {} are there", longest,
-              axis, to_string(x.shape()), std::max<int64_t>(size - 1, 0));
+              axis, tensor::lazy_text(x), std::max<int64_t>(size - 1, 0));
       front = part(1, before + 1).flip(axis);
       back = part(size - 1 - after, size - 1).flip(axis);
       break;
     case PadMode::Circular:
       require(longest <= size, "[pad] going round {} of axis {} of {}: at most {} are there",
-              longest, axis, to_string(x.shape()), size);
+              longest, axis, tensor::lazy_text(x), size);
       front = part(size - before, size);
       back = part(0, after);
       break;
     default: {
-      require(size > 0, "[pad] axis {} of {} has no edge to repeat", axis, to_string(x.shape()));
+      require(size > 0, "[pad] axis {} of {} has no edge to repeat", axis, tensor::lazy_text(x));
       Shape sides = x.shape();
       sides[static_cast<size_t>(axis)] = before;
       front = part(0, 1).expand(sides);
@@ -158,11 +159,12 @@ Tensor Tensor::pad(const Pads& given, PadMode mode, const Tensor& value) const {
 Tensor Tensor::pad_to(const std::vector<std::optional<int64_t>>& sizes, const Tensor& value) const {
   const Shape from = shape();
   require(sizes.size() == from.size(), "[pad_to] {} sizes given for shape {} of {} axes",
-          sizes.size(), to_string(from), from.size());
+          sizes.size(), tensor::lazy_text(from), from.size());
   Pairs pads;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t to = sizes[i].value_or(from[i]);
-    require(to >= from[i], "[pad_to] {} is less than axis {} of {} has", to, i, to_string(from));
+    require(to >= from[i], "[pad_to] {} is less than axis {} of {} has", to, i,
+            tensor::lazy_text(from));
     pads.emplace_back(0, to - from[i]);
   }
   return pad(pads, value);

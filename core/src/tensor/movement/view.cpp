@@ -3,6 +3,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -11,7 +12,7 @@ using tensor::checked_axis;
 
 Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
   tensor::require_fixed("diagonal", *this);
-  require(ndim() >= 2, "[diagonal] shape {} has fewer than two axes", to_string(shape()));
+  require(ndim() >= 2, "[diagonal] shape {} has fewer than two axes", tensor::lazy_text(*this));
   const int64_t a = checked_axis("diagonal", axis0, ndim()),
                 b = checked_axis("diagonal", axis1, ndim());
   require(a != b, "[diagonal] axes {} and {} are the same", axis0, axis1);
@@ -38,7 +39,7 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
 
 Tensor Tensor::diag(int64_t offset) const {
   require(ndim() == 1 || ndim() == 2, "[diag] shape {}: a vector or a matrix is needed",
-          to_string(shape()));
+          tensor::lazy_text(*this));
   if (ndim() == 2) return tensor::own_handle(diagonal(offset));
   tensor::require_fixed("diag", *this);
   require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
@@ -54,7 +55,7 @@ Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
   tensor::require_fixed("unfold", *this, at);
   require(step > 0, "[unfold] step {} is not positive", step);
   require(window >= 0 && window <= n, "[unfold] windows of {} do not fit axis {} of {}", window, at,
-          to_string(shape()));
+          tensor::lazy_text(*this));
   const int64_t count = (n - window) / step + 1;
   std::vector<int64_t> order;
   if (window > 0 && (window <= step || count == 1)) {  // windows do not overlap

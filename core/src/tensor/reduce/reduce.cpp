@@ -3,6 +3,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
+#include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 
@@ -231,7 +232,7 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
   }
   const int64_t at = checked_axis("argmax", *axis, ndim()), count = size(at);
   require(count > 0, "[{}] axis {} of shape {} is empty", tensor::called("argmax"), at,
-          to_string(shape()));
+          tensor::lazy_text(*this));
   // The first index has the largest number counted from the end. NaN is a maximum.
   Shape along(static_cast<size_t>(ndim()), 1);
   along[static_cast<size_t>(at)] = count;

@@ -4,7 +4,9 @@
 #include <bit>
 
 #include "plugrad/functional.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
+#include "tensor/recording/remembered.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {
@@ -122,7 +124,7 @@ Tensor first_indices(const Tensor& key, int64_t k) {
 /// Keys of x with the axis moved to the end.
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than an i32 index can count",
-          function, axis, to_string(x.shape()));
+          function, axis, tensor::lazy_text(x));
   Tensor key = ascending_key(tensor::stored_once(x.detach()).transpose(axis, -1));
   if (descending) key = ~key;
   // Elements beyond a variable size get the largest key; as the sort is stable, they follow its
@@ -140,7 +142,12 @@ Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, boo
 
 Tensor Tensor::argsort(int64_t axis, bool descending) const {
   if (ndim() == 0) return reshape({1}).argsort(axis, descending).reshape({});
-  return moved_order("argsort", *this, checked_axis("argsort", axis, ndim()), descending);
+  const Tensor* const operands[] = {this};
+  const int64_t options[] = {axis, descending};
+  return tensor::remembered("argsort", options, operands, tensor::Operands::Stored, [&] {
+    const int64_t at = checked_axis("argsort", axis, ndim());
+    return tensor::own_handle(moved_order("argsort", *this, at, descending));
+  });
 }
 
 std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
@@ -148,24 +155,40 @@ std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
     auto [values, indices] = reshape({1}).sort(axis, descending);
     return {values.reshape({}), indices.reshape({})};
   }
-  const int64_t at = checked_axis("sort", axis, ndim());
-  const Tensor indices = moved_order("sort", *this, at, descending);
-  return {gather(at, indices), indices};
+  const Tensor* const operands[] = {this};
+  const int64_t options[] = {axis, descending};
+  return tensor::remembered_pair("sort", options, operands, tensor::Operands::Stored, [&] {
+    const int64_t at = checked_axis("sort", axis, ndim());
+    const Tensor indices = tensor::own_handle(moved_order("sort", *this, at, descending));
+    return std::pair(gather(at, indices), indices);
+  });
 }
 
-std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bool sorted) const {
-  const int64_t at = checked_axis("topk", axis, ndim());
-  require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
-          to_string(shape()));
-  const tensor::AxisSize size = tensor::axis_size(*this, at);
+namespace {
+
+std::pair<Tensor, Tensor> top(const Tensor& x, int64_t k, int64_t axis, bool largest, bool sorted) {
+  const int64_t at = checked_axis("topk", axis, x.ndim());
+  require(k >= 0 && k <= x.size(at), "[topk] {} elements of axis {} of {}", k, at,
+          tensor::lazy_text(x));
+  const tensor::AxisSize size = tensor::axis_size(x, at);
   require(k <= size.least,
           "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()",
-          k, at, tensor::shown_shape(*this), size.least, size.least);
-  Tensor indices = first_indices(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+          k, at, tensor::shown_shape(x), size.least, size.least);
+  Tensor indices = first_indices(moved_key("topk", x, at, largest), k).transpose(at, -1);
   if (!sorted) indices = indices.sort(at).first;
-  for (int64_t i = 0; i < ndim(); ++i)
-    if (i != at) indices = tensor::limited(indices, i, tensor::axis_size(*this, i));
-  return {gather(at, indices), indices};
+  for (int64_t i = 0; i < x.ndim(); ++i)
+    if (i != at) indices = tensor::limited(indices, i, tensor::axis_size(x, i));
+  indices = tensor::own_handle(indices);
+  return {x.gather(at, indices), indices};
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bool sorted) const {
+  const Tensor* const operands[] = {this};
+  const int64_t options[] = {k, axis, largest, sorted};
+  return tensor::remembered_pair("topk", options, operands, tensor::Operands::Stored,
+                                 [&] { return top(*this, k, axis, largest, sorted); });
 }
 
 }  // namespace plugrad

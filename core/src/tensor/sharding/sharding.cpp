@@ -14,6 +14,7 @@
 #include "plugrad/functional.h"
 #include "sharding/lowering.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -129,7 +130,7 @@ sharding::Spec spec_of(std::string_view function, const sharding::Mesh& mesh,
                        const ShardSpec& given, const Shape& shape) {
   require(given.dims().size() <= shape.size(),
           "[{}] the spec {} has {} dimensions, the tensor of shape {} has {}", function,
-          given.to_string(), given.dims().size(), to_string(shape), shape.size());
+          given.to_string(), given.dims().size(), tensor::lazy_text(shape), shape.size());
   sharding::Spec spec = sharding::Spec::replicated(shape.size());
   sharding::AxisSet used = 0;
   const auto take = [&](std::string_view text) {
@@ -411,8 +412,8 @@ Tensor from_shards(const Mesh& mesh, const ShardSpec& given, const Shape& shape,
     const std::string device = engine::Session::current().device_name(on.places[position].device);
     require(part.shape() == wanted && part.dtype() == parts[0].dtype() && part.device() == device,
             "[from_shards] part {} is {} {} on {}; position {} of the mesh takes {} {} on {}", i,
-            name_of(part.dtype()), to_string(part.shape()), part.device(), position,
-            name_of(parts[0].dtype()), to_string(wanted), device);
+            name_of(part.dtype()), tensor::lazy_text(part), part.device(), position,
+            name_of(parts[0].dtype()), tensor::lazy_text(wanted), device);
     for (const uint32_t finer : positions[i])
       fine.emplace(finer, finer_part(on, spec, shape, part, finer));
   }

@@ -11,6 +11,7 @@
 #include "plugrad/uop.h"
 #include "rewrite/rewrite.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/uop/session_nodes.h"
 
@@ -136,7 +137,7 @@ struct PatternMatcher::State {
             entry.given.name, print_node(g, id), print_node(g, m.root));
     const Shape made = r.shape(id), wanted = r.shape(m.root);
     require(made.empty() || made == wanted, "[rule {}] made {} of {}: a rule keeps the shape",
-            entry.given.name, to_string(made), to_string(wanted));
+            entry.given.name, tensor::lazy_text(made), tensor::lazy_text(wanted));
     return r.broadcast_to(id, wanted);
   }
 

@@ -17,6 +17,7 @@
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/handles.h"
+#include "tensor/lazy_text.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -69,7 +70,7 @@ void check_call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
     require(size_of(output.dtype) != 0, "[{}] an output of {}, which is not stored", name,
             name_of(output.dtype));
     for (int64_t size : output.shape)
-      require(size >= 0, "[{}] an output of shape {}", name, to_string(output.shape));
+      require(size >= 0, "[{}] an output of shape {}", name, tensor::lazy_text(output.shape));
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     require(inputs[i].defined(), "[{}] input {} is undefined", name, i);
