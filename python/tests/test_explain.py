@@ -115,3 +115,16 @@ def test_compiles():
     assert re.search(r"^f32 \(3, 7\), .*test_explain.py:\d+, in test_compiles, 1 kernel in "
                      r"[\d.]+ ms: a number is 0.75, was 0.5$", lines[-1])
     assert "kernel" in pg.explain(ones(2) + 1)
+
+
+def test_lengths():
+    cache = ones(1, 6)
+    for token in range(1, 30):
+        cache = pg.cat([cache, ones(1, 6) * token])
+        weights = (cache @ ones(6, 1)).softmax(0)
+        assert abs((weights * cache).sum().item() - 6 * token) < 0.1
+    lines = [line for line in pg.explain().splitlines() if "test_explain.py" in line and "in test_lengths" in line]
+    assert 0 < len(lines) <= 14, lines
+    for n in (11, 12, 13, 14):
+        (ones(2 * n).reshape(2, n) * 3).realize()
+    assert "each length has kernels of its own: Reshape: " in pg.explain()
