@@ -288,4 +288,21 @@ TEST(Lengths, ChangeTogetherWithNumbers) {
   EXPECT_EQ(compiled, 0U);
 }
 
+// A batch of another size in each step, with an optimiser whose state is replaced in place.
+TEST(Lengths, OfTrainingStepsWithBatchesOfManySizes) {
+  const auto train = [](bool lift) {
+    const SettingScope scope([&](Settings& s) { s.lift = lift; });
+    Tensor w = data({8, 16}).requires_grad_(), v = data({16, 3}).requires_grad_();
+    optim::Adam adam({w, v}, {.lr = 0.01});
+    for (const int64_t n : {12, 7, 9, 11, 5, 13, 8, 30, 64, 65, 3, 10}) {
+      adam.zero_grad();
+      cross_entropy(data({n, 8}).matmul(w).tanh().matmul(v), indices(n, 3)).backward();
+      adam.step();
+    }
+    return cat({w.detach().reshape({-1}), v.detach().reshape({-1})}).to_vector<float>();
+  };
+  const std::vector<float> is = train(true), should = train(false);
+  for (size_t i = 0; i < is.size(); ++i) ASSERT_NEAR(is[i], should[i], 1e-4) << i;
+}
+
 }  // namespace

@@ -80,7 +80,9 @@ uint64_t compiled() {
   return engine::Session::current().statistics().kernels_compiled;
 }
 
+// Computed values of equal graphs are not kept for it.
 SettingScope with_constants() {
+  engine::Session::current().collect();
   return SettingScope([](Settings& s) { s.lift = false; });
 }
 

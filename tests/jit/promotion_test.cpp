@@ -20,7 +20,7 @@ class FrugalSchedules : public testing::Test {
   FrugalSchedules()
       : scope_([&](Settings& s) {
           s.tune = true;
-          s.lift = false;  // schedules of exact sizes
+          s.lift = false;                   // schedules of exact sizes
           s.cache_dir = directory_.path();  // full schedules of earlier runs are in the other
         }) {}
   ~FrugalSchedules() override { engine::set_promotion_price(20e-3); }
