@@ -1,4 +1,4 @@
-// What a Tensor denotes in the session, and its links to the views of the same memory.
+// The node that a Tensor denotes in the session, and its links to views of the same memory.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ ValuePtr number_value(int64_t number, uint32_t device) {
   return value;
 }
 
-// Of what is copied, each has the elements of its last axis that varies.
+// A row that is copied has the elements from the last axis that varies on.
 bool has_few_rows(const Lines& shape, int64_t most) {
   size_t last = shape.size();
   while (last > 0 && !shape[last - 1].varies()) --last;

@@ -18,7 +18,7 @@
 
 namespace plugrad::engine {
 
-/// What a graph has where others of its history differ.
+/// The sizes and constants of a graph, which differ among those of one history.
 struct LengthSample {
   std::vector<int64_t> sizes;
   std::vector<NumberSite> sites;

@@ -1,4 +1,4 @@
-// What one computation of values computes, and its plan.
+// The nodes that one computation computes, and its plan.
 #pragma once
 
 #include <string>

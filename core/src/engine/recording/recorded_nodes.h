@@ -14,7 +14,7 @@ namespace plugrad::engine {
 
 class RecordedNodes {
  public:
-  /// What makes `results` of `operands`, distinct Buffers. Nothing if it cannot be copied: a node
+  /// The nodes from `operands`, distinct Buffers, to `results`. Nothing if one cannot be copied: it
   /// is told apart by its number (a call of a function, an identity), or is another value.
   static std::optional<RecordedNodes> between(const Graph& graph, std::span<const Id> operands,
                                               std::span<const Id> results);

@@ -194,7 +194,7 @@ Tensor uniform_of(const Tensor& key, const Shape& shape, const FloatLayout& layo
       (((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0).reshape(shape));
 }
 
-/// What `make` makes of the key, remembered by shape and dtype.
+/// The result of make(key), remembered by shape and dtype.
 template <class Make>
 Tensor drawn(std::string_view function, const Tensor& key, const Shape& shape, DType dtype,
              const Make& make) {
