@@ -23,7 +23,7 @@ PeerProcess::PeerProcess(std::vector<std::string> words,
     throw std::system_error(errno, std::generic_category(), "pipe");
   in_ = FileDescriptor(to[1]);
   out_ = FileDescriptor(from[0]);
-  const FileDescriptor input(to[0]), output(from[1]);
+  FileDescriptor input(to[0]), output(from[1]);
   try {
     process_.emplace(ProcessSpec{
         .program = words[0],
@@ -34,6 +34,8 @@ PeerProcess::PeerProcess(std::vector<std::string> words,
   } catch (const std::system_error&) {  // a peer that is not installed
     return;
   }
+  input = FileDescriptor();
+  output = FileDescriptor();  // so that the end of the peer is the end of its answers
   const auto greeting = read_answer();
   found_ = greeting && greeting->value("found", false);
   if (greeting) isa_ = {greeting->value("isa", isa_.name), greeting->value("level", isa_.level)};
