@@ -72,7 +72,7 @@ std::vector<ValuePtr> LengthCall::with_room(std::vector<ValuePtr> inputs,
     if (!varies(lines)) continue;
     const std::vector<int64_t> own = shape_at(lines, length), room = shape_at(lines, most);
     runtime::Buffer& from = buffer_of(*inputs[i], devices);
-    const ValuePtr& whole = inputs[i]->with_room;
+    const ValuePtr whole = inputs[i]->with_room;
     if (varies_first(lines) && whole &&
         whole->size_bytes >= static_cast<uint64_t>(element_count(room)) * size_of(whole->dtype)) {
       inputs[i] = whole;

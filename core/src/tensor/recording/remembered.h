@@ -24,7 +24,7 @@ class RememberedCall {
   /// `function` and `operands` must outlive the call.
   RememberedCall(std::string_view function, std::span<const int64_t> options,
                  std::span<const Tensor* const> operands, Operands kind);
-  /// What the call records, if one like it was remembered: its results.
+  /// The results of a call like it that was remembered, for these operands; empty if there is none.
   std::vector<Tensor> results() const;
   /// To be called with the results of a call for which results() was empty.
   void remember(std::span<const Tensor* const> results) const;
