@@ -158,7 +158,7 @@ Id KernelLowering::with_limits(Id store, Id node) {
       if (axis == limit.axis) break;
       stride *= shape[axis];
     }
-    const Id count = g.cast(lower_value(limit.count, g.list({})), DType::Index);
+    const Id count = g.cast(lower_count(limit.count), DType::Index);
     const Id hint =
         g.add(Op::Bounded, DType::Bool,
               {simplify_(position), simplify_(indexing_->mul(count, stride))}, g.list({}));
@@ -167,6 +167,14 @@ Id KernelLowering::with_limits(Id store, Id node) {
   if (gate == kNoId) return store;
   const auto parts = g.sources(store);
   return g.add(Op::Store, DType::Void, {parts[0], parts[1], parts[2], gate});
+}
+
+/// From its leaves, where another kernel stores it too: this one may run before that.
+Id KernelLowering::lower_count(Id count) {
+  const Node n = state_.graph[count];
+  if (n.op != Op::Add && n.op != Op::Mul && n.op != Op::Max)
+    return lower_value(count, graph_->list({}));
+  return graph_->binary(n.op, lower_count(n.src[0]), lower_count(n.src[1]));
 }
 
 /// Whether the kernel may take these parameters, too.

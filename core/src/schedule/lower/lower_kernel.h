@@ -73,6 +73,7 @@ class KernelLowering {
   Id element(Id node, std::span<const Id> index);
   Id store(Id output);
   Id with_limits(Id store, Id output);
+  Id lower_count(Id count);
   bool may_read(std::span<const Id> leaves) const;
   Id lower_value(Id root, ListId index);
   bool is_one_element(ListId index) const;
