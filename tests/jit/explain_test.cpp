@@ -53,6 +53,35 @@ const std::string kLists = ". explain() of the jitted function lists all\n";
 const std::string kOfNumbers =
     "each number is recorded: give a tensor, Tensor::full({}, k), or a Variable" + kLists;
 
+// Windows along the axis need exact sizes.
+Tensor windows(int64_t length) {
+  const Tensor x = Tensor::ones({1, 2, length}).contiguous().realize();
+  return conv1d(x, Tensor::ones({3, 2, 3}).contiguous().realize());
+}
+
+TEST(CompileWarning, TheEighthRoundThatCompiles) {
+  const Lines lines;
+  for (int64_t length = 20; length < 27; ++length) windows(length).sum().item<float>();
+  EXPECT_EQ(lines.text, "");
+  for (int64_t length = 27; length < 30; ++length)
+    EXPECT_EQ(windows(length).sum().item<float>(), static_cast<float>(3 * 6 * (length - 2)));
+  EXPECT_THAT(lines.text,
+              testing::MatchesRegex("plugrad: warning: \\[compile\\] f32 \\(.*\\): 8 times values "
+                                    "were computed for which there were no kernels, [0-9]+ kernels "
+                                    "in [0-9]+ ms. In the last one the shape of .* is .*, was .*; "
+                                    "one set of .* explain\\(\\) lists all\n"));
+}
+
+// As the weights of a network.
+TEST(CompileWarning, NoneForValuesOfOtherShapesInOneRound) {
+  const Lines lines;
+  for (int64_t size = 3; size < 20; ++size)
+    conv1d(Tensor::ones({1, 2, size + 5}).contiguous().realize(),
+           Tensor::ones({size, 2, 3}).contiguous().realize())
+        .realize();
+  EXPECT_EQ(lines.text, "");
+}
+
 TEST(JitWarning, TheFourthCallInARowIsNoReplay) {
   const Lines lines;
   const auto step = jit([](const Tensor& x) { return x.sum(); });

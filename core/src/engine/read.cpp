@@ -112,6 +112,7 @@ Session::Source Session::read_or_find_source(TensorState& state, std::span<std::
     return {};
   }
   CallObserver::require_none("read");
+  ++state_->values_read;
   const auto value = readable_value(state);
   require_there(*value);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);

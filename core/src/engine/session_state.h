@@ -54,6 +54,7 @@ struct SessionState {
   NumberHistories number_histories{{2048, 512, 4 << 20}};
   LengthHistories length_histories{{2048, 512, 4 << 20}};
   PlanMisses plan_misses;
+  uint64_t values_read = 0;  // by the host
   RecordedNodesCache recorded{{512, 512, 1 << 20}};
   std::vector<uint64_t> key_words;    // scratch of a key of `recorded`
   uint64_t graph_number = 1;          // of the session's graph: renumbering makes another

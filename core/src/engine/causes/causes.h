@@ -67,6 +67,7 @@ struct Miss {
   uint32_t place = 0;                     // the line of the program (base/binding.h)
   uint64_t kernels = 0, compile_ns = 0;   // what a plan compiled
   uint32_t operation = 0;                 // of the trace
+  uint64_t reads = 0;                     // that the program has done
 };
 
 /// The last misses.

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/binding.h"
+#include "base/log.h"
 #include "base/trace/json_line.h"
 #include "base/trace/trace.h"
 #include "engine/recording/call_observer.h"
@@ -234,7 +236,30 @@ void PlanMisses::note(const CanonicalGraph& walked, const Graph& graph, Shapes& 
   last.push_back(std::move(sample));
   last_.insert(key, std::move(last), bytes);
   if (tracing()) trace_miss(miss);
-  misses_.add(std::move(miss));
+  misses_.add(miss);
+  warn_if_repeated(miss.place != 0 ? miss.place : key.low, miss);
+}
+
+// A line that makes many parts at once, as the weights of a network, is one round: the program reads no
+// value meanwhile.
+void PlanMisses::warn_if_repeated(uint64_t line, const Miss& miss) {
+  constexpr size_t kMostLines = 512;
+  constexpr uint64_t kMany = 8;
+  const auto explains = [](const Difference& each) { return each.cause <= Cause::Number; };
+  if (miss.kernels == 0 || std::ranges::none_of(miss.differences, explains)) return;
+  if (repeated_.size() >= kMostLines) repeated_.clear();
+  Repeated& repeated = repeated_[line];
+  repeated.kernels += miss.kernels;
+  repeated.compile_ns += miss.compile_ns;
+  if (repeated.rounds > 0 && repeated.reads == miss.reads) return;
+  repeated.reads = miss.reads;
+  if (++repeated.rounds != kMany) return;
+  const std::string place = miss.place != 0 ? describe_place(miss.place) : miss.of;
+  log_warning(
+      "[compile] {}: {} times values were computed for which there were no kernels, {} kernels in "
+      "{:.0f} ms. In the last one {}. explain() lists all",
+      place, kMany, repeated.kernels, static_cast<double>(repeated.compile_ns) * 1e-6,
+      misses_.last_text());
 }
 
 }  // namespace plugrad::engine

@@ -75,6 +75,7 @@ void Session::keep_found(Work& work, const Hash128& key, std::shared_ptr<ReadyPl
   miss.kernels = state_->kernels.made() - before.kernels;
   miss.compile_ns = state_->statistics.compile_ns - before.compile_ns;
   miss.operation = operation(work.roots[0]);
+  miss.reads = state_->values_read;
   miss.remark = std::move(work.remark);
   state_->plan_misses.note(state_->canonical, graph_, *shapes_, state_->devices, work.request,
                            std::move(miss));
