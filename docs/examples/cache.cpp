@@ -19,11 +19,10 @@ int main() {
   Tensor keys = Tensor::zeros({kHeads, kPlaces, kWidth});
   Tensor values = Tensor::zeros({kHeads, kPlaces, kWidth});
   auto decode = jit([&](const Tensor& token, const Tensor& n) {
-    const Tensor is_new = Tensor::arange(kPlaces).reshape({kPlaces, 1}) == n - 1;
-    keys.assign(where(is_new, heads(token.matmul(wk)), keys));
-    values.assign(where(is_new, heads(token.matmul(wv)), values));
-    return scaled_dot_product_attention(heads(token.matmul(wq)), length.limit(keys, 1, n),
-                                        length.limit(values, 1, n))
+    keys[{Slice(), Slice(n - 1, n)}] = heads(token.matmul(wk));
+    values[{Slice(), Slice(n - 1, n)}] = heads(token.matmul(wv));
+    return scaled_dot_product_attention(heads(token.matmul(wq)), keys[{Slice(), Slice(0, n)}],
+                                        values[{Slice(), Slice(0, n)}])
         .transpose(0, 1)
         .reshape({1, kHeads * kWidth});
   });

@@ -43,11 +43,11 @@ FUNCTIONS_BY_HAND = {"sequential", "LayerRef"}
 # Functions that compute or read a value: they release Python's lock.
 COMPUTES = {"allclose", "masked_select", "multinomial", "nonzero"}
 # Methods whose list may also be given as separate arguments: x.reshape(2, 3).
-LAST_OF_SHAPE = {"Shape", "std::vector<int64_t>"}
+LAST_OF_SHAPE = {"Shape", "Sizes", "std::vector<int64_t>"}
 FUNCTIONS_A_FILE = 45
 
 ALIASES = {"axis": "dim", "axis0": "dim0", "axis1": "dim1"}
-UNNAMED = {"Shape": "shape", "DType": "dtype", "std::optional<DType>": "dtype",
+UNNAMED = {"Shape": "shape", "Sizes": "shape", "DType": "dtype", "std::optional<DType>": "dtype",
            "Rounding": "rounding"}
 
 # C++ type: (type of the lambda's parameter, its value as an argument, Python's type)
@@ -64,6 +64,11 @@ TYPES = {
     "std::string_view": ("std::string_view", "{}", "str"),
     "Shape": ("const std::vector<int64_t>&", "{}", "ShapeLike"),
     "std::vector<int64_t>": ("const std::vector<int64_t>&", "{}", "ShapeLike"),
+    "Size": ("const Size&", "{}", "SizeLike"),
+    "Sizes": ("const Sizes&", "{}", "ShapeLike"),
+    "std::optional<Size>": ("const std::optional<Size>&", "{}", "SizeLike | None"),
+    "std::vector<std::optional<Size>>": ("const std::vector<std::optional<Size>>&", "{}",
+                                         "Sequence[SizeLike | None]"),
     "std::vector<double>": ("const std::vector<double>&", "{}", "Sequence[float]"),
     "std::vector<Tensor>": ("const TensorList&", "{}.get()", "Sequence[TensorLike]"),
     "std::vector<std::optional<int64_t>>": ("const std::vector<std::optional<int64_t>>&", "{}",
@@ -209,8 +214,10 @@ class Binder:
         signature = [argument.signature(name) for argument, name in zip(arguments, names)]
         keywords = [argument.keyword(name) for argument, name in zip(arguments, names)]
         if spread:
-            declared[0], call = "const nb::args& sizes", ["integers_of_arguments(sizes)"] + call[1:]
-            signature[0] = f"*{arguments[0].name}: int"
+            are_sizes = "Sizes" in arguments[0].declared
+            taken = "sizes_of_arguments" if are_sizes else "integers_of_arguments"
+            declared[0], call = "const nb::args& sizes", [f"{taken}(sizes)"] + call[1:]
+            signature[0] = f"*{arguments[0].name}: {'SizeLike' if are_sizes else 'int'}"
             keywords[0] = f"{quoted(arguments[0].name)}_a"
         if is_method:
             reference = "Tensor&" if not function.is_const else "const Tensor&"

@@ -5,7 +5,7 @@ plugrad\._plugrad\.__prefix__:
     from plugrad._size import Size
     from plugrad.typing import (
         AxisLike, BoxLike, DType, DTypeLike, IndexLike, P, PaddingLike, PadsLike, R, ShapeLike,
-        SpecLike, TensorLike)
+        SizeLike, SpecLike, TensorLike)
     from typing_extensions import Self
 
 plugrad\._plugrad\._nn\.__prefix__:

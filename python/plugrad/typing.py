@@ -30,8 +30,10 @@ DType: TypeAlias = dtype
 TensorLike = Union[Tensor, bool, int, float, ArrayLike, NumberLike]
 #: A dtype of plugrad or NumPy, its name, or one of Python's types of numbers.
 DTypeLike = Union[dtype, str, type, Any]
-#: Sizes of axes; one integer for one axis.
-ShapeLike = Union[int, SupportsIndex, Sequence[int]]
+#: A size of an axis: an integer, or a tensor of one, which stays variable if a Variable is bound to it.
+SizeLike = Union[int, SupportsIndex]
+#: Sizes of axes; one for one axis.
+ShapeLike = Union[int, SupportsIndex, Sequence[SizeLike]]
 #: One axis, several, or all (None).
 AxisLike = Union[int, Sequence[int], None]
 #: Pairs (before, after) for each axis, None for an axis without padding; or numbers for the last
@@ -40,7 +42,7 @@ PadsLike = Union[Sequence[int], Sequence[Union[tuple[int, int], None]]]
 #: One number, one for each axis, a pair for each axis, or "same" or "valid".
 PaddingLike = Union[int, Sequence[int], Sequence[tuple[int, int]], str]
 #: Begin and end for each axis, None for the whole axis.
-BoxLike = Sequence[Union[tuple[int, int], None]]
+BoxLike = Sequence[Union[tuple[SizeLike, SizeLike], None]]
 #: How a tensor lies on a mesh: for each dimension the axes that cut it, or None.
 SpecLike = Union[ShardSpec, Sequence[Union[str, None]]]
 #: What stands between the brackets of x[…].

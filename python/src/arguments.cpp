@@ -120,6 +120,32 @@ std::optional<std::vector<int64_t>> integers_of_object(nb::handle object) {
   return list_of_object<int64_t>(object, integer_of_object);
 }
 
+std::optional<Size> size_of_object(nb::handle object) {
+  Tensor* tensor = nullptr;
+  if (!PyLong_Check(object.ptr()) && nb::try_cast(object, tensor, false) && tensor &&
+      tensor->ndim() == 0 && is_integer(tensor->dtype()))
+    return Size(*tensor);
+  if (nb::isinstance<Variable>(object))
+    throw nb::type_error("a Variable is a size once it is bound to a value: give n.bind(value)");
+  if (const auto integer = integer_of_object(object)) return Size(*integer);
+  return {};
+}
+
+std::optional<Sizes> sizes_of_object(nb::handle object) {
+  if (auto one = size_of_object(object)) return Sizes({*std::move(one)});
+  if (auto list = list_of_object<Size>(object, size_of_object)) return Sizes(*std::move(list));
+  return {};
+}
+
+std::optional<std::vector<std::optional<Size>>> optional_sizes_of_object(nb::handle object) {
+  using Optional = std::optional<Size>;
+  return list_of_object<Optional>(object, [](nb::handle item) -> std::optional<Optional> {
+    if (item.is_none()) return Optional();
+    auto size = size_of_object(item);
+    return size ? std::optional<Optional>(std::move(size)) : std::nullopt;
+  });
+}
+
 void refuse_mesh(nb::handle object) {
   if (nb::isinstance<Mesh>(object))
     throw Error(ErrorKind::User,
@@ -154,6 +180,12 @@ std::vector<int64_t> integers_of_arguments(const nb::args& arguments) {
   throw nb::type_error("integers, or one list of integers, are expected");
 }
 
+Sizes sizes_of_arguments(const nb::args& arguments) {
+  const nb::handle only = arguments.size() == 1 ? arguments[0] : nb::handle(arguments);
+  if (auto list = sizes_of_object(only)) return *std::move(list);
+  throw nb::type_error("integers, or one list of integers, are expected");
+}
+
 std::optional<Pads> pads_of_object(nb::handle object) {
   if (const auto numbers = list_of_object<int64_t>(object, integer_of_object))
     return Pads(*numbers);
@@ -180,8 +212,8 @@ std::optional<Padding> padding_of_object(nb::handle object) {
 std::optional<Box> box_of_object(nb::handle object) {
   const auto part = [](nb::handle item) -> std::optional<Part> {
     if (item.is_none()) return Part();
-    const auto pair = pair_of_object(item);
-    return pair ? std::optional(Part(*pair)) : std::nullopt;
+    const auto pair = list_of_object<Size>(item, size_of_object);
+    return pair && pair->size() == 2 ? std::optional(Part((*pair)[0], (*pair)[1])) : std::nullopt;
   };
   if (const auto parts = list_of_object<Part>(object, part)) return Box(*parts);
   return {};

@@ -92,6 +92,13 @@ std::optional<int64_t> integer_of_object(nb::handle object);
 /// One integer, or a list of them.
 std::optional<std::vector<int64_t>> integers_of_object(nb::handle object);
 
+/// The same, where a tensor of one integer may stand for a variable size.
+std::optional<Size> size_of_object(nb::handle object);
+/// One size, or a list of them.
+std::optional<Sizes> sizes_of_object(nb::handle object);
+/// A list of sizes, None for no size.
+std::optional<std::vector<std::optional<Size>>> optional_sizes_of_object(nb::handle object);
+
 /// An argument that names axes: int64_t, std::optional<int64_t> or Axes.
 template <class T>
 struct AxisArgument {
@@ -103,6 +110,8 @@ std::optional<AxisArgument<T>> axis_argument_of_object(nb::handle object);
 /// A list of integers from separate arguments, f(2, 3), or one list, f((2, 3)).
 /// Errors: TypeError for anything else.
 std::vector<int64_t> integers_of_arguments(const nb::args& arguments);
+/// The same of sizes.
+Sizes sizes_of_arguments(const nb::args& arguments);
 std::optional<Pads> pads_of_object(nb::handle object);
 std::optional<Padding> padding_of_object(nb::handle object);
 std::optional<Box> box_of_object(nb::handle object);
@@ -190,6 +199,32 @@ struct type_caster<plugrad::Padding>
 template <>
 struct type_caster<plugrad::Box> : ArgumentCaster<plugrad::Box, plugrad::python::box_of_object> {
   static constexpr auto Name = const_name("Sequence[tuple[int, int] | None]");
+};
+
+template <>
+struct type_caster<plugrad::Size> : ArgumentCaster<plugrad::Size, plugrad::python::size_of_object> {
+  static constexpr auto Name = const_name("int | Tensor");
+};
+inline std::optional<std::optional<plugrad::Size>> optional_size_of_object(handle object) {
+  if (object.is_none()) return std::optional<plugrad::Size>();
+  if (auto size = plugrad::python::size_of_object(object)) return size;
+  return {};
+}
+template <>
+struct type_caster<std::optional<plugrad::Size>>
+    : ArgumentCaster<std::optional<plugrad::Size>, optional_size_of_object> {
+  static constexpr auto Name = const_name("int | Tensor | None");
+};
+template <>
+struct type_caster<plugrad::Sizes>
+    : ArgumentCaster<plugrad::Sizes, plugrad::python::sizes_of_object> {
+  static constexpr auto Name = const_name("int | Sequence[int]");
+};
+template <>
+struct type_caster<std::vector<std::optional<plugrad::Size>>>
+    : ArgumentCaster<std::vector<std::optional<plugrad::Size>>,
+                     plugrad::python::optional_sizes_of_object> {
+  static constexpr auto Name = const_name("Sequence[int | None]");
 };
 
 /// Shapes and lists of integers are tuples in Python.

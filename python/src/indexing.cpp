@@ -13,7 +13,7 @@ namespace plugrad::python {
 namespace {
 
 /// Bounds beyond 64 bits are those of the longest axis, as for Python's lists.
-std::optional<int64_t> bound(nb::handle value) {
+std::optional<int64_t> fixed_bound(nb::handle value) {
   if (value.is_none()) return {};
   if (!PyIndex_Check(value.ptr())) throw nb::type_error("bounds of a slice are integers or None");
   const Py_ssize_t number = PyNumber_AsSsize_t(value.ptr(), nullptr);
@@ -21,8 +21,15 @@ std::optional<int64_t> bound(nb::handle value) {
   return number;
 }
 
+std::optional<Size> bound(nb::handle value) {
+  if (nb::isinstance<Tensor>(value) || nb::isinstance<Variable>(value))
+    if (auto size = size_of_object(value)) return size;
+  const std::optional<int64_t> fixed = fixed_bound(value);
+  return fixed ? std::optional<Size>(*fixed) : std::nullopt;
+}
+
 Slice slice_of(nb::handle object) {
-  const std::optional<int64_t> step = bound(object.attr("step"));
+  const std::optional<int64_t> step = fixed_bound(object.attr("step"));
   return {bound(object.attr("start")), bound(object.attr("stop")), step.value_or(1)};
 }
 

@@ -221,8 +221,8 @@ class PLUGRAD_API Calls {
 ///   const Variable length("length", 1, 4096);
 ///   step(x, length.bind(17));
 ///
-/// It may also be the size of axes: one recording then serves all of its values. See
-/// docs/variable-sizes.md.
+/// Bound, it is a size wherever an integer is: x[{Slice(0, n)}], Tensor::zeros({n + 1, 3}). One
+/// recording then serves all of its values. See docs/variable-sizes.md.
 ///
 ///   for (const Tensor& x : sentences) step(length.fit(x, 0));  // (length, 256)
 class PLUGRAD_API Variable {
@@ -232,7 +232,8 @@ class PLUGRAD_API Variable {
   const std::string& name() const { return name_; }
   int64_t low() const { return low_; }
   int64_t high() const { return high_; }
-  /// The value as a tensor, i32 of shape (). Errors: User, with the name, outside [low, high].
+  /// The value as a tensor, i32 of shape (), and as a size. Errors: User, with the name, outside
+  /// [low, high].
   Tensor bind(int64_t value, std::string_view device = {}) const;
   /// A view of the first `value` elements of the axis (`value`: i32 of shape ()). No copy. Errors:
   /// User where the axis is shorter than high(), or has a variable size already. A computed value

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,41 @@ using Shape = std::vector<int64_t>;
 
 /// "(2, 3)"; "(2,)" for one axis.
 PLUGRAD_API std::string to_string(const Shape& shape);
+
+/// A size of an axis or a place along it: an integer, or an integer tensor of shape (). One that is
+/// computed from bound Variables (jit.h) alone stays variable: the axis then has the largest size
+/// that it may have, and as many elements as the variables say. Others are read, which computes them.
+class Size {
+ public:
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Size(T size) : number_(static_cast<int64_t>(size)) {}
+  PLUGRAD_API Size(const Tensor& size);
+  bool is_tensor() const { return tensor_ != nullptr; }
+  int64_t number() const { return number_; }  ///< 0 of a tensor
+  const Tensor& tensor() const { return *tensor_; }
+
+ private:
+  int64_t number_ = 0;
+  std::shared_ptr<const Tensor> tensor_;
+};
+
+/// A shape whose sizes may be variable: {n, 3}.
+class Sizes {
+ public:
+  Sizes() = default;
+  Sizes(Shape shape) : numbers_(std::move(shape)) {}
+  template <std::input_iterator It>
+  Sizes(It begin, It end) : numbers_(begin, end) {}
+  PLUGRAD_API Sizes(std::initializer_list<Size> sizes);
+  PLUGRAD_API Sizes(std::vector<Size> sizes);
+  const Shape& numbers() const { return numbers_; }        ///< 0 for a tensor
+  const std::vector<Size>& list() const { return list_; }  ///< empty if all are numbers
+
+ private:
+  Shape numbers_;
+  std::vector<Size> list_;
+};
 
 /// One or more axes. Negative ones count from the end; {} means every axis; an empty vector or
 /// Axes::none() means no axis.
@@ -65,9 +101,9 @@ class Pads {
 };
 
 /// The elements [begin, end) of an axis; std::nullopt stands for all.
-struct Part : std::optional<std::pair<int64_t, int64_t>> {
+struct Part : std::optional<std::pair<Size, Size>> {
   Part(std::nullopt_t = std::nullopt) {}
-  Part(int64_t begin, int64_t end) : optional(std::pair(begin, end)) {}
+  Part(Size begin, Size end) : optional(std::pair(std::move(begin), std::move(end))) {}
   Part(const std::pair<int64_t, int64_t>& part) : optional(part) {}
 };
 /// A part of each axis: {{0, 2}, std::nullopt}.
@@ -87,12 +123,13 @@ class Box {
 enum class Combine : uint8_t { Replace, Sum, Prod, Mean, Max, Min };
 
 /// Elements start, start + step, … before stop. Negative bounds count from the end and bounds
-/// outside are clipped, as in Python; a negative step walks backwards.
+/// outside are clipped, as in Python; a negative step walks backwards. With variable bounds the
+/// step is positive; of n to n + 3 there are three elements, which must lie within the axis.
 struct Slice {
   Slice() = default;
-  Slice(std::optional<int64_t> start_, std::optional<int64_t> stop_, int64_t step_ = 1)
-      : start(start_), stop(stop_), step(step_) {}
-  std::optional<int64_t> start, stop;
+  Slice(std::optional<Size> start_, std::optional<Size> stop_, int64_t step_ = 1)
+      : start(std::move(start_)), stop(std::move(stop_)), step(step_) {}
+  std::optional<Size> start, stop;
   int64_t step = 1;
 };
 
@@ -110,7 +147,7 @@ class Index {
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   Index(T number_) : kind(Kind::Number), number(static_cast<int64_t>(number_)) {}
-  Index(Slice slice_) : kind(Kind::Slice), slice(slice_) {}
+  Index(Slice slice_) : kind(Kind::Slice), slice(std::move(slice_)) {}
   Index(NewAxis) : kind(Kind::NewAxis) {}
   Index(Ellipsis) : kind(Kind::Ellipsis) {}
   PLUGRAD_API Index(const Tensor& rows);

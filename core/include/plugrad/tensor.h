@@ -60,11 +60,11 @@ class PLUGRAD_API Tensor {
 
   // ---- Creation. Errors: User for negative sizes, unknown devices, wrong numbers of values ----
   /// Holds zeros.
-  static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
-  static Tensor full(const Shape&, const Tensor& scalar, std::optional<DType> = {},
+  static Tensor empty(const Sizes&, DType = DType::F32, std::string_view device = {});
+  static Tensor full(const Sizes&, const Tensor& scalar, std::optional<DType> = {},
                      std::string_view device = {});
-  static Tensor zeros(const Shape&, DType = DType::F32, std::string_view device = {});
-  static Tensor ones(const Shape&, DType = DType::F32, std::string_view device = {});
+  static Tensor zeros(const Sizes&, DType = DType::F32, std::string_view device = {});
+  static Tensor ones(const Sizes&, DType = DType::F32, std::string_view device = {});
   // With the shape and device of this tensor, and its dtype unless given.
   Tensor full_like(const Tensor& scalar, std::optional<DType> = {}) const;
   Tensor zeros_like(std::optional<DType> = {}) const;
@@ -79,7 +79,7 @@ class PLUGRAD_API Tensor {
   static Tensor linspace(const Tensor& start, const Tensor& stop, int64_t count, DType = DType::F32,
                          std::string_view device = {});
   /// Ones on the diagonal of an n x m matrix (m = n when not given).
-  static Tensor eye(int64_t n, std::optional<int64_t> m = {}, DType = DType::F32,
+  static Tensor eye(const Size& n, const std::optional<Size>& m = {}, DType = DType::F32,
                     std::string_view device = {});
 
   /// Host values, row-major, copied immediately. Without a shape: one axis.
@@ -123,15 +123,15 @@ class PLUGRAD_API Tensor {
   /// Errors: User within a jitted function.
   static RandomState random_state();
   static void set_random_state(const RandomState& state);
-  static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)
+  static Tensor rand(const Sizes&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)
   /// With mean 0 and deviation 1. Source: Box and Muller 1958.
-  static Tensor randn(const Shape&, DType = DType::F32, std::string_view device = {});
-  static Tensor uniform(const Shape&, double low, double high, DType = DType::F32,
+  static Tensor randn(const Sizes&, DType = DType::F32, std::string_view device = {});
+  static Tensor uniform(const Sizes&, double low, double high, DType = DType::F32,
                         std::string_view device = {});
-  static Tensor normal(const Shape&, double mean, double std, DType = DType::F32,
+  static Tensor normal(const Sizes&, double mean, double std, DType = DType::F32,
                        std::string_view device = {});
   /// Integers in [low, high). Errors: User if the dtype does not hold them.
-  static Tensor randint(const Shape&, int64_t low, int64_t high, DType = DType::I32,
+  static Tensor randint(const Sizes&, int64_t low, int64_t high, DType = DType::I32,
                         std::string_view device = {});
   /// Uniform in ±sqrt(6 / ((1 + a²) fan_in)), fan_in = product of all sizes but the first. He et
   /// al. 2015.
@@ -368,23 +368,25 @@ class PLUGRAD_API Tensor {
 
   // ---- Movement: views, which share elements; joins and padding are fused into consumers ----
   /// Errors of all of these: User, with the shapes.
-  Tensor reshape(const Shape& shape) const;                        ///< one size may be -1
-  Tensor view(const Shape& shape) const;                           ///< reshape
+  /// One size may be -1. Numbers are the largest sizes of variable axes, or outside jitted functions
+  /// the actual ones.
+  Tensor reshape(const Sizes& shape) const;
+  Tensor view(const Sizes& shape) const;                           ///< reshape
   Tensor permute(const std::vector<int64_t>& order) const;         ///< axis i is axis order[i] of x
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes
-  Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
+  Tensor expand(const Sizes& shape) const;  ///< -1 keeps a size; new axes come first
   /// Reflect pads less than the axis has, Circular at most that. The dtype must hold the value.
   Tensor pad(const Pads& pads, const Tensor& value = 0) const;
   Tensor pad(const Pads& pads, PadMode mode, const Tensor& value = 0) const;
   /// Pads the end of each axis up to `sizes`; nullopt keeps the axis.
   Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, const Tensor& value = 0) const;
   Tensor shrink(const Box& box) const;  ///< the elements [begin, end) of each axis
-  Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< a prefix each
-  Tensor flip(const Axes& axes) const;                        ///< reverses these axes
+  Tensor shrink_to(const std::vector<std::optional<Size>>& sizes) const;  ///< a prefix each
+  Tensor flip(const Axes& axes) const;                                    ///< reverses these axes
   Tensor squeeze(const Axes& axes = {}) const;                ///< removes axes of size 1
   Tensor unsqueeze(int64_t axis) const;                       ///< inserts an axis of size 1
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< merges axes start to end
-  Tensor unflatten(int64_t axis, const Shape& sizes) const;  ///< splits an axis; one size may be -1
+  Tensor unflatten(int64_t axis, const Sizes& sizes) const;  ///< splits an axis; one size may be -1
   /// By axis names: "b (h w) c -> b c h w" with {{"h", 4}}. "..." stands for any axes, 1 for a new
   /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
   Tensor rearrange(std::string_view pattern,
@@ -393,7 +395,7 @@ class PLUGRAD_API Tensor {
   /// sizes that add up to the axis
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t axis = 0) const;
   std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;  ///< like PyTorch: may be fewer
-  Tensor repeat(const Shape& repeats) const;  ///< copies of the tensor along each axis
+  Tensor repeat(const Sizes& repeats) const;  ///< copies of the tensor along each axis
   /// Each element `count` times in a row; without an axis, of the flat row-major tensor.
   Tensor repeat_interleave(int64_t count, std::optional<int64_t> axis = {}) const;
   /// Shifts elements cyclically towards higher indices; without axes, in row-major order.
@@ -404,8 +406,8 @@ class PLUGRAD_API Tensor {
   Tensor diagonal(int64_t offset = 0, int64_t axis0 = 0, int64_t axis1 = 1) const;
   /// Windows of `size` elements, `step` apart, as a new last axis.
   Tensor unfold(int64_t axis, int64_t size, int64_t step) const;
-  Tensor tril(int64_t diagonal = 0) const;  ///< 0 above a diagonal of the last two axes
-  Tensor triu(int64_t diagonal = 0) const;  ///< 0 below it
+  Tensor tril(const Size& diagonal = 0) const;  ///< 0 above a diagonal of the last two axes
+  Tensor triu(const Size& diagonal = 0) const;  ///< 0 below it
 
   // ---- Indexing. Negative indices count from the end. An index out of range reads 0 if it is
   // tensor data, and is an error if the host knows it ----

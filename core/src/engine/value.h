@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,12 @@ class PendingSizeChecks;
 class SizeNumber;
 
 struct Value;
+
+/// An integer that a Variable is bound to, or that is computed from such ones alone.
+struct BoundVariable {
+  int64_t low, high;             // of any value
+  std::optional<int64_t> value;  // this one, if the host knows it
+};
 
 /// The parts of a value on a mesh.
 struct ShardedParts {
@@ -37,6 +44,8 @@ struct Value {
 
   bool is_gone = false;      // its memory was donated to another value
   bool is_assigned = false;  // to a tensor, which stays on its device from then on
+
+  std::optional<BoundVariable> variable;  // set if the value may be a size, of any in its bounds
 
   std::shared_ptr<SizeNumber> size;  // set if the value is the size of an axis
   std::shared_ptr<PendingSizeChecks>

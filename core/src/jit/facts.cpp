@@ -22,9 +22,14 @@ void add_facts(std::vector<uint64_t>& words, engine::Session& session,
   const uint32_t own = session.devices()[state.node];
   const uint32_t device = own != 0 ? own : device_without_operands(session, state);
   const auto shape = session.shape(state.node);
-  words.push_back(static_cast<uint64_t>(session.graph()[state.node].dtype) | shape.size() << 16 |
-                  uint64_t{device} << 32);
+  const engine::Value* const value = session.state().values.find(state.node);
+  const bool is_variable = value != nullptr && value->variable;
+  words.push_back(static_cast<uint64_t>(session.graph()[state.node].dtype) |
+                  uint64_t{is_variable} << 15 | shape.size() << 16 | uint64_t{device} << 32);
   words.insert(words.end(), shape.begin(), shape.end());
+  if (is_variable)
+    words.insert(words.end(), {static_cast<uint64_t>(value->variable->low),
+                               static_cast<uint64_t>(value->variable->high)});
   if (session.mesh(own) == nullptr) return;
   const std::vector<int64_t> spec =
       sharding::shard_arg(*session.mesh(own), spec_of(session, state.node));

@@ -8,7 +8,7 @@
 
 namespace plugrad::jit_detail {
 
-/// Appends dtype, device, shape and, on a mesh, the spec of a tensor. The caller holds the session's
+/// Appends dtype, device, shape, the bounds of a bound Variable and, on a mesh, the spec of a tensor. The caller holds the session's
 /// lock.
 void add_facts(std::vector<uint64_t>& words, engine::Session& session,
                const engine::TensorState& state);

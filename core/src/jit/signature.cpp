@@ -40,13 +40,18 @@ void add_tensor_facts(std::vector<Fact>& to, engine::Session& session, const std
 void add_named_facts(std::vector<Fact>& to, engine::Session& session, const std::string& name,
                      std::span<const uint64_t> facts) {
   const size_t rank = facts[0] >> 16 & 0xffff;
-  const auto shape = facts.subspan(1, rank), spec = facts.subspan(1 + rank);
+  const size_t bounds = facts[0] >> 15 & 1 ? 2 : 0;
+  const auto shape = facts.subspan(1, rank), spec = facts.subspan(1 + rank + bounds);
   to.push_back({Cause::DType, "the dtype of " + name,
-                std::string(name_of(static_cast<DType>(facts[0] & 0xffff)))});
+                std::string(name_of(static_cast<DType>(facts[0] & 0x7fff)))});
   to.push_back({Cause::Device, "the device of " + name,
                 session.state().devices.name(static_cast<uint32_t>(facts[0] >> 32))});
   to.push_back({Cause::Shape, "the shape of " + name,
                 fmt::format("({}{})", fmt::join(shape, ", "), rank == 1 ? "," : "")});
+  if (bounds != 0)
+    to.push_back({Cause::Number, "the range of " + name,
+                  fmt::format("{} to {}", static_cast<int64_t>(facts[1 + rank]),
+                              static_cast<int64_t>(facts[2 + rank]))});
   if (!spec.empty())
     to.push_back({Cause::Device, "the spec of " + name, "", hash64(std::as_bytes(spec))});
 }

@@ -10,6 +10,7 @@
 #include "plugrad/nn/training.h"
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
+#include "tensor/sizes/given_sizes.h"
 #include "tensor/write.h"
 
 namespace plugrad::jit_detail {
@@ -54,6 +55,7 @@ Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function,
                  const Describe& describe) {
   const uint64_t modes[] = {nn::is_training(), is_grad_enabled()};
   const std::span used = calls_->is_pure() ? std::span<const uint64_t>() : modes;
+  tensor::realize_sizes(arguments.tensors);
   Flat results;
   results.tensors.reserve(calls_->most_results());  // a replay that was done must not fail
   DescribeArguments described;

@@ -11,7 +11,7 @@
 #include "io/foreign_format.h"
 #include "io/npy.h"
 #include "io/zip.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad {
 namespace {

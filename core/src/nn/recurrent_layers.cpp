@@ -12,7 +12,7 @@
 #include "plugrad/scan.h"
 #include "tensor/index/check_indices.h"
 #include "tensor/named_function.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::nn {
 namespace {

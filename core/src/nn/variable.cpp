@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "engine/session_state.h"
 #include "jit/trace.h"
 #include "plugrad/jit.h"
 #include "tensor/record.h"
@@ -29,7 +30,10 @@ Tensor Variable::bind(int64_t value, std::string_view device) const {
   require(value >= low_ && value <= high_, "[Variable] {} is {}; it is bound to {} to {}", name_,
           value, low_, high_);
   const auto make = [&] {
-    return Tensor::from<int32_t>({static_cast<int32_t>(value)}, Shape{}, device);
+    const Tensor made = Tensor::from<int32_t>({static_cast<int32_t>(value)}, Shape{}, device);
+    Recorder r("Variable");
+    r.session().state().values.find(r.use(made))->variable = {low_, high_, value};
+    return made;
   };
   if (jit_detail::JitTrace::active()) return make();  // not cached: lives no longer than the call
   const std::lock_guard lock(bound_->mutex);

@@ -14,7 +14,7 @@
 #include "onnx/segments/segments.h"
 #include "plugrad/device.h"
 #include "plugrad/onnx.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -53,6 +53,7 @@ void each_place(std::span<const int64_t> shape, int64_t start, std::span<const i
 ///   Element number(bits, dtype)      a constant (ir/graph.h)
 ///   std::optional<Element> given(Id) the element of a node that it knows without its sources
 ///   Element apply(Op, DType, pairs)  an op on elements of these dtypes. Errors: NotOnHost
+///   bool kTakesResults               whether the values of computed nodes are taken from memory
 template <class Elements>
 class HostEvaluator {
  public:
@@ -85,7 +86,10 @@ class HostEvaluator {
 
  private:
   // A value in memory; its sources are not needed.
-  const engine::Value* stored(Id id) const { return session_.state().values.find(id); }
+  const engine::Value* stored(Id id) const {
+    const bool is_result = !graph_.sources(id).empty();
+    return is_result && !Elements::kTakesResults ? nullptr : session_.state().values.find(id);
+  }
   List shape(Id id) const { return session_.shape(id); }
   const Row& source(Id id, size_t i = 0) const { return values_.at(graph_.sources(id)[i]); }
 

@@ -14,6 +14,7 @@ namespace {
 class Numbers {
  public:
   using Element = uint64_t;  // a constant's bits
+  static constexpr bool kTakesResults = true;
 
   static Element number(uint64_t bits, DType) { return bits; }
   static std::optional<Element> given(Id) { return {}; }

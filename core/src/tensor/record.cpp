@@ -13,7 +13,7 @@
 #include "jit/trace.h"
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad {
 

@@ -12,8 +12,8 @@
 #include "tensor/handles.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/sizes.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 #include "tensor/write.h"
 
 namespace plugrad {

@@ -10,7 +10,7 @@
 #include "plugrad/no_grad.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::tensor {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "plugrad/onnx.h"
 #include "plugrad/plugrad.h"
-#include "tensor/size_arithmetic.h"
+#include "tensor/sizes/size_arithmetic.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/check.h"
-#include "tensor/sizes.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 

@@ -12,7 +12,7 @@
 #include "onnx/file/messages.h"
 #include "onnx/import/constants.h"
 #include "onnx/import/value.h"
-#include "tensor/size_arithmetic.h"
+#include "tensor/sizes/size_arithmetic.h"
 
 namespace plugrad::onnx {
 

@@ -14,7 +14,7 @@
 #include "onnx/import/declared.h"
 #include "onnx/import/strings_as_ids.h"
 #include "plugrad/source_scope.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

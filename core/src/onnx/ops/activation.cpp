@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "onnx/ops/tables.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

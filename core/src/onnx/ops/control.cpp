@@ -6,7 +6,7 @@
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
 #include "plugrad/scan.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -6,7 +6,7 @@
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
@@ -120,66 +120,22 @@ Values split(Call& call) {
   return parts;
 }
 
-// A bound of a slice, which counts from the axis' end below 0 and lies within the axis.
-Tensor place_in_axis(Call& call, const tensor::SizeValue& bound, const Tensor& given,
-                     const tensor::SizeValue& own, const Tensor& size) {
-  if (bound.least >= own.most || (bound.varies() && bound.expression == own.expression))
-    return size;
-  if (bound.most <= -own.most) return Tensor(0);
-  if (bound.least < 0 && bound.most >= 0)
-    call.needs_exact_sizes("has a bound that counts from either end of the axis");
-  if (bound.most < 0) return own.least + bound.least < 0 ? (size + given).maximum(0) : size + given;
-  return bound.most > own.least ? size - (size - given).maximum(0) : given;
-}
-
-struct SlicePlaces {
-  tensor::SizeValue start, count;
-  Tensor first;  // the start as a tensor
-};
-
-// Where the part begins, and how many elements it has.
-SlicePlaces places_of(Call& call, const Tensor& x, int64_t axis, size_t number,
+// Elements from a start below an end, where one of them, or the axis, has a variable size.
+Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, size_t number,
                       const tensor::SizeValue& start, const tensor::SizeValue& end, int64_t step) {
-  tensor::SizeArithmetic& sizes = *call.recording().sizes;
-  const auto own = sizes.of_axis(x, axis);
-  if (!own || step < 0) call.needs_exact_sizes("has negative steps along a variable size");
-  const Tensor size = call.size_of_axis(x, axis);
   const auto place = [&](size_t input, const tensor::SizeValue& bound) {
     const auto at = static_cast<int64_t>(number);
-    const Tensor given = bound.varies()
-                             ? call[input].slice(0, {at, at + 1}).reshape({}).cast(DType::I64)
-                             : Tensor(bound.most);
-    return place_in_axis(call, bound, given, *own, size);
+    return tensor::Place{
+        bound.varies() ? call[input].slice(0, {at, at + 1}).reshape({}) : Tensor(bound.most),
+        bound};
   };
-  const Tensor first = place(1, start);
-  const Tensor count = (place(2, end) - first + (step - 1)).cast(DType::I64).maximum(0);
-  const auto starts = sizes.elements(first), counts = sizes.elements(count.floor_div(step));
-  if (!starts || !counts) call.needs_exact_sizes("has bounds that may be those of another size");
-  return {starts->front(), counts->front(), first};
-}
-
-// Elements from a start below an end, where one of them, or the axis, has a variable size.
-Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, const SlicePlaces& places,
-                      int64_t step) {
   tensor::SizeArithmetic& sizes = *call.recording().sizes;
-  const auto& [start, count, first] = places;
-  const int64_t size = x.size(axis), begin = start.most;
-  const auto own = sizes.of_axis(x, axis);
-  if (step == 1 && !start.varies() && begin + count.most <= size) {  // views
-    if (begin == 0 && count.expression == own->expression) return x;
-    if (!own->varies() || begin + count.most <= own->least) {
-      const Tensor part = x.slice(axis, {begin, begin + count.most});
-      return count.varies() ? sizes.limited(part, axis, count) : part;
-    }
-    if (begin <= own->least && begin + count.most == size) {
-      const Tensor part = x.slice(axis, {begin, {}});
-      const auto rest = sizes.of_axis(part, axis);
-      if (rest && rest->expression == count.expression) return part;
-    }
+  try {
+    const auto range = tensor::clipped_range(sizes, x, axis, place(1, start), place(2, end), step);
+    return tensor::elements_of(sizes, x, axis, range);
+  } catch (const tensor::UndecidedSlice& undecided) {
+    call.needs_exact_sizes(undecided.reason);
   }
-  const Tensor part =
-      tensor::select(x, axis, (first + Tensor::arange(count.most) * step).cast(DType::I32));
-  return count.varies() ? sizes.limited(part, axis, count) : call.with_fixed_size(part, axis);
 }
 
 // The bounds clip as in Python, but a negative step may not leave out its end.
@@ -202,8 +158,7 @@ Values slice(Call& call) {
     const int64_t axis = axes[i], size = x.size(axis);
     if (steps[i] == 0) call.wrong("a step is 0");
     if (starts[i].varies() || ends[i].varies() || call.varies(x, axis)) {
-      x = variable_slice(call, x, axis, places_of(call, x, axis, i, starts[i], ends[i], steps[i]),
-                         steps[i]);
+      x = variable_slice(call, x, axis, i, starts[i], ends[i], steps[i]);
       continue;
     }
     const int64_t start = starts[i].most, end = ends[i].most;

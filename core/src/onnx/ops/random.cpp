@@ -10,7 +10,7 @@
 #include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
 #include "plugrad/functional.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad::onnx {
 namespace {

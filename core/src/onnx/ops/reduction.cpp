@@ -3,7 +3,7 @@
 #include "onnx/ops/tables.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
-#include "tensor/size_arithmetic.h"
+#include "tensor/sizes/size_arithmetic.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/host_memory.h"
 #include "base/log.h"
 #include "ir/facts.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

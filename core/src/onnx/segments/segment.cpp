@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "jit/calls.h"
 #include "onnx/import/graph_run.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "onnx/import/call.h"
 #include "plugrad/jit.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::onnx {
 namespace {

@@ -7,7 +7,7 @@
 #include "autodiff/windows.h"
 #include "plugrad/window.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::tensor {
 

@@ -9,7 +9,8 @@
 #include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/given_sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad {
 
@@ -100,8 +101,12 @@ Tensor whole_line(Int128 first, Int128 last, int64_t count, DType dtype, std::st
 
 }  // namespace
 
-Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DType> dtype,
+Tensor Tensor::full(const Sizes& sizes, const Tensor& scalar, std::optional<DType> dtype,
                     std::string_view device) {
+  if (!sizes.list().empty())
+    return tensor::with_given_sizes(
+        "full", sizes, [&](const Shape& largest) { return full(largest, scalar, dtype, device); });
+  const Shape& shape = sizes.numbers();
   Recorder r("full");
   checked_count("full", shape);
   r.place(device_number(r, device));
@@ -112,15 +117,15 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DTyp
   return r.done(r.broadcast_to(r.take(value, stored), shape));
 }
 
-Tensor Tensor::zeros(const Shape& shape, DType dtype, std::string_view device) {
+Tensor Tensor::zeros(const Sizes& shape, DType dtype, std::string_view device) {
   const tensor::NamedFunction named("zeros");
   return full(shape, 0, dtype, device);
 }
-Tensor Tensor::ones(const Shape& shape, DType dtype, std::string_view device) {
+Tensor Tensor::ones(const Sizes& shape, DType dtype, std::string_view device) {
   const tensor::NamedFunction named("ones");
   return full(shape, 1, dtype, device);
 }
-Tensor Tensor::empty(const Shape& shape, DType dtype, std::string_view device) {
+Tensor Tensor::empty(const Sizes& shape, DType dtype, std::string_view device) {
   const tensor::NamedFunction named("empty");
   return full(shape, 0, dtype, device);
 }
@@ -149,8 +154,34 @@ Tensor Tensor::arange(const Tensor& stop, std::optional<DType> dtype, std::strin
   return arange(0, stop, 1, dtype, device);
 }
 
+namespace {
+
+// start, start + step, … of integers that bound Variables decide; nothing for numbers.
+std::optional<Tensor> variable_range(const Tensor& start, const Tensor& stop, const Tensor& step,
+                                     std::optional<DType> wanted, std::string_view device) {
+  tensor::SizeArithmetic sizes;
+  const auto first = sizes.of_variables(start), last = sizes.of_variables(stop),
+             by = sizes.of_variables(step);
+  if (!first || !last || !by || (!first->varies() && !last->varies())) return {};
+  require(!by->varies() && by->most > 0,
+          "[arange] of variable bounds takes a positive step that does not vary");
+  const Tensor reach = (stop - start + (by->most - 1)).maximum(0);
+  const auto count = sizes.elements(reach.floor_div(by->most));
+  require(count.has_value(), "[arange] the number of elements cannot be decided");
+  require(!count->front().varies() || count->front().most >= 2,
+          "[arange] the size is between {} and {}: a variable size may be 2 at least",
+          count->front().least, count->front().most);
+  const DType stored = wanted.value_or(DType::I32);
+  Tensor x = Tensor::arange(count->front().most, DType::I32, device) * by->most;
+  x = sizes.limited((x + start.cast(DType::I32)).cast(stored), 0, count->front());
+  return x;
+}
+
+}  // namespace
+
 Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step,
                       std::optional<DType> wanted, std::string_view device) {
+  if (auto made = variable_range(start, stop, step, wanted, device)) return *std::move(made);
   Recorder r("arange");
   const ExactNumber first = bound_of("arange", start), last = bound_of("arange", stop),
                     by = bound_of("arange", step);
@@ -204,13 +235,15 @@ Tensor Tensor::linspace(const Tensor& start, const Tensor& stop, int64_t count, 
       .cast(dtype);
 }
 
-Tensor Tensor::eye(int64_t n, std::optional<int64_t> m, DType dtype, std::string_view device) {
+Tensor Tensor::eye(const Size& n, const std::optional<Size>& m, DType dtype,
+                   std::string_view device) {
   const tensor::NamedFunction named("eye");
-  for (const int64_t size : {n, m.value_or(n)})
-    require(size >= 0, "[eye] size {} is negative", size);
-  const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}),
-               columns = arange(m.value_or(n), DType::I32, device);
-  return (rows == columns).cast(dtype);
+  return tensor::with_given_sizes("eye", {n, m.value_or(n)}, [&](const Shape& sizes) {
+    for (const int64_t size : sizes) require(size >= 0, "[eye] size {} is negative", size);
+    const Tensor rows = arange(sizes[0], DType::I32, device).unsqueeze(1),
+                 columns = arange(sizes[1], DType::I32, device);
+    return (rows == columns).cast(dtype);
+  });
 }
 
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view indexing) {

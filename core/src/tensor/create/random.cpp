@@ -17,7 +17,8 @@
 #include "tensor/named_function.h"
 #include "tensor/record.h"
 #include "tensor/recording/remembered.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/given_sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad {
 
@@ -204,19 +205,14 @@ Tensor drawn(std::string_view function, const Tensor& key, const Shape& shape, D
   return tensor::remembered(function, options, operands, tensor::Operands::Any, make);
 }
 
-}  // namespace
-
-Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
+Tensor drawn_uniform(const Shape& shape, DType dtype, std::string_view device) {
   const FloatLayout& layout = layout_of(dtype);
   checked_count("rand", shape);
   const Tensor key = key_for("rand", element_count(shape), size_of(dtype), device);
   return drawn("rand", key, shape, dtype, [&] { return uniform_of(key, shape, layout); });
 }
 
-Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
-  const tensor::NamedFunction named("randn");
-  require_type(is_float(dtype), "[{}] draws floats, not {}", tensor::called("randn"),
-               name_of(dtype));
+Tensor drawn_normal(const Shape& shape, DType dtype, std::string_view device) {
   checked_count("randn", shape);
   Shape both = shape;
   both.insert(both.begin(), 2);
@@ -229,7 +225,22 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
   });
 }
 
-Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
+}  // namespace
+
+Tensor Tensor::rand(const Sizes& sizes, DType dtype, std::string_view device) {
+  return tensor::with_given_sizes(
+      "rand", sizes, [&](const Shape& shape) { return drawn_uniform(shape, dtype, device); });
+}
+
+Tensor Tensor::randn(const Sizes& sizes, DType dtype, std::string_view device) {
+  const tensor::NamedFunction named("randn");
+  require_type(is_float(dtype), "[{}] draws floats, not {}", tensor::called("randn"),
+               name_of(dtype));
+  return tensor::with_given_sizes(
+      "randn", sizes, [&](const Shape& shape) { return drawn_normal(shape, dtype, device); });
+}
+
+Tensor Tensor::uniform(const Sizes& shape, double low, double high, DType dtype,
                        std::string_view device) {
   const tensor::NamedFunction named("uniform");
   require(low <= high && std::isfinite(high - low), "[{}] there is no number in [{}, {})",
@@ -240,7 +251,7 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
   return scaled_and_shifted(rand(shape, drawn, device), high - low, low).cast(dtype);
 }
 
-Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
+Tensor Tensor::normal(const Sizes& shape, double mean, double std, DType dtype,
                       std::string_view device) {
   const tensor::NamedFunction named("normal");
   require(std >= 0.0, "[{}] the deviation is {}", tensor::called("normal"), std);
@@ -250,20 +261,22 @@ Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
 }
 
 // f32 cannot represent every integer of a wide range: there, 64 random bits modulo the width.
-Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtype,
+Tensor Tensor::randint(const Sizes& sizes, int64_t low, int64_t high, DType dtype,
                        std::string_view device) {
   require_type(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
   require(low < high, "[randint] there is no integer in [{}, {})", low, high);
   require(can_hold(dtype, low) && can_hold(dtype, high - 1), "[randint] {} does not hold [{}, {})",
           name_of(dtype), low, high);
-  checked_count("randint", shape);
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  if (width <= uint64_t{1} << 23)
-    return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
-  const Tensor bits =
-      random_bits(key_for("randint", element_count(shape), 8, device), element_count(shape), 8);
-  const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
-  return drawn.cast(dtype).reshape(shape);
+  return tensor::with_given_sizes("randint", sizes, [&](const Shape& shape) {
+    checked_count("randint", shape);
+    if (width <= uint64_t{1} << 23)
+      return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
+    const Tensor bits =
+        random_bits(key_for("randint", element_count(shape), 8, device), element_count(shape), 8);
+    const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
+    return drawn.cast(dtype).reshape(shape);
+  });
 }
 
 Tensor Tensor::kaiming_uniform(const Shape& shape, double a, DType dtype, std::string_view device) {

@@ -5,7 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::tensor {
 

@@ -10,7 +10,7 @@
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::tensor {
 

@@ -6,7 +6,8 @@
 #include "plugrad/functional.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/given_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 
@@ -19,8 +20,8 @@ Range resolve_slice(const Slice& s, int64_t size) {
   const bool forward = s.step > 0;
   const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
   const auto clipped = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, low, high); };
-  const int64_t start = s.start ? clipped(*s.start) : (forward ? 0 : size - 1);
-  const int64_t stop = s.stop ? clipped(*s.stop) : (forward ? size : -1);
+  const int64_t start = s.start ? clipped(s.start->number()) : (forward ? 0 : size - 1);
+  const int64_t stop = s.stop ? clipped(s.stop->number()) : (forward ? size : -1);
   const int64_t distance = forward ? stop - start : start - stop;
   const int64_t by = s.step == INT64_MIN ? INT64_MAX : std::abs(s.step);
   return {start, distance > 0 ? (distance - 1) / by + 1 : 0, s.step};
@@ -74,6 +75,59 @@ Tensor index_from_end(int64_t number, int64_t axis, const Tensor& x) {
   return (size.count + number).reshape({1});
 }
 
+bool has_tensor(const Slice& slice) {
+  return (slice.start && slice.start->is_tensor()) || (slice.stop && slice.stop->is_tensor());
+}
+
+// n to n + 3 has three elements, whatever n is: they must lie within the axis.
+std::optional<VariableRange> range_of_fixed_length(SizeArithmetic& sizes, const Tensor& x,
+                                                   int64_t axis, const Place& start,
+                                                   const Place& stop, int64_t step) {
+  if (!start.value.varies() || !stop.value.varies() || start.value.least < 0 || step <= 0 ||
+      has_variable_size(x, axis))
+    return {};
+  const auto length = sizes.elements(stop.place - start.place);
+  if (!length || length->front().varies() || length->front().most <= 0) return {};
+  const int64_t count = (length->front().most - 1) / step + 1;
+  const auto first = sizes.value_now(start.value);
+  require_index(!first || *first + (count - 1) * step < x.size(axis),
+                "[index] {} elements from {} on reach beyond axis {} of {}", count,
+                first.value_or(0), axis, lazy_text(x));
+  return VariableRange{start.place, start.value, {count, count, kNoId}, step};
+}
+
+IndexEntry resolve_variable(const Tensor& x, const Slice& slice, int64_t axis) {
+  auto sizes = std::make_shared<SizeArithmetic>();
+  sizes->add(x);
+  const auto place_of = [&](const std::optional<Size>& bound) -> Place {
+    if (!bound) return {};
+    const GivenSize given("index", *bound, *sizes);
+    return {given.tensor, given.value};
+  };
+  const Place start = place_of(slice.start), stop = place_of(slice.stop);
+  if (!start.value.varies() && !stop.value.varies()) {
+    const auto number = [](const Place& place) {
+      return place.place.defined() ? std::optional<Size>(place.value.most) : std::nullopt;
+    };
+    return {Index::Kind::Slice,
+            resolve_slice({number(start), number(stop), slice.step}, x.size(axis))};
+  }
+  try {
+    auto range = range_of_fixed_length(*sizes, x, axis, start, stop, slice.step);
+    if (!range) range = clipped_range(*sizes, x, axis, start, stop, slice.step);
+    const SizeValue& count = range->count;
+    require(
+        !count.varies() || count.most >= 2,
+        "[index] a slice along axis {} of {} has {} or {} elements: a variable size may be 2 at "
+        "least",
+        axis, shown_shape(x), count.least, count.most);
+    return {Index::Kind::Slice, {0, count.most, slice.step}, {}, VariableEntry{sizes, *range}};
+  } catch (const UndecidedSlice& undecided) {
+    fail(ErrorKind::User, "[index] a slice along axis {} of {} {}", axis, shown_shape(x),
+         undecided.reason);
+  }
+}
+
 IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t number) {
   const int64_t size = x.size(axis);
   const Range whole{0, size, 1};
@@ -84,6 +138,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
       return {Index::Kind::Number, range, index_from_end(index.number, axis, x)};
     }
     case Index::Kind::Slice:
+      if (has_tensor(index.slice)) return resolve_variable(x, index.slice, axis);
       return {Index::Kind::Slice, resolve_slice(index.slice, size)};
     case Index::Kind::List: {
       std::vector<int32_t> indices;
@@ -143,7 +198,9 @@ Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries) {
       continue;
     }
     const bool from_end = e.kind == Index::Kind::Number && e.indices.defined();
-    y = from_end ? select(y, axis, e.indices) : read_range(y, axis, e.range);
+    y = e.variable ? elements_of(*e.variable->sizes, y, axis, e.variable->range)
+        : from_end ? select(y, axis, e.indices)
+                   : read_range(y, axis, e.range);
     ++axis;
     if (e.kind != Index::Kind::Number) shape.push_back(e.range.count);
   }
@@ -154,6 +211,11 @@ Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries) {
 
 Tensor Tensor::slice(int64_t axis, const Slice& s) const {
   const int64_t at = checked_axis("slice", axis, ndim());
+  if (tensor::has_tensor(s)) {
+    std::vector<Index> indices(static_cast<size_t>(at), Slice());
+    indices.emplace_back(s);
+    return index(indices);
+  }
   return tensor::read_range(*this, at, tensor::resolve_slice(s, size(at)));
 }
 
@@ -175,11 +237,13 @@ Tensor Tensor::operator[](std::initializer_list<Index> indices) const& {
 
 namespace {
 
-Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
+Tensor triangle(const Tensor& x, const Size& diagonal, bool lower) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
           tensor::lazy_text(x));
   const int64_t n = x.size(-2), m = x.size(-1);
-  const int64_t above = std::clamp(diagonal, -n, m);  // diagonals further out keep all or nothing
+  // Diagonals further out keep all or nothing.
+  const Tensor above =
+      diagonal.is_tensor() ? diagonal.tensor() : Tensor(std::clamp(diagonal.number(), -n, m));
   const Tensor rows = Tensor::arange(n).reshape({n, 1}) + above, columns = Tensor::arange(m);
   const Tensor kept = lower ? columns <= rows : columns >= rows;
   return x.dtype() == DType::Bool ? x & kept : where(kept, x, 0);
@@ -187,10 +251,10 @@ Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
 
 }  // namespace
 
-Tensor Tensor::tril(int64_t diagonal) const {
+Tensor Tensor::tril(const Size& diagonal) const {
   return triangle(*this, diagonal, true);
 }
-Tensor Tensor::triu(int64_t diagonal) const {
+Tensor Tensor::triu(const Size& diagonal) const {
   return triangle(*this, diagonal, false);
 }
 

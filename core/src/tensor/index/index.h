@@ -3,11 +3,14 @@
 #pragma once
 
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/internal.h"
 #include "plugrad/tensor.h"
+#include "tensor/sizes/variable_slice.h"
 
 namespace plugrad::tensor {
 
@@ -15,7 +18,14 @@ namespace plugrad::tensor {
 struct Range {
   int64_t start = 0, count = 1, step = 1;
 };
+/// Of a slice without tensors.
 Range resolve_slice(const Slice& slice, int64_t size);
+
+/// A slice with a variable bound.
+struct VariableEntry {
+  std::shared_ptr<SizeArithmetic> sizes;  // that knows the numbers of the range
+  VariableRange range;
+};
 
 /// One entry of a checked index expression. Ellipses and missing axes have become slices, lists
 /// tensors.
@@ -24,6 +34,7 @@ struct IndexEntry {
   Range range = {};     // of a number or slice; the whole axis for a tensor
   Tensor indices = {};  // non-negative integers; for a number counted from the end of
                         // a variable size, its only index
+  std::optional<VariableEntry> variable = {};  // then range.count is the largest one
 };
 /// Errors: User for too many indices, indices known to be out of range, dtypes that are no
 /// integers.

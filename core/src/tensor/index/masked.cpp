@@ -6,7 +6,7 @@
 #include "tensor/index/index.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 

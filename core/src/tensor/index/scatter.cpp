@@ -7,7 +7,7 @@
 #include "tensor/lazy_text.h"
 #include "tensor/named_function.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 

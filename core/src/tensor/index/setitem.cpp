@@ -1,6 +1,7 @@
 // Turns x[…] = value into a select between x and the value, padded to the shape of x.
 //   x[1:5:2] = v   ->   x = where(1 <= i & i < 5 & (i - 1) % 2 == 0, padded v, x)
 #include <algorithm>
+#include <tuple>
 
 #include "plugrad/functional.h"
 #include "plugrad/no_grad.h"
@@ -9,7 +10,7 @@
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/recording/remembered.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 #include "tensor/write.h"
 
 namespace plugrad {
@@ -55,6 +56,20 @@ Tensor framed_value(const Tensor& value, int64_t axis, const Range& range, int64
   return y.pad(pads);
 }
 
+/// Whether an index of an axis of `size` is in the range, and the value's elements at these indices.
+std::pair<Tensor, Tensor> framed_by_variables(const Tensor& value, int64_t axis,
+                                              const tensor::VariableEntry& entry, int64_t size) {
+  const auto& [first, start, count, step] = entry.range;
+  const auto behind_first = [&](const Tensor& positions) {
+    return positions - first.cast(DType::I32);
+  };
+  const Tensor along = behind_first(tensor::counter(size, value.ndim(), axis));
+  Tensor hit = (along >= 0) & (along < entry.sizes->tensor_of(count) * step);
+  if (step > 1) hit = hit & (along % step == 0);
+  const Tensor places = behind_first(Tensor::arange(size));
+  return {hit, tensor::select(value, axis, step > 1 ? places.floor_div(step) : places)};
+}
+
 /// A tensor after an assignment, and where it differs (undefined: everywhere).
 struct Updated {
   Tensor x, where;
@@ -72,15 +87,21 @@ Updated write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, co
   for (const IndexEntry& e : entries) {
     if (e.kind == Index::Kind::NewAxis) continue;
     const int64_t size = shape[static_cast<size_t>(axis)];
-    const Tensor here = tensor::reached(e.range, size, x.ndim(), axis);
+    Tensor here;
+    if (e.variable) {
+      std::tie(here, frame) = framed_by_variables(frame, axis++, *e.variable, size);
+    } else {
+      here = tensor::reached(e.range, size, x.ndim(), axis);
+      frame = framed_value(frame, axis++, e.range, size);
+    }
     if (here.defined()) hit = hit.defined() ? hit & here : here;
-    frame = framed_value(frame, axis++, e.range, size);
   }
   return {hit.defined() ? plugrad::where(hit, frame, x) : frame, hit};
 }
 
-/// `value` in the dtype of `x` and the assigned shape.
-Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
+/// `value` in the dtype of `x` and the shape and sizes of `old`, the elements that it replaces.
+Tensor fitted(const Tensor& value, const Tensor& x, const Tensor& old) {
+  const Shape shape = old.shape();
   require(value.defined(), "[setitem] the value is undefined; assign it one first");
   require_type(is_float(x.dtype()) || !is_float(value.dtype()),
                "[setitem] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
@@ -93,12 +114,17 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
   require(fits, "[setitem] a value of {} does not broadcast to the {} that is indexed",
-          tensor::lazy_text(value), tensor::lazy_text(shape));
-  if (!tensor::has_variable_size(x))
-    tensor::require_fixed("setitem", value, {},
-                          "and the tensor that is changed has none: choose what is replaced with "
-                          "where(), or read the value's elements first");
-  return value.cast(x.dtype()).reshape(given).expand(shape);
+          tensor::shown_shape(value), tensor::shown_shape(old));
+  const Tensor fitting = value.cast(x.dtype()).reshape(given).expand(shape);
+  if (tensor::has_variable_size(x)) return fitting;
+  for (int64_t axis = 0; axis < fitting.ndim(); ++axis)
+    if (tensor::has_variable_size(old, axis))
+      tensor::require_inside("setitem", fitting, old, axis);
+    else
+      tensor::require_fixed("setitem", fitting, axis,
+                            "and the elements that are changed have none: choose what is replaced "
+                            "with where(), or read the value's elements first");
+  return fitting;
 }
 
 /// x after x[indices] = value.
@@ -113,7 +139,7 @@ Updated updated(const Tensor& x, const std::vector<Index>& indices, const Tensor
   const Tensor ranges = tensor::read_ranges(x, entries);
   const tensor::TensorIndex tensors(ranges, entries);
   const Tensor old = tensors.is_empty() ? ranges : tensors.read();
-  const Tensor fitting = fitted(value, x, old.shape());
+  const Tensor fitting = fitted(value, x, old);
   return write_ranges(x, entries, tensors.is_empty() ? fitting : tensors.written(fitting));
 }
 
@@ -127,14 +153,18 @@ std::vector<int64_t> index_numbers(const std::vector<Index>& indices) {
       continue;
     }
     const auto& [start, stop, step] = i.slice;
-    numbers.insert(numbers.end(), {kind, start.has_value(), start.value_or(0), stop.has_value(),
-                                   stop.value_or(0), step});
+    numbers.insert(numbers.end(), {kind, start.has_value(), start ? start->number() : 0,
+                                   stop.has_value(), stop ? stop->number() : 0, step});
   }
   return numbers;
 }
 
 bool is_tensor_index(const Index& i) {
-  return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List;
+  const auto is_tensor = [](const std::optional<Size>& bound) {
+    return bound && bound->is_tensor();
+  };
+  return i.kind == Index::Kind::Tensor || i.kind == Index::Kind::List || is_tensor(i.slice.start) ||
+         is_tensor(i.slice.stop);
 }
 
 bool is_behind_detach(const engine::TensorState& state) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad::tensor {
 

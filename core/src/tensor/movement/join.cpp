@@ -7,8 +7,9 @@
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/recording/remembered.h"
-#include "tensor/sizes.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/given_sizes.h"
+#include "tensor/sizes/sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 
@@ -60,22 +61,30 @@ Tensor repeat_variable(const Tensor& x, int64_t axis, int64_t count) {
 
 }  // namespace
 
-Tensor Tensor::repeat(const Shape& repeats) const {
+Tensor Tensor::repeat(const Sizes& given) const {
+  const tensor::GivenSizes sizes("repeat", given);
+  const Shape& repeats = sizes.largest();
   Tensor x = *this;
   Shape shape = this->shape();
   require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
           tensor::lazy_text(repeats), tensor::lazy_text(shape));
   const size_t added = repeats.size() - shape.size();
   shape.insert(shape.begin(), added, 1);
-  Shape split, expanded, result;
+  Shape split, result;
+  std::vector<Size> expanded;
   for (size_t i = 0; i < shape.size(); ++i) {
     require(repeats[i] >= 0, "[repeat] {} is negative", repeats[i]);
     const auto axis = static_cast<int64_t>(i) - static_cast<int64_t>(added);
     const bool varies = axis >= 0 && repeats[i] != 1 && tensor::has_variable_size(x, axis);
+    require(!varies || !sizes.varies(i),
+            "[repeat] axis {} of {} has a variable size, so that it is not repeated a variable "
+            "number of times",
+            axis, tensor::shown_shape(x));
     if (varies) x = repeat_variable(x, axis, repeats[i]);
     result.push_back(repeats[i] * shape[i]);
     split.insert(split.end(), {1, varies ? result[i] : shape[i]});
-    expanded.insert(expanded.end(), {varies ? 1 : repeats[i], split.back()});
+    const Size times = sizes.varies(i) ? given.list()[i] : Size(varies ? 1 : repeats[i]);
+    expanded.insert(expanded.end(), {times, split.back()});
   }
   return tensor::own_handle(x.reshape(split).expand(expanded).reshape(result));
 }

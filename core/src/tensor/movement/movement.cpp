@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "jit/trace.h"
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
 #include "tensor/index/index.h"
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
-#include "tensor/sizes.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/given_sizes.h"
+#include "tensor/sizes/sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 
@@ -58,13 +60,56 @@ void require_rank(std::string_view function, size_t given, const Shape& shape) {
 
 }  // namespace
 
-Tensor Tensor::reshape(const Shape& shape) const {
-  Recorder r("reshape");
-  const Id node = r.use(*this);
-  return r.view_of(*this, r.reshape(node, resolve_shape(r.shape(node), shape)));
+namespace {
+
+/// The elements of x, whose sizes are fixed, in memory for the largest of the sizes.
+Tensor reshaped_to_room(const Tensor& x, const tensor::GivenSizes& sizes) {
+  const std::optional<Shape> actual = sizes.actual();
+  require(
+      actual.has_value(),
+      "[{}] {} has no variable size, so that it does not take one in a jitted function: give it "
+      "the size before, by limit or fit of the Variable, or by a slice",
+      tensor::called("reshape"), tensor::lazy_text(x));
+  const Tensor part = x.reshape(*actual);
+  std::vector<std::optional<int64_t>> room(actual->size());
+  for (size_t axis = 0; axis < room.size(); ++axis)
+    if (sizes.varies(axis)) room[axis] = sizes.largest()[axis];
+  return sizes.limited(part.pad_to(room));
 }
 
-Tensor Tensor::view(const Shape& shape) const {
+}  // namespace
+
+namespace {
+
+/// Whether the shape has as many elements as x, which has variable sizes, but no place for these.
+bool takes_actual_sizes(Recorder& r, Id node, const Tensor& x, const Shape& shape) {
+  if (jit_detail::JitTrace::active() || std::ranges::count(shape, -1) > 0) return false;
+  const int64_t count = element_count(shape);
+  if (element_count(r.shape(node)) == count) {
+    const std::vector<Extent> made = (*r.extents())[r.reshape(node, shape)];
+    if (std::ranges::none_of(made, &Extent::is_undecided)) return false;
+  }
+  return element_count(x.bound_shape()) == count;
+}
+
+}  // namespace
+
+Tensor Tensor::reshape(const Sizes& sizes) const {
+  if (!sizes.list().empty()) {
+    const tensor::NamedFunction named("reshape");
+    const tensor::GivenSizes given("reshape", sizes);
+    if (given.vary() && !tensor::has_variable_size(*this) && !tensor::takes_any_sizes(*this))
+      return reshaped_to_room(*this, given);
+    return given.checked(reshape(given.largest()));
+  }
+  Recorder r("reshape");
+  const Id node = r.use(*this);
+  if (r.session().is_counted(node) && takes_actual_sizes(r, node, *this, sizes.numbers()))
+    return tensor::actual_part(*this).reshape(sizes.numbers());
+  return r.view_of(*this, r.reshape(node, resolve_shape(r.shape(node), sizes.numbers())));
+}
+
+Tensor Tensor::view(const Sizes& shape) const {
   const tensor::NamedFunction named("view");
   return reshape(shape);
 }
@@ -88,7 +133,13 @@ Tensor Tensor::transpose(int64_t axis0, int64_t axis1) const {
   return permute(order);
 }
 
-Tensor Tensor::expand(const Shape& wanted) const {
+Tensor Tensor::expand(const Sizes& sizes) const {
+  if (!sizes.list().empty()) {
+    const tensor::NamedFunction named("expand");
+    const tensor::GivenSizes given("expand", sizes);
+    return given.checked(expand(given.largest()));
+  }
+  const Shape& wanted = sizes.numbers();
   Recorder r("expand");
   const Id node = r.use(*this);
   const Shape from = r.shape(node);
@@ -109,7 +160,26 @@ Tensor Tensor::expand(const Shape& wanted) const {
   return expanded;
 }
 
+namespace {
+
+bool has_variable_end(const Part& part) {
+  return part && (part->first.is_tensor() || part->second.is_tensor());
+}
+
+}  // namespace
+
 Tensor Tensor::shrink(const Box& box) const {
+  if (std::ranges::any_of(box.parts(), has_variable_end)) {
+    const tensor::NamedFunction named("shrink");
+    std::vector<Index> parts;
+    std::vector<Part> fixed = box.parts();
+    require_rank("shrink", fixed.size(), shape());
+    for (Part& part : fixed) {
+      parts.emplace_back(has_variable_end(part) ? Slice(part->first, part->second) : Slice());
+      if (has_variable_end(part)) part.reset();
+    }
+    return shrink(fixed).index(parts);
+  }
   Recorder r("shrink");
   const Id node = r.use(*this);
   const Shape shape = r.shape(node);
@@ -117,7 +187,9 @@ Tensor Tensor::shrink(const Box& box) const {
   std::vector<int64_t> list;
   bool whole = true;
   for (size_t i = 0; i < shape.size(); ++i) {
-    const auto [begin, end] = box.parts()[i].value_or(std::pair(int64_t{0}, shape[i]));
+    const Part& part = box.parts()[i];
+    const int64_t begin = part ? part->first.number() : 0;
+    const int64_t end = part ? part->second.number() : shape[i];
     require(0 <= begin && begin <= end && end <= shape[i],
             "[{}] ({}, {}) is no part of axis {} of {}", r.function(), begin, end, i,
             tensor::lazy_text(shape));
@@ -128,10 +200,10 @@ Tensor Tensor::shrink(const Box& box) const {
   return r.view_of(*this, r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
 }
 
-Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
+Tensor Tensor::shrink_to(const std::vector<std::optional<Size>>& sizes) const {
   const tensor::NamedFunction named("shrink_to");
   std::vector<Part> parts;
-  for (const std::optional<int64_t>& size : sizes) parts.push_back(size ? Part(0, *size) : Part());
+  for (const std::optional<Size>& size : sizes) parts.push_back(size ? Part(0, *size) : Part());
   return shrink(parts);
 }
 
@@ -192,9 +264,16 @@ Tensor Tensor::flatten(int64_t start, int64_t end) const {
   return reshape(result);
 }
 
-Tensor Tensor::unflatten(int64_t axis, const Shape& sizes) const {
+Tensor Tensor::unflatten(int64_t axis, const Sizes& given) const {
   Shape shape = this->shape();
   const int64_t at = checked_axis("unflatten", axis, ndim());
+  if (!given.list().empty()) {
+    std::vector<Size> list(shape.begin(), shape.end());
+    list.erase(list.begin() + at);
+    list.insert(list.begin() + at, given.list().begin(), given.list().end());
+    return reshape(std::move(list));
+  }
+  const Shape& sizes = given.numbers();
   const Shape parts = resolve_shape({shape[static_cast<size_t>(at)]}, sizes);
   shape.erase(shape.begin() + at);
   shape.insert(shape.begin() + at, parts.begin(), parts.end());

@@ -95,9 +95,9 @@ void open_dots(Side& side, size_t count) {
   side.groups.insert(side.groups.erase(at), count, Group{dots});
 }
 
-using Sizes = std::vector<std::pair<std::string, int64_t>>;
+using NamedSizes = std::vector<std::pair<std::string, int64_t>>;
 
-void take_sizes(Side& left, const Sizes& sizes) {
+void take_sizes(Side& left, const NamedSizes& sizes) {
   for (const auto& [name, size] : sizes) {
     bool found = false;
     for (Group& group : left.groups)
@@ -144,7 +144,7 @@ void require_same_names(const Side& left, const Side& right) {
 
 }  // namespace
 
-Tensor Tensor::rearrange(std::string_view pattern, const Sizes& sizes) const {
+Tensor Tensor::rearrange(std::string_view pattern, const NamedSizes& sizes) const {
   const size_t arrow = pattern.find("->");
   if (arrow == std::string_view::npos)
     tensor::fail_pattern("rearrange", pattern, pattern.size(), "-> is missing");

@@ -4,7 +4,7 @@
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/record.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 

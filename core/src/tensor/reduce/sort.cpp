@@ -7,7 +7,7 @@
 #include "tensor/lazy_text.h"
 #include "tensor/record.h"
 #include "tensor/recording/remembered.h"
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 namespace plugrad {
 

@@ -1,10 +1,12 @@
-#include "tensor/size_arithmetic.h"
+#include "tensor/sizes/size_arithmetic.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/fold.h"
 #include "ir/kernel_ast.h"
+#include "jit/trace.h"
 #include "symbolic/symbolic.h"
 #include "tensor/handles.h"
 #include "tensor/host_evaluator.h"
@@ -23,17 +25,35 @@ class Expressions {
  public:
   using Element = Id;
   using Operands = std::initializer_list<std::pair<DType, Id>>;
+  static constexpr bool kTakesResults = false;  // which are of one value of a variable
 
   Expressions() : simplified_(graph_) {}
 
   // A new variable that stands for the count.
-  void add(const Tensor& count, Interval bounds) {
+  void add(const Tensor& count, Interval bounds, std::optional<int64_t> now = {}) {
     if (given(size_node(count))) return;
     const auto number = static_cast<uint32_t>(variables_.size());
     const Id variable = make_scalar(graph_, number, bounds.hi);
     simplified_.bounds().set(variable, bounds);
     variables_.emplace_back(count, variable);
     count_of_.emplace(variable, count);
+    if (now) now_.emplace(variable, *now);
+  }
+
+  // With the values that the variables have now.
+  std::optional<int64_t> value_now(Id expression) {
+    if (is_const(graph_, expression)) return const_int(graph_, expression);
+    if (const auto at = now_.find(expression); at != now_.end()) return at->second;
+    const auto sources = graph_.sources(expression);
+    std::vector<Id> numbers;
+    for (const Id source : std::vector<Id>(sources.begin(), sources.end())) {
+      const auto value = value_now(source);
+      if (!value) return {};
+      numbers.push_back(number(static_cast<uint64_t>(*value), graph_[source].dtype));
+    }
+    const Op op = graph_[expression].op;
+    const auto folded = fold(graph_, op, graph_[expression].dtype, numbers);
+    return folded ? std::optional(static_cast<int64_t>(*folded)) : std::nullopt;
   }
 
   Id number(uint64_t bits, DType dtype) { return graph_.add(Op::Const, dtype, {}, bits); }
@@ -158,12 +178,34 @@ class Expressions {
   // Tensors, because the session renumbers its nodes.
   std::vector<std::pair<Tensor, Id>> variables_;  // counts of inputs
   std::map<Id, Tensor> count_of_;                 // by expression
+  std::map<Id, int64_t> now_;                     // by variable
 };
 
 }  // namespace
 
 struct SizeArithmetic::State {
   Expressions expressions;
+
+  // In the order of their nodes, so that equal sums of several are one expression.
+  void add_variables_of(Recorder& r, Id node) {
+    constexpr size_t kMost = 256;  // nodes; no size is computed by more
+    std::set<Id> leaves, seen{node};
+    std::vector<Id> stack{node};
+    while (!stack.empty() && seen.size() <= kMost) {
+      const Id id = stack.back();
+      stack.pop_back();
+      const engine::Value* const value = r.session().state().values.find(id);
+      if (value && value->variable)
+        leaves.insert(id);
+      else
+        for (const Id source : r.graph().sources(id))
+          if (seen.insert(source).second) stack.push_back(source);
+    }
+    for (const Id leaf : leaves) {
+      const engine::BoundVariable& bound = *r.session().state().values.find(leaf)->variable;
+      expressions.add(r.done(leaf), {bound.low, bound.high}, bound.value);
+    }
+  }
 
   std::optional<std::vector<Id>> rows(Id node) {
     try {
@@ -182,8 +224,31 @@ void SizeArithmetic::add(const Tensor& x) {
   const Id node = r.use(x);
   const Shape shape = r.shape(node);
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    if (const Extent e = r.extent(node, static_cast<int64_t>(axis)); e.is_counted())
-      state_->expressions.add(r.done(e.count), {e.least, shape[axis]});
+    if (const Extent e = r.extent(node, static_cast<int64_t>(axis)); e.is_counted()) {
+      state_->add_variables_of(r, e.count);
+      if (!state_->rows(e.count)) state_->expressions.add(r.done(e.count), {e.least, shape[axis]});
+    }
+}
+
+std::optional<SizeValue> SizeArithmetic::of_variables(const Tensor& x) {
+  Recorder r("size");
+  const Id node = r.use(x);
+  if (!is_integer(r.dtype(node)) || !r.shape(node).empty()) return {};
+  state_->add_variables_of(r, node);
+  const auto rows = state_->rows(node);
+  return rows ? std::optional(state_->expressions.value_of(rows->front())) : std::nullopt;
+}
+
+std::optional<int64_t> SizeArithmetic::value_now(const SizeValue& value) const {
+  if (!value.varies()) return value.most;
+  if (jit_detail::JitTrace::active()) return {};  // differs in each call
+  return state_->expressions.value_now(value.expression);
+}
+
+Tensor SizeArithmetic::tensor_of(const SizeValue& value) {
+  if (!value.varies()) return Tensor(value.most);
+  Recorder r("size");
+  return r.done(state_->expressions.count_of(value.expression, r));
 }
 
 std::optional<std::vector<SizeValue>> SizeArithmetic::elements(const Tensor& x) {

@@ -26,13 +26,19 @@ class PLUGRAD_INTERNAL SizeArithmetic {
   SizeArithmetic(const SizeArithmetic&) = delete;
   SizeArithmetic& operator=(const SizeArithmetic&) = delete;
 
-  /// Adds the variable sizes of the axes of x.
+  /// Adds the variable sizes of the axes of x, and the bound Variables that they are computed from.
   void add(const Tensor& x);
+  /// The value of an integer that is computed from numbers and bound Variables alone, which are added.
+  std::optional<SizeValue> of_variables(const Tensor& x);
   /// The elements of integers or booleans, in row-major order; nothing if one depends on anything
   /// but numbers and the sizes that were added.
   std::optional<std::vector<SizeValue>> elements(const Tensor& x);
   /// The size of an axis of x; nothing if it varies with anything but the sizes that were added.
   std::optional<SizeValue> of_axis(const Tensor& x, int64_t axis);
+  /// The value for those that the Variables are bound to; nothing where it differs in each call.
+  std::optional<int64_t> value_now(const SizeValue& value) const;
+  /// The value as a tensor, i32 of shape ().
+  Tensor tensor_of(const SizeValue& value);
   /// x, whose axis is as long as the size may be, with this size. An axis has one size: an x whose
   /// axis has another one, or is always whole while the size varies, gives nothing.
   std::optional<Tensor> with_size(const Tensor& x, int64_t axis, const SizeValue& size);

@@ -1,4 +1,4 @@
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 #include <algorithm>
 

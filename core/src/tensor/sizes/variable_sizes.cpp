@@ -1,6 +1,6 @@
 // Helpers for tensors with variable axis sizes: queries, masking, and the errors of unsupported
 // uses.
-#include "tensor/variable_sizes.h"
+#include "tensor/sizes/variable_sizes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "engine/views/leading_parts.h"
 #include "jit/trace.h"
 #include "tensor/record.h"
+#include "tensor/sizes/size_arithmetic.h"
 
 namespace plugrad::tensor {
 namespace {
@@ -220,6 +221,12 @@ bool has_variable_size(const Tensor& x, int64_t axis) {
   const std::vector<Extent> extents = (*r.extents())[node];
   return static_cast<size_t>(axis) < extents.size() &&
          extents[static_cast<size_t>(axis)].is_counted();
+}
+
+bool takes_any_sizes(const Tensor& x) {
+  for (int64_t axis = 0; axis < x.ndim(); ++axis)
+    if (SizeArithmetic::takes_any_size(x, axis)) return true;
+  return false;
 }
 
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {

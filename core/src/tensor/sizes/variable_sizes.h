@@ -11,6 +11,8 @@ namespace plugrad::tensor {
 
 PLUGRAD_INTERNAL bool has_variable_size(const Tensor& x);
 PLUGRAD_INTERNAL bool has_variable_size(const Tensor& x, int64_t axis);
+/// Whether an axis takes the size of other operands, as those of constants and positions do.
+bool takes_any_sizes(const Tensor& x);
 /// Errors: User, with the reason, if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis,
                    std::string_view reason);

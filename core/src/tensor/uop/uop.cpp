@@ -13,7 +13,7 @@
 #include "symbolic/symbolic.h"
 #include "tensor/handles.h"
 #include "tensor/record.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 #include "tensor/uop/session_nodes.h"
 
 namespace plugrad::ir {

@@ -10,7 +10,7 @@
 #include "onnx/ops/windows.h"
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
-#include "tensor/sizes.h"
+#include "tensor/sizes/sizes.h"
 
 namespace plugrad::onnx {
 namespace {
