@@ -6,6 +6,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -20,6 +22,7 @@
 #include "bench/suites.h"
 #include "corpus.h"
 #include "isas.h"
+#include "models/find_models.h"
 #include "onnx_files.h"
 #include "plugrad/tensor.h"
 #include "runtime/registry.h"
@@ -233,6 +236,26 @@ int compare_builds(const OtherBuild& other, const Parsed& parsed, const bench::C
   return kSuccess;
 }
 
+// The ONNX files of `cold --models FOLDER`; empty without it. Errors: UsageError.
+std::map<std::string, std::string> cold_files(const Parsed& parsed) {
+  std::map<std::string, std::string> files;
+  if (!parsed.has("models") || parsed.get<Arguments>("suite") != Arguments{"cold"}) return files;
+  for (const char* option : {"size", "input", "against"})
+    if (!parsed.values[option].defaulted())
+      throw UsageError(fmt::format("--{} does not go with cold --models", option));
+  const auto folder = parsed.get<std::string>("models");
+  if (!std::filesystem::is_directory(folder))
+    throw UsageError(fmt::format("cold --models {0}: there is no folder {0}", folder));
+  for (const FoundModel& model : find_models(folder, "")) {
+    if (!std::filesystem::is_directory(std::filesystem::path(model.path).replace_extension()))
+      throw UsageError(
+          fmt::format("{0} has no inputs: they are NAME.npy in a folder of its name without .onnx",
+                      model.path));
+    files["zoo/" + model.id] = model.path;
+  }
+  return files;
+}
+
 // Must run before any device is opened. Errors: UsageError.
 std::optional<OtherBuild> read_against(const Parsed& parsed) {
   const auto folder = parsed.get<std::string>("against");
@@ -246,8 +269,8 @@ std::optional<OtherBuild> read_against(const Parsed& parsed) {
 
 int measure_models(const Parsed& parsed) {
   if (parsed.get<Arguments>("suite") != Arguments{"networks"})
-    throw UsageError(
-        fmt::format("--models is of the suite networks alone\nusage: {}", bench_syntax().usage));
+    throw UsageError(fmt::format("--models is of the suite networks or cold, alone\nusage: {}",
+                                 bench_syntax().usage));
   const bool json = parsed.has("json");
   const OnnxChoice choice{.models = parsed.get<std::string>("models"),
                           .filter = parsed.get<std::string>("filter"),
@@ -276,7 +299,8 @@ int measure_models(const Parsed& parsed) {
 int measure_rows(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
-  const bench::Choice choice = read_choice(parsed);
+  bench::Choice choice = read_choice(parsed);
+  choice.files = cold_files(parsed);
   const Arguments names = read_peers(parsed, is_corpus(parsed));
   const std::optional<OtherBuild> other = read_against(parsed);
   bench::Peers peers(names);
@@ -284,7 +308,7 @@ int measure_rows(const Arguments& arguments) {
   const auto device = parsed.get<std::string>("device");
   set_options(device, parsed.get<Arguments>("option"));
   choose_device(device);
-  if (parsed.has("models")) return measure_models(parsed);
+  if (parsed.has("models") && choice.files.empty()) return measure_models(parsed);
   if (is_corpus(parsed)) return run_corpus_suite(parsed, names, peers);
   if (bench::row_names(choice).empty())
     throw UsageError(
