@@ -161,17 +161,18 @@ Row file_row(const std::string& id, const std::string& path, int threads,
 
 // Of the rows measured before.
 Row summary_row(int threads, std::shared_ptr<Ratios> ratios) {
-  const std::string name = fmt::format("cold files, times the peer's/threads:{}", threads);
-  return {{name, name + ", worst"}, threads, [=](Peers&, const Report& report) {
+  const std::string name = fmt::format("cold zoo/threads:{}, ", threads);
+  const std::string mean_name = name + "mean of times the peer's", worst_name = name + "worst";
+  return {{mean_name, worst_name}, threads, [=](Peers&, const Report& report) {
             if (ratios->empty()) return true;
             double logarithms = 0;
             for (const auto& [ratio, id] : *ratios) logarithms += std::log(ratio);
             const double mean = std::exp(logarithms / static_cast<double>(ratios->size()));
             const auto& [worst, id] = *std::ranges::max_element(*ratios);
-            report({.name = name, .value = mean, .unit = "times", .higher_is_better = false});
-            report({.name = name + ", worst",
+            report({.name = mean_name, .value = mean, .unit = "times", .higher_is_better = false});
+            report({.name = worst_name,
                     .value = worst,
-                    .unit = "times (" + id + ")",
+                    .unit = "times, " + id,
                     .higher_is_better = false});
             return true;
           }};

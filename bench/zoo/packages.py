@@ -33,9 +33,9 @@ def made(net: Net, name: str, shape: tuple[int, ...], high: int) -> np.ndarray:
     return values.astype(np.int32) if name == "bytes" else values
 
 
-def write(folder: Path, wanted: str) -> list[Path]:
-    """Copies of the files whose names contain the text, named as in the table, with inputs. Errors: CalledProcessError."""
-    chosen = {name: row for name, row in NETWORKS.items() if wanted in name}
+def write(folder: Path, wanted: list[str]) -> list[Path]:
+    """Copies of the files whose names contain one of the texts, named as in the table, with inputs. Errors: CalledProcessError."""
+    chosen = {name: row for name, row in NETWORKS.items() if any(text in name for text in wanted)}
     fetched, paths = folder.with_name(folder.name + "-packages"), []
     only = [word for package in sorted({row[0] for row in chosen.values()}) for word in ("--only", package)]
     if only:
