@@ -42,7 +42,11 @@ def inputs_of(path: Path) -> dict[str, np.ndarray]:
 
 def changed(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Other elements of the same sizes, so that data choose other nodes, rows and boxes."""
-    return {name: np.asarray(~x if x.dtype == bool else np.flip(x) * x.dtype.type(0.8 if x.dtype.kind == "f" else 1)) for name, x in inputs.items()}
+
+    def other(x: np.ndarray) -> np.ndarray:
+        return np.asarray(~x if x.dtype == bool else np.flip(x) * x.dtype.type(0.8) if x.dtype.kind == "f" else np.flip(x))
+
+    return {name: other(x) for name, x in inputs.items()}
 
 
 def by_onnxruntime(path: Path, calls: list[dict[str, np.ndarray]]) -> list[np.ndarray]:

@@ -135,7 +135,8 @@ def shufflenet(n: Net) -> None:
         half, side = width // 2, None
         for block in range(count):
             if block == 0:
-                left, right = n.conv(n.conv(x, x.width, 3, 2, x.width, ""), half, 1), n.conv(n.conv(n.conv(x, half, 1), half, 3, 2, half, ""), half, 1)
+                left = n.conv(n.conv(x, x.width, 3, 2, x.width, ""), half, 1)
+                right = n.conv(n.conv(n.conv(x, half, 1), half, 3, 2, half, ""), half, 1)
             else:
                 left, side = n.Split(x, [half, half], outputs=2, axis=1)
                 left.width = side.width = half
@@ -152,9 +153,11 @@ def shufflenet(n: Net) -> None:
 @network()
 def inception(n: Net) -> None:
     x = n.pool(n.conv(n.pool(n.conv(image(n), 64, 7, 2), 3, 2, 1), 192), 3, 2, 1)
-    rows = ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64), (256, 160, 320, 32, 128, 128))
+    rows = ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64),
+            (256, 160, 320, 32, 128, 128))
     for number, (one, reduce3, three, reduce5, five, pool) in enumerate(rows):
-        x = n.concat(n.conv(x, one, 1), n.conv(n.conv(x, reduce3, 1), three), n.conv(n.conv(x, reduce5, 1), five, 5), n.conv(n.pool(x, 3, 1, 1), pool, 1))
+        x = n.concat(n.conv(x, one, 1), n.conv(n.conv(x, reduce3, 1), three), n.conv(n.conv(x, reduce5, 1), five, 5),
+                     n.conv(n.pool(x, 3, 1, 1), pool, 1))
         if number in (1, 3):
             x = n.pool(x, 3, 2, 1)
     n.output(n.pooled_classes(x, 1000))

@@ -128,7 +128,7 @@ class Net:
         return self.act(self.batch_norm(y) if norm else y, act)
 
     def batch_norm(self, x: Value) -> Value:
-        return self.BatchNormalization(x, self.around(1, x.width), self.around(0, x.width), self.around(0, x.width), self.around(1, x.width))
+        return self.BatchNormalization(x, *(self.around(middle, x.width) for middle in (1, 0, 0, 1)))
 
     def act(self, x: Value, kind: str) -> Value:
         if kind == "Swish":
@@ -182,7 +182,8 @@ class Net:
                   memory_tokens: int = 0) -> Value:
         source, length, width = memory or x, memory_tokens or tokens, x.width
         q, k, v = self.linear(x, width), self.linear(source, width), self.linear(source, width)
-        y = self.attend(self.heads(q, heads, tokens), self.heads(k, heads, length, key=True), self.heads(v, heads, length), width // heads, mask)
+        keys, values = self.heads(k, heads, length, key=True), self.heads(v, heads, length)
+        y = self.attend(self.heads(q, heads, tokens), keys, values, width // heads, mask)
         y = self.Reshape(self.Transpose(y, perm=[0, 2, 1, 3]), [0, tokens, width])
         y.width = width
         return self.linear(y, width)

@@ -6,13 +6,14 @@ from registry import network
 
 
 def grown(n: Net, x: Value, mode: str = "nearest", by: float = 2.0) -> Value:
-    options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"} if mode == "nearest" else {"coordinate_transformation_mode": "half_pixel"}
-    return n.Resize(x, "", np.array([1, 1, by, by], np.float32), mode=mode, **options)
+    places = "asymmetric" if mode == "nearest" else "half_pixel"
+    sizes = np.array([1, 1, by, by], np.float32)
+    return n.Resize(x, "", sizes, mode=mode, coordinate_transformation_mode=places, nearest_mode="floor")
 
 
 def up_conv(n: Net, x: Value, width: int, size: int = 4, stride: int = 2, pad: int = 1, act: str = "Relu", norm: bool = False) -> Value:
-    y = n.ConvTranspose(x, n.weight(x.width, width, size, size, fan=x.width * size * size // stride**2), *([] if norm else [n.around(0, width)]),
-                        kernel_shape=[size, size], strides=[stride, stride], pads=[pad] * 4)
+    w, bias = n.weight(x.width, width, size, size, fan=x.width * size * size // stride**2), [] if norm else [n.around(0, width)]
+    y = n.ConvTranspose(x, w, *bias, kernel_shape=[size, size], strides=[stride, stride], pads=[pad] * 4)
     y.width = width
     return n.act(n.batch_norm(y) if norm else y, act)
 

@@ -27,7 +27,8 @@ def around(n: Net, x: Value, zero: int = HALF) -> Value:
 def qdq_conv(n: Net, x: Value, width: int, size: int = 3, stride: int = 1, groups: int = 1, act: str = "Relu") -> Value:
     w, scales, zeros = weight8(n, width, x.width // groups, size, size)
     bias = n.DequantizeLinear((n.integers(200, width) - 100).astype(np.int32), n.Mul(scales, STEP), axis=0)
-    y = n.Conv(x, n.DequantizeLinear(w, scales, zeros, axis=0), bias, kernel_shape=[size, size], strides=[stride] * 2, pads=[size // 2] * 4, group=groups)
+    y = n.Conv(x, n.DequantizeLinear(w, scales, zeros, axis=0), bias, kernel_shape=[size, size], strides=[stride] * 2,
+               pads=[size // 2] * 4, group=groups)
     y.width = width
     return around(n, n.act(y, act), 0 if act else HALF)
 

@@ -9,7 +9,8 @@ def recurrent(n: Net, kind: str, x: Value, hidden: int, both: bool = False) -> V
     """(time, batch, width) to (time, batch, hidden); twice as wide in both directions."""
     gates, ways = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 2 if both else 1
     w, r = (n.weight(ways, gates * hidden, width, fan=hidden) for width in (x.width, hidden))
-    y = n.node(kind, x, w, r, n.const(0.1 * n.uniform(ways, 2 * gates * hidden)), hidden_size=hidden, direction="bidirectional" if both else "forward")
+    b, direction = n.const(0.1 * n.uniform(ways, 2 * gates * hidden)), "bidirectional" if both else "forward"
+    y = n.node(kind, x, w, r, b, hidden_size=hidden, direction=direction)
     y = n.Reshape(n.Transpose(y, perm=[0, 2, 1, 3]), [0, 0, -1])
     y.width = ways * hidden
     return y

@@ -45,8 +45,9 @@ def forest(n: Net) -> None:
     ids = [np.repeat(leaves[:, axis], 3).tolist() for axis in (0, 1)]
     weights = np.abs(n.uniform(len(leaves), 3))
     weights = weights / weights.sum(1, keepdims=True) / np.float32(40)
-    label, share = n.TreeEnsembleClassifier(n.input("x", "batch=8", 10), outputs=2, domain=ML, classlabels_int64s=[0, 1, 2], class_treeids=ids[0],
-                                            class_nodeids=ids[1], class_ids=[0, 1, 2] * len(leaves), class_weights=weights.ravel().tolist(), **columns)
+    label, share = n.TreeEnsembleClassifier(n.input("x", "batch=8", 10), outputs=2, domain=ML, classlabels_int64s=[0, 1, 2],
+                                            class_treeids=ids[0], class_nodeids=ids[1], class_ids=[0, 1, 2] * len(leaves),
+                                            class_weights=weights.ravel().tolist(), **columns)
     n.output(label, dtype=7, rank=1)
     n.output(share, rank=2)
 
@@ -56,8 +57,9 @@ def boosting(n: Net) -> None:
     """Scaled features, 60 shallow trees, and a logistic function."""
     x = n.Scaler(n.input("x", "batch=4", 20), domain=ML, offset=n.uniform(20).tolist(), scale=(1.5 + n.uniform(20)).tolist())
     columns, leaves = tree_attributes(n, 60, 4, 20)
-    y = n.TreeEnsembleRegressor(x, domain=ML, n_targets=1, base_values=[0.1], target_treeids=leaves[:, 0].tolist(), target_nodeids=leaves[:, 1].tolist(),
-                                target_ids=[0] * len(leaves), target_weights=(0.1 * n.uniform(len(leaves))).tolist(), **columns)
+    y = n.TreeEnsembleRegressor(x, domain=ML, n_targets=1, base_values=[0.1], target_treeids=leaves[:, 0].tolist(),
+                                target_nodeids=leaves[:, 1].tolist(), target_ids=[0] * len(leaves),
+                                target_weights=(0.1 * n.uniform(len(leaves))).tolist(), **columns)
     n.output(n.Sigmoid(y), rank=2)
 
 
@@ -73,8 +75,9 @@ def logistic(n: Net) -> None:
 
 @network(opset=15)
 def support_vectors(n: Net) -> None:
-    label, score = n.SVMClassifier(n.input("x", "batch=16", 8), outputs=2, domain=ML, classlabels_ints=[0, 1, 2], kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0],
-                                   vectors_per_class=[20, 25, 15], support_vectors=n.uniform(60 * 8).tolist(), coefficients=n.uniform(120).tolist(),
+    label, score = n.SVMClassifier(n.input("x", "batch=16", 8), outputs=2, domain=ML, classlabels_ints=[0, 1, 2], kernel_type="RBF",
+                                   kernel_params=[0.1, 0.0, 3.0], vectors_per_class=[20, 25, 15],
+                                   support_vectors=n.uniform(60 * 8).tolist(), coefficients=n.uniform(120).tolist(),
                                    rho=n.uniform(3).tolist(), post_transform="NONE")
     n.output(label, dtype=7, rank=1)
     n.output(score, rank=2)

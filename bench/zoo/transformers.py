@@ -9,7 +9,8 @@ from registry import network
 def text_encoder(n: Net) -> None:
     """As BERT: a mask, learnt places, norms behind."""
     tokens, width = 32, 192
-    ids, mask = n.input("ids", "batch=1", tokens, high=6000), n.input("mask", "batch=1", tokens, value=(np.arange(tokens)[None] < 27).astype(np.int64))
+    ids = n.input("ids", "batch=1", tokens, high=6000)
+    mask = n.input("mask", "batch=1", tokens, value=(np.arange(tokens)[None] < 27).astype(np.int64))
     x = n.layer_norm(n.Add(n.embedding(ids, 6000, width), 0.3 * n.uniform(1, tokens, width)))
     hidden = n.Mul(n.Sub(1.0, n.Cast(n.Unsqueeze(mask, [1, 2]), to=1)), -10000.0)
     for _ in range(4):
@@ -75,8 +76,8 @@ def causal(n: Net) -> None:
     x = n.Add(n.embedding(ids, 2000, 128), n.embedding(places, 64, 128))
     mask = n.Where(n.Less(n.Unsqueeze(places, [1]), n.Unsqueeze(places, [0])), np.float32(-1e9), np.float32(0))
     for _ in range(3):
-        q, k, v = (n.Transpose(part, perm=perm) for part, perm in zip(
-            n.Split(n.Reshape(n.linear(n.layer_norm(x), 384), [0, -1, 12, 32]), [4, 4, 4], outputs=3, axis=2), ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])))
+        q, k, v = n.Split(n.Reshape(n.linear(n.layer_norm(x), 384), [0, -1, 12, 32]), [4, 4, 4], outputs=3, axis=2)
+        q, k, v = n.Transpose(q, perm=[0, 2, 1, 3]), n.Transpose(k, perm=[0, 2, 3, 1]), n.Transpose(v, perm=[0, 2, 1, 3])
         y = n.Reshape(n.Transpose(n.attend(q, k, v, 32, mask), perm=[0, 2, 1, 3]), [0, -1, 128])
         y.width = 128
         x = n.Add(x, n.linear(y, 128))
@@ -102,7 +103,8 @@ def translation(n: Net) -> None:
 
 
 def patches(n: Net, side: int, size: int, width: int) -> Value:
-    x = n.Conv(n.input("image", "batch=1", 3, side, side), n.weight(width, 3, size, size), n.around(0, width), kernel_shape=[size, size], strides=[size, size])
+    image, kernel = n.input("image", "batch=1", 3, side, side), [size, size]
+    x = n.Conv(image, n.weight(width, 3, *kernel), n.around(0, width), kernel_shape=kernel, strides=kernel)
     tokens = n.Transpose(n.Reshape(x, [0, width, -1]), perm=[0, 2, 1])
     tokens.width = width
     return tokens

@@ -18,8 +18,9 @@ WRITTEN = (*CHECKED, "lenet", "yolo_nms", "decoder_cache", "greedy", "voice", "l
 
 
 def write(folder: str, seed: int, names: tuple[str, ...], *options: str) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", str(ZOO / "build.py"), folder, "--filter", *names, *options], capture_output=True,
-                          text=True, env=os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"})
+    command = [sys.executable, "-W", "ignore", str(ZOO / "build.py"), folder, "--filter", *names, *options]
+    environment = os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
