@@ -236,21 +236,20 @@ int compare_builds(const OtherBuild& other, const Parsed& parsed, const bench::C
   return kSuccess;
 }
 
-// The ONNX files of `cold --models FOLDER`; empty without it. Errors: UsageError.
+// The ONNX files of `cold --models DIR`; empty without it. Errors: UsageError; User if there is none, or one has no inputs.
 std::map<std::string, std::string> cold_files(const Parsed& parsed) {
+  namespace fs = std::filesystem;
   std::map<std::string, std::string> files;
   if (!parsed.has("models") || parsed.get<Arguments>("suite") != Arguments{"cold"}) return files;
   for (const char* option : {"size", "input", "against"})
     if (!parsed.values[option].defaulted())
-      throw UsageError(fmt::format("--{} does not go with cold --models", option));
-  const auto folder = parsed.get<std::string>("models");
-  if (!std::filesystem::is_directory(folder))
-    throw UsageError(fmt::format("cold --models {0}: there is no folder {0}", folder));
-  for (const FoundModel& model : find_models(folder, "")) {
-    if (!std::filesystem::is_directory(std::filesystem::path(model.path).replace_extension()))
-      throw UsageError(
-          fmt::format("{0} has no inputs: they are NAME.npy in a folder of its name without .onnx",
-                      model.path));
+      throw UsageError(fmt::format("--{} and cold --models do not go together", option));
+  const auto given = parsed.get<std::string>("models");
+  require(fs::exists(given), "[bench] --models {0}: there is no folder or file {0}", given);
+  for (const FoundModel& model : find_models(given, "")) {
+    const fs::path inputs = fs::path(model.path).replace_extension();
+    require(fs::is_directory(inputs), "[bench] {} needs its inputs as {}/INPUT.npy", model.path,
+            inputs.string());
     files["zoo/" + model.id] = model.path;
   }
   return files;
