@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,9 @@ std::vector<Row> network_rows();    ///< one call of a whole network
 std::vector<Row> step_rows();       ///< training steps of models that have peers
 std::vector<Row> variation_rows();  ///< what differs in each call
 std::vector<Row> cold_rows();       ///< first calls with an empty cache
-std::vector<Row> dispatch_rows();   ///< device calls against the plugin's own functions
-Row beside_row();                   ///< copies overlapping kernels
+/// The same of ONNX files, by name, with a summary.
+std::vector<Row> cold_file_rows(const std::map<std::string, std::string>& files);
+std::vector<Row> dispatch_rows();  ///< device calls against the plugin's own functions
+Row beside_row();                  ///< copies overlapping kernels
 
 }  // namespace plugrad::bench

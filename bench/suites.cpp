@@ -40,14 +40,9 @@ bool listed(const std::vector<std::string>& names, const std::string& name) {
 class Chosen {
  public:
   explicit Chosen(const Choice& choice) : filter_(choice.filter) {
-    for (const Suite& suite : kSuites) {
-      if (choice.suites.empty() ? !suite.is_usual : !listed(choice.suites, suite.name)) continue;
-      for (Row& row : suite.rows()) {
-        if (choice.threads != 0 && row.threads != choice.threads) continue;
-        one_ |= listed(row.names, filter_);
-        rows_.push_back(std::move(row));
-      }
-    }
+    for (const Suite& suite : kSuites)
+      if (choice.suites.empty() ? suite.is_usual : listed(choice.suites, suite.name))
+        add(choice.files.empty() ? suite.rows() : cold_file_rows(choice.files), choice.threads);
     std::erase_if(rows_, [&](const Row& row) {
       return std::none_of(row.names.begin(), row.names.end(), [&](auto& n) { return wanted(n); });
     });
@@ -60,6 +55,14 @@ class Chosen {
   }
 
  private:
+  void add(std::vector<Row> rows, int threads) {
+    for (Row& row : rows) {
+      if (threads != 0 && row.threads != threads) continue;
+      one_ |= listed(row.names, filter_);
+      rows_.push_back(std::move(row));
+    }
+  }
+
   std::string filter_;
   bool one_ = false;
   std::vector<Row> rows_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct Choice {
   std::vector<std::string> suites;  ///< empty: all
   std::string filter;               ///< name of a row, or a part of names
   int threads = 0;                  ///< only rows with this number of threads; 0: all
+  /// ONNX files by name, for first calls: only their rows. Inputs are PATH without .onnx/INPUT.npy.
+  std::map<std::string, std::string> files = {};
 };
 
 std::vector<std::string> suite_names();

@@ -2,28 +2,18 @@
 has no setting for the instruction set."""
 import io
 import itertools
-import os
 import sys
 import time
 
-import onnxruntime
 import torch
 
 import cold
 import decoder
 import networks
 import protocol
+from onnxruntime_files import session_of
 
 LABEL = sys.argv[1]
-
-
-def session_of(model):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
-    options.log_severity_level = 3
-    if os.environ["OMP_WAIT_POLICY"] == "passive":
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def exported(net, data):

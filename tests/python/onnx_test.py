@@ -1,7 +1,7 @@
 """onnx_test.py WHEELS PROGRAMS [--all]: the node test cases of the package onnx, all on REFERENCE, a third on CPU (--all: all) and
 150 on OPENCL, its model test cases and operators of integers on CPU, the examples that run networks of packages (PROGRAMS is the folder of those
 in C++), the commands run and inspect, files that plugrad writes, files with attributes that no file should have, files that ONNX Runtime
-optimised, and models of scikit-learn."""
+optimised, networks of bench/zoo, and models of scikit-learn."""
 import json
 import subprocess
 import sys
@@ -175,6 +175,7 @@ def main(folder: str, programs: str, *options: str) -> None:
     print(environment.run("python", str(FOLDER / "optimised_files.py"))[-4000:])
     for cases, names in ("runtime_cases", "vector|one class|probabilities"), ("microsoft_cases", "fused|tokens"):
         print(environment.run("python", str(FOLDER / f"{cases}.py"), "--filter", names)[-4000:])
+    print(environment.run("python", str(FOLDER / "zoo_networks.py"))[-4000:])
     environment.pip("install", *LEARNING)
     print(environment.run("python", str(FOLDER / "sklearn_models.py"))[-4000:])
 

@@ -6,6 +6,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -20,6 +22,7 @@
 #include "bench/suites.h"
 #include "corpus.h"
 #include "isas.h"
+#include "models/find_models.h"
 #include "onnx_files.h"
 #include "plugrad/tensor.h"
 #include "runtime/registry.h"
@@ -233,6 +236,25 @@ int compare_builds(const OtherBuild& other, const Parsed& parsed, const bench::C
   return kSuccess;
 }
 
+// The ONNX files of `cold --models DIR`; empty without it. Errors: UsageError; User if there is none, or one has no inputs.
+std::map<std::string, std::string> cold_files(const Parsed& parsed) {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::string> files;
+  if (!parsed.has("models") || parsed.get<Arguments>("suite") != Arguments{"cold"}) return files;
+  for (const char* option : {"size", "input", "against"})
+    if (!parsed.values[option].defaulted())
+      throw UsageError(fmt::format("--{} and cold --models do not go together", option));
+  const auto given = parsed.get<std::string>("models");
+  require(fs::exists(given), "[bench] --models {0}: there is no folder or file {0}", given);
+  for (const FoundModel& model : find_models(given, "")) {
+    const fs::path inputs = fs::path(model.path).replace_extension();
+    require(fs::is_directory(inputs), "[bench] {} needs its inputs as {}/INPUT.npy", model.path,
+            inputs.string());
+    files["zoo/" + model.id] = model.path;
+  }
+  return files;
+}
+
 // Must run before any device is opened. Errors: UsageError.
 std::optional<OtherBuild> read_against(const Parsed& parsed) {
   const auto folder = parsed.get<std::string>("against");
@@ -246,8 +268,8 @@ std::optional<OtherBuild> read_against(const Parsed& parsed) {
 
 int measure_models(const Parsed& parsed) {
   if (parsed.get<Arguments>("suite") != Arguments{"networks"})
-    throw UsageError(
-        fmt::format("--models is of the suite networks alone\nusage: {}", bench_syntax().usage));
+    throw UsageError(fmt::format("--models is of the suite networks or cold, alone\nusage: {}",
+                                 bench_syntax().usage));
   const bool json = parsed.has("json");
   const OnnxChoice choice{.models = parsed.get<std::string>("models"),
                           .filter = parsed.get<std::string>("filter"),
@@ -276,7 +298,8 @@ int measure_models(const Parsed& parsed) {
 int measure_rows(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
-  const bench::Choice choice = read_choice(parsed);
+  bench::Choice choice = read_choice(parsed);
+  choice.files = cold_files(parsed);
   const Arguments names = read_peers(parsed, is_corpus(parsed));
   const std::optional<OtherBuild> other = read_against(parsed);
   bench::Peers peers(names);
@@ -284,7 +307,7 @@ int measure_rows(const Arguments& arguments) {
   const auto device = parsed.get<std::string>("device");
   set_options(device, parsed.get<Arguments>("option"));
   choose_device(device);
-  if (parsed.has("models")) return measure_models(parsed);
+  if (parsed.has("models") && choice.files.empty()) return measure_models(parsed);
   if (is_corpus(parsed)) return run_corpus_suite(parsed, names, peers);
   if (bench::row_names(choice).empty())
     throw UsageError(

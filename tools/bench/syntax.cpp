@@ -18,6 +18,8 @@ constexpr char kBenchUsage[] =
     "plugrad bench networks --models DIR|FILE|PACKAGE [--size NAME=N]… [--input "
     "NAME=FILE.npy|NUMBER]… "
     "[--filter TEXT] [--device D] [--list] [--json]\n"
+    "plugrad bench cold --models DIR|FILE [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
+    "[--list] [--json]\n"
     "plugrad bench corpus [--family NAME] [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
     "[--results FILE] [--resume] [--model] [--list] [--json]";
 
@@ -50,7 +52,8 @@ Syntax bench_syntax() {
       "roofline", text(), "draw the rows into this SVG file")(
       "models", po::value<std::string>(),
       "with the suite networks: measure the ONNX files below a folder, one file, or those of the "
-      "Python package NAME or NAME==VERSION")(
+      "Python package NAME or NAME==VERSION; with cold: a folder or file, with inputs "
+      "NAME/INPUT.npy beside NAME.onnx")(
       "size", po::value<Arguments>()->default_value({}, "")->composing(),
       "with --models: NAME=N or INPUT.AXIS=N, a size that models leave open; 1 for the first axis "
       "of an input and 64 for the others without it")(

@@ -131,6 +131,28 @@ class Models(unittest.TestCase):
                                   env={**os.environ, "DEV": "REFERENCE", "PATH": ""})
             self.assertIn("there is no folder or file nodir, and python3", done.stderr)
 
+    def test_first_calls_of_files_are_measured_with_their_inputs(self):
+        def bench(*arguments):
+            return subprocess.run([BINARY, "bench", "cold", "--models", "files", "--threads", "1", "--peers", "none", *arguments],
+                                  capture_output=True, text=True, timeout=250, cwd=self.folder, env={**os.environ, "DEV": "CPU"})
+
+        self.assertIn("--models files: there is no folder or file files", bench().stderr)
+        inputs = self.folder / "files/shifted"
+        inputs.mkdir(parents=True)
+        self.run_on(SHIFTED, "--size", "n=5", "--output", "y=files/shifted/x.npy")
+        (self.folder / "files/shifted.onnx").write_bytes(SHIFTED)
+        first, kernels = json.loads(bench("--json").stdout)["results"]
+        self.assertEqual([first["name"], kernels["name"]],
+                         ["cold zoo/shifted/threads:1", "cold zoo/shifted/threads:1, kernels compiled"])
+        self.assertTrue(0 < first["value"] < 60 and first["unit"] == "s" and kernels["value"] == 1, (first, kernels))
+        self.assertEqual(bench("--size", "n=3").returncode, 2)
+        (inputs / "x.npy").unlink()
+        done = bench()
+        self.assertTrue(done.returncode == 1 and "cold zoo/shifted/threads:1: " in done.stderr, done.stderr)
+        inputs.rmdir()
+        done = bench()
+        self.assertTrue(done.returncode == 1 and "shifted.onnx needs its inputs as files/shifted/INPUT.npy" in done.stderr, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
