@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Sizes = std::vector<int64_t>;
+using AxisSizes = std::vector<int64_t>;
 
 constexpr int64_t kMostInputElements = int64_t{1} << 28;  // per input: 1 GiB
 
-std::string text_of(const Sizes& shape) {
+std::string text_of(const AxisSizes& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
 
@@ -35,7 +35,7 @@ std::string case_name(const Case& row) {
   return name;
 }
 
-Sizes result_shape(const Case& row) {
+AxisSizes result_shape(const Case& row) {
   std::vector<Tensor> inputs;
   const int64_t integers = find_kind(row.kind)->integers;
   for (size_t i = 0; i < row.shapes.size(); ++i)
@@ -45,8 +45,8 @@ Sizes result_shape(const Case& row) {
   return {shape.begin(), shape.end()};
 }
 
-double flops_of(const Case& row, const Sizes& result) {
-  const Sizes& first = row.shapes[0];
+double flops_of(const Case& row, const AxisSizes& result) {
+  const AxisSizes& first = row.shapes[0];
   if (row.kind == "matmul") return 2 * count(row.shapes[0]) * static_cast<double>(result.back());
   if (row.kind == "conv2d") return 2 * count(result) * count(row.shapes[1]) / count({result[1]});
   if (row.kind == "conv_transpose2d")
@@ -56,7 +56,7 @@ double flops_of(const Case& row, const Sizes& result) {
   return 4 * count(first) * keys * (row.options.value("causal", false) ? 0.5 : 1.0);
 }
 
-double bytes_of(const Case& row, const Sizes& result) {
+double bytes_of(const Case& row, const AxisSizes& result) {
   double elements = count(result);
   for (size_t i = 0; i < row.shapes.size(); ++i)
     elements += row.kind == "embedding" && i == 0 ? count(result) : count(row.shapes[i]);
@@ -105,15 +105,15 @@ class Reader {
     rows_.push_back(std::move(out));
   }
 
-  std::vector<Sizes> shapes_of(const json& inputs) const {
+  std::vector<AxisSizes> shapes_of(const json& inputs) const {
     need(inputs.is_array(), "inputs is no list of shapes");
-    std::vector<Sizes> shapes;
+    std::vector<AxisSizes> shapes;
     for (const json& shape : inputs) {
       need(shape.is_array() && !shape.empty() &&
                std::ranges::all_of(shape,
                                    [](const json& n) { return n.is_number_unsigned() && n > 0; }),
            "inputs is no list of shapes");
-      shapes.push_back(shape.get<Sizes>());
+      shapes.push_back(shape.get<AxisSizes>());
       need(count(shapes.back()) <= static_cast<double>(kMostInputElements),
            "an input is too large");
     }
@@ -123,7 +123,7 @@ class Reader {
   // Derives the result, its gradient and the work from the row.
   void complete(CorpusRow& out, bool gradients) const {
     Case& row = out.item;
-    Sizes result;
+    AxisSizes result;
     try {
       result = result_shape(row);
     } catch (const Error& error) {

@@ -368,9 +368,7 @@ class PLUGRAD_API Tensor {
 
   // ---- Movement: views, which share elements; joins and padding are fused into consumers ----
   /// Errors of all of these: User, with the shapes.
-  /// One size may be -1. Numbers are the largest sizes of variable axes, or outside jitted functions
-  /// the actual ones.
-  Tensor reshape(const Sizes& shape) const;
+  Tensor reshape(const Sizes& shape) const;                        ///< one size may be -1
   Tensor view(const Sizes& shape) const;                           ///< reshape
   Tensor permute(const std::vector<int64_t>& order) const;         ///< axis i is axis order[i] of x
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes

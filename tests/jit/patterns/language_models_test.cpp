@@ -9,7 +9,7 @@ using namespace plugrad;
 
 namespace {
 
-struct Sizes {
+struct ModelSizes {
   int64_t batch, length, rows, width;
   int64_t most_classes = 65;  // of the logits; the rows, where those are fewer
   int64_t classes() const { return std::min(rows, most_classes); }
@@ -19,7 +19,7 @@ struct Sizes {
   }
 };
 
-std::function<Tensors(int)> batches(const Sizes& s) {
+std::function<Tensors(int)> batches(const ModelSizes& s) {
   return [s](int call) {
     return Tensors{places({s.batch, s.length}, s.rows, call),
                    places({s.batch, s.length}, s.rows, call + 50)};
@@ -29,7 +29,7 @@ std::function<Tensors(int)> batches(const Sizes& s) {
 struct Head {
   nn::Embedding table;
   nn::Linear head;
-  explicit Head(const Sizes& s) : table(s.rows, s.width), head(s.width, s.classes()) {}
+  explicit Head(const ModelSizes& s) : table(s.rows, s.width), head(s.width, s.classes()) {}
   Tensor operator()(const Tensor& at) const { return head(table(at)); }
   PLUGRAD_FIELDS(table, head)
 };
@@ -39,7 +39,7 @@ Tensor loss_of(const Tensor& logits, const Tensor& targets) {
   return cross_entropy(logits.reshape({-1, classes}), targets.reshape({-1}) % classes);
 }
 
-ReplayCase forward(const Sizes& s) {
+ReplayCase forward(const ModelSizes& s) {
   return {"forward " + s.text(),
           [s] {
             const auto net = kept<nn::Embedding>(s.rows, s.width);
@@ -48,7 +48,7 @@ ReplayCase forward(const Sizes& s) {
           batches(s)};
 }
 
-ReplayCase evaluated(const Sizes& s) {
+ReplayCase evaluated(const ModelSizes& s) {
   return {"evaluated " + s.text(),
           [s] {
             const auto net = kept<Head>(s);
@@ -62,7 +62,7 @@ ReplayCase evaluated(const Sizes& s) {
 }
 
 template <class Optimizer>
-ReplayCase trained(const Sizes& s, const std::string& name) {
+ReplayCase trained(const ModelSizes& s, const std::string& name) {
   return {"trained with " + name + " " + s.text(),
           [s] {
             const auto net = kept<Head>(s);
@@ -82,7 +82,7 @@ struct Recurrent {
   nn::Embedding table;
   nn::GRUCell cell;
   nn::Linear head;
-  explicit Recurrent(const Sizes& s)
+  explicit Recurrent(const ModelSizes& s)
       : table(s.rows, s.width), cell(s.width, 16), head(16, s.classes()) {}
   Tensor operator()(const Tensor& at) const {
     const Tensor x = table(at);
@@ -94,7 +94,7 @@ struct Recurrent {
   PLUGRAD_FIELDS(table, cell, head)
 };
 
-ReplayCase recurrent(const Sizes& s) {
+ReplayCase recurrent(const ModelSizes& s) {
   return {"GRU " + s.text(),
           [s] {
             const auto net = kept<Recurrent>(s);
@@ -115,7 +115,7 @@ struct Transformer {
   nn::LayerNorm norm;
   nn::MultiHeadAttention attention;
   nn::Dropout dropout;
-  Transformer(const Sizes& s)
+  Transformer(const ModelSizes& s)
       : table(s.rows, s.width),
         position(s.length, s.width),
         norm({s.width}),
@@ -130,7 +130,7 @@ struct Transformer {
   PLUGRAD_FIELDS(table, position, norm, attention, dropout)
 };
 
-ReplayCase transformer(const Sizes& s) {
+ReplayCase transformer(const ModelSizes& s) {
   return {"transformer " + s.text(),
           [s] {
             const auto net = kept<Transformer>(s);
@@ -147,7 +147,7 @@ ReplayCase transformer(const Sizes& s) {
           batches(s)};
 }
 
-ReplayCase computed_on_device(const Sizes& s) {
+ReplayCase computed_on_device(const ModelSizes& s) {
   return {"places computed on the device " + s.text(),
           [s] {
             const auto net = kept<nn::Embedding>(s.rows, s.width);
@@ -162,7 +162,7 @@ ReplayCase computed_on_device(const Sizes& s) {
           batches(s)};
 }
 
-ReplayCase given_by_host(const Sizes& s) {
+ReplayCase given_by_host(const ModelSizes& s) {
   return {"places given by the host " + s.text(),
           [s] {
             const auto net = kept<nn::Embedding>(s.rows, s.width);
@@ -177,7 +177,7 @@ ReplayCase given_by_host(const Sizes& s) {
           batches(s)};
 }
 
-ReplayCase decoded(const Sizes& s) {
+ReplayCase decoded(const ModelSizes& s) {
   return {"decoded " + s.text(),
           [s] {
             const auto net = kept<Head>(s);
@@ -198,29 +198,29 @@ ReplayCase decoded(const Sizes& s) {
           }};
 }
 
-constexpr Sizes kSmall{1, 1, 7, 4}, kCharacters{16, 64, 65, 8}, kWords{1, 128, 1000, 8},
+constexpr ModelSizes kSmall{1, 1, 7, 4}, kCharacters{16, 64, 65, 8}, kWords{1, 128, 1000, 8},
     kVocabulary{4, 64, 50257, 4}, kOneWord{1, 1, 50257, 4, 50257}, kLine{1, 16, 50257, 4, 50257},
     kBatch{32, 512, 50257, 4}, kWholeBatch{4, 128, 50257, 16, 50257};
 
 std::vector<ReplayCase> cases() {
   std::vector<ReplayCase> all;
-  for (const Sizes& s : {kSmall, kCharacters, kWords, kVocabulary}) {
+  for (const ModelSizes& s : {kSmall, kCharacters, kWords, kVocabulary}) {
     all.push_back(forward(s));
     all.push_back(evaluated(s));
     all.push_back(trained<optim::AdamW>(s, "AdamW"));
     all.push_back(computed_on_device(s));
     all.push_back(given_by_host(s));
   }
-  std::vector<Sizes> large = {kOneWord, kLine, kBatch};
+  std::vector<ModelSizes> large = {kOneWord, kLine, kBatch};
   const char* more = std::getenv("PLUGRAD_TEST_REPLAY_SIZES");
   if (more != nullptr && std::string(more) == "all") large.push_back(kWholeBatch);
-  for (const Sizes& s : large) {
+  for (const ModelSizes& s : large) {
     all.push_back(forward(s));
     all.push_back(evaluated(s));
     all.push_back(trained<optim::AdamW>(s, "AdamW"));
   }
-  for (const Sizes& s : {kCharacters, kWords, kVocabulary}) all.push_back(recurrent(s));
-  for (const Sizes& s : {kCharacters, kWords}) all.push_back(transformer(s));
+  for (const ModelSizes& s : {kCharacters, kWords, kVocabulary}) all.push_back(recurrent(s));
+  for (const ModelSizes& s : {kCharacters, kWords}) all.push_back(transformer(s));
   all.push_back(decoded(kCharacters));
   all.push_back(trained<optim::SGD>(kWords, "SGD"));
   all.push_back(trained<optim::LAMB>(kWords, "LAMB"));

@@ -8,16 +8,16 @@ namespace {
 
 constexpr Checks kResized = {.forward = {1e-5, 1e-4}, .backward = Bound{1e-4, 1e-4}};
 
-struct Sizes {
+struct ImageSizes {
   int64_t from, to;
 };
-constexpr Sizes kSizes[] = {{29, 32}, {52, 29}, {29, 52}, {52, 29}, {12, 12},
-                            {10, 3},  {4, 8},   {3, 1},   {1, 4}};
+constexpr ImageSizes kSizes[] = {{29, 32}, {52, 29}, {29, 52}, {52, 29}, {12, 12},
+                                 {10, 3},  {4, 8},   {3, 1},   {1, 4}};
 
 // Axes after the first are longer by one in the input, shorter by one in the result.
 template <int kAt, int kAxes, Interpolation kMode, bool kCorners>
 Case resized(const char* mode, const char* torch_mode) {
-  constexpr Sizes s = kSizes[kAt];
+  constexpr ImageSizes s = kSizes[kAt];
   Shape from = {2, 3};
   std::string to;
   for (int i = 0; i < kAxes; ++i) {
@@ -32,7 +32,7 @@ Case resized(const char* mode, const char* torch_mode) {
           fmt::format("F.interpolate(x, size=({}), mode=\"{}\"{})", to, torch_mode, corners),
           {Input{from}},
           [](const In& x) {
-            constexpr Sizes sizes = kSizes[kAt];
+            constexpr ImageSizes sizes = kSizes[kAt];
             std::vector<int64_t> size;
             for (int i = 0; i < kAxes; ++i) size.push_back(std::max<int64_t>(sizes.to - i, 1));
             return interpolate(x[0], {.size = size, .mode = kMode, .align_corners = kCorners});

@@ -25,17 +25,17 @@ Values identity(Call& call) {
   return {call.value(0)};
 }
 
-using Sizes = std::vector<tensor::SizeValue>;
+using SizeValues = std::vector<tensor::SizeValue>;
 
-Sizes fixed_sizes(const Integers& numbers) {
-  Sizes sizes;
+SizeValues fixed_sizes(const Integers& numbers) {
+  SizeValues sizes;
   for (const int64_t number : numbers) sizes.push_back({number, number, kNoId});
   return sizes;
 }
 
 Values reshape(Call& call) {
   const Tensor x = call[0];
-  const Sizes wanted = call.opset() < 5 ? fixed_sizes(call.integers("shape")) : call.sizes(1);
+  const SizeValues wanted = call.opset() < 5 ? fixed_sizes(call.integers("shape")) : call.sizes(1);
   const bool copies_zero = call.integer("allowzero", 0) == 0;
   Shape shape;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -142,8 +142,8 @@ Tensor variable_slice(Call& call, const Tensor& x, int64_t axis, size_t number,
 Values slice(Call& call) {
   Tensor x = call[0];
   const bool has_attributes = call.opset() < 10;
-  const Sizes starts = has_attributes ? fixed_sizes(call.integers("starts")) : call.sizes(1);
-  const Sizes ends = has_attributes ? fixed_sizes(call.integers("ends")) : call.sizes(2);
+  const SizeValues starts = has_attributes ? fixed_sizes(call.integers("starts")) : call.sizes(1);
+  const SizeValues ends = has_attributes ? fixed_sizes(call.integers("ends")) : call.sizes(2);
   Integers axes(starts.size()), steps(starts.size(), 1);
   std::iota(axes.begin(), axes.end(), 0);
   if (has_attributes)
@@ -171,7 +171,7 @@ Values slice(Call& call) {
 
 Values expand(Call& call) {
   const Tensor x = call[0];
-  Sizes wanted = call.sizes(1);
+  SizeValues wanted = call.sizes(1);
   Shape have = x.shape();
   const size_t rank = std::max(wanted.size(), have.size());
   wanted.insert(wanted.begin(), rank - wanted.size(), {1, 1, kNoId});
