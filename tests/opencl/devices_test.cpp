@@ -59,7 +59,8 @@ void expect_both(const char* first, const char* second) {
   expect_scaled(second, factor);
   if (loaded_libraries("libpocl").empty())
     return;  // another driver's compiler has no separate LLVM
-  EXPECT_EQ(loaded_libraries("libLLVM").size(), 2u) << "one of the compilers did not run";
+  EXPECT_FALSE(loaded_libraries("libLLVM").empty()) << "the driver's compiler did not run";
+  EXPECT_FALSE(loaded_libraries("libplugrad_clang").empty()) << "our compiler did not run";
 }
 
 // Each compiler is loaded by the first kernel of its device; CTest runs either order by itself.
