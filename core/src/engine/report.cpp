@@ -4,6 +4,7 @@
 #include "engine/session_state.h"
 #include "ir/range.h"
 #include "ir/text/printer.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::engine {
 
@@ -44,7 +45,11 @@ void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports, 
   work.graph += ready.plan.operations;
   for (size_t i = 0; i < ready.kernels.size(); ++i) {
     if (ready.kernels[i]) reports.push_back(report_of(*ready.kernels[i]));
-    if (ready.kernels[i]) work.executed += reports.back().work;
+    if (ready.kernels[i]) {
+      work.executed += reports.back().work;
+      work.hidden += static_cast<double>(reports.back().bytes) /
+                     tuning::machine_of(ready.kernels[i]->kernel->device())->bytes_an_operation();
+    }
     if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports, work);
   }
 }

@@ -37,9 +37,11 @@ namespace plugrad::engine {
 using detail::KernelReport;
 
 /// Operations (cost/work.h) that the kernels of plans execute, and those of their graphs with each
-/// node computed once. A loop's body counts once.
+/// node computed once. A loop's body counts once. As many operations as `hidden` take no longer than
+/// to move the memory that the kernels read and write.
 struct PlanWork {
   int64_t executed = 0, graph = 0;
+  double hidden = 0;
 };
 
 /// Counters since the process began or reset_statistics(); gauges show the current state.

@@ -51,7 +51,7 @@ class Materialiser {
 
   /// Storing a value to keep to a limit may leave a Reduce in several kernels.
   void limit_all() {
-    while (limit_kernels(state_) | limit_work(state_) | limit_indices(state_) |
+    while (limit_kernels(state_) | limit_work(state_) | limit_evaluations(state_) |
            store_shared_reductions()) {
     }
   }
