@@ -206,7 +206,7 @@ void Evaluations::pad(Id id, Way& way) {
   const auto list = g_.arg_list(id);
   const auto to = state_.shapes[id], from = state_.shapes[g_[id].src[0]];
   std::vector<int64_t> gate = {way[kGate]};
-  for (size_t i = 0; i < from.size(); ++i) {
+  for (size_t i = from.size(); i-- > 0;) {
     int64_t& loops = way[kAxes + 2 * i];
     int64_t& offset = way[kAxes + 2 * i + 1];
     const int64_t begin = list[2 * i];
@@ -243,6 +243,7 @@ int64_t Evaluations::piece_of(int64_t loops, int64_t begin, int64_t size) {
   Piece own{loops, begin};
   for (auto at = pieces_.find(own.of); at != pieces_.end(); at = pieces_.find(own.of))
     own = {at->second.of, own.begin + at->second.begin};
+  if (!cut_at_.empty() && !cut_at_.contains(own.of)) return 0;  // one loop is cut
   std::vector<int64_t>& points = cut_at_[own.of];
   for (const int64_t point : {own.begin, own.begin + size})
     if (std::ranges::find(points, point) == points.end()) points.push_back(point);
