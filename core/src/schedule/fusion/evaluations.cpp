@@ -9,7 +9,7 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostWays = 32;   // of one node; the walk is linear
-constexpr size_t kMostLoops = 63;  // later ones count as one iteration
+constexpr size_t kLoopBits = 63;  // later ones count as one iteration
 constexpr size_t kMostPieces = 8;  // of an output's loop, as codegen cuts it at paddings
 
 }  // namespace
@@ -308,7 +308,7 @@ int64_t Evaluations::number(std::vector<int64_t> key) {
 }
 
 int64_t Evaluations::new_loop(int64_t size) {
-  if (sizes_.size() == kMostLoops) return 0;
+  if (sizes_.size() == kLoopBits) return 0;
   sizes_.push_back(size);
   return int64_t{1} << (sizes_.size() - 1);
 }
