@@ -55,10 +55,18 @@ std::vector<Tensor> parts_of(int64_t n, const std::function<Tensor(int64_t)>& ma
   return parts;
 }
 
-Shape long_vector(int64_t n) { return {20000 + n}; }
-Shape few_rows(int64_t n) { return {n, 256}; }
-Shape many_rows(int64_t n) { return {n, 4000}; }
-Shape image(int64_t n) { return {1, 2, 20 + n, 20 + n}; }
+Shape long_vector(int64_t n) {
+  return {20000 + n};
+}
+Shape few_rows(int64_t n) {
+  return {n, 256};
+}
+Shape many_rows(int64_t n) {
+  return {n, 4000};
+}
+Shape image(int64_t n) {
+  return {1, 2, 20 + n, 20 + n};
+}
 
 // clang-format off
 const Form kForms[] = {
@@ -208,9 +216,9 @@ constexpr int64_t kFormSizes[] = {2, 3, 5, 8, 17, 31, 40};
 
 void expect_bound(const char* name, int64_t n, const char* what, const engine::PlanWork& work) {
   if (std::getenv("PLUGRAD_REPORT") != nullptr)
-    fmt::print("{} {:<52} {:>3} {:<8} {:>12} {:>12} {:>12.0f} {:>6.2f}\n", work.is_bounded() ? " " : "!",
-               name, n, what, work.executed, work.graph, work.allowed,
-               static_cast<double>(work.executed) / static_cast<double>(work.graph));
+    fmt::print("{} {:<52} {:>3} {:<8} {:>12} {:>12} {:>12.0f} {:>6.2f}\n",
+               work.is_bounded() ? " " : "!", name, n, what, work.executed, work.graph,
+               work.allowed, static_cast<double>(work.executed) / static_cast<double>(work.graph));
   EXPECT_TRUE(work.is_bounded()) << name << ", size " << n << ' ' << what << ": " << work.executed
                                  << " operations, " << work.graph << " in the graph, "
                                  << work.allowed << " more allowed";

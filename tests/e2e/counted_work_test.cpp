@@ -205,7 +205,9 @@ TEST(CountedWork, RandomNumbers) {
     const SettingScope halves([](Settings& s) { s.noopt = false; });
     EXPECT_EQ(drawn(shape).to_vector<float>(), expected) << element_count(shape);
     const bool is_even = shape[0] % 2 == 0 || shape.size() == 1;
-    if (is_even) { EXPECT_LE(10 * work_of(drawn(shape)).executed, 7 * all) << element_count(shape); }
+    if (is_even) {
+      EXPECT_LE(10 * work_of(drawn(shape)).executed, 7 * all) << element_count(shape);
+    }
   }
 }
 

@@ -48,7 +48,7 @@ void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) 
   }
 }
 
-void add(PlanWork& sum, const PlanWork& part) {
+void add_work(PlanWork& sum, const PlanWork& part) {
   sum.executed += part.executed;
   sum.graph += part.graph;
   sum.allowed += part.allowed;
@@ -71,7 +71,7 @@ PlanWork work_of(const ReadyPlan& ready) {
       work.allowed += static_cast<double>(kernel->code.estimates.bytes) /
                       tuning::machine_of(kernel->kernel->device())->bytes_an_operation();
     }
-    if (i < ready.loops.size() && ready.loops[i].plan) add(work, work_of(*ready.loops[i].plan));
+    if (i < ready.loops.size() && ready.loops[i].plan) add_work(work, work_of(*ready.loops[i].plan));
   }
   return work;
 }
@@ -85,7 +85,7 @@ std::vector<KernelReport> Session::kernels_of(States states, PlanWork* work) {
     const Work found = work_for(roots, device == 0 ? default_device() : device, true);
     state_->canonical.take_inputs();
     add_kernels_of(*found.ready, reports);
-    add(sum, work_of(*found.ready));
+    add_work(sum, work_of(*found.ready));
   }
   if (work) *work = sum;
   return reports;

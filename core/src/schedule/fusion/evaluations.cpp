@@ -9,17 +9,13 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostWays = 32;   // of one node; the walk is linear
-constexpr size_t kLoopBits = 63;  // later ones count as one iteration
+constexpr size_t kLoopBits = 63;   // later ones count as one iteration
 constexpr size_t kMostPieces = 8;  // of an output's loop, as codegen cuts it at paddings
 
 }  // namespace
 
 Evaluations::Evaluations(SchedulerState& state)
-    : state_(state),
-      g_(state.graph),
-      times_(g_.size(), 0),
-      of_(g_.size()),
-      phase_(g_.size(), 0) {}
+    : state_(state), g_(state.graph), times_(g_.size(), 0), of_(g_.size()), phase_(g_.size(), 0) {}
 
 void Evaluations::walk(Id output) {
   output_ = output;
@@ -222,8 +218,12 @@ void Evaluations::pad(Id id, Way& way) {
     } else {
       offset = 0;
     }
-    const int64_t piece = way[kIsSummed] != 0 ? loop({1, loops, first, size}, size)
-                                              : piece_of(loops, first, size);
+    int64_t others = 0;  // a loop that indices of other axes depend on, too, runs as a whole
+    for (size_t axis = 0; axis < from.size(); ++axis)
+      others |= axis == i ? 0 : way[kAxes + 2 * axis];
+    const int64_t piece = (loops & others) != 0 ? 0
+                          : way[kIsSummed] != 0 ? loop({1, loops, first, size}, size)
+                                                : piece_of(loops, first, size);
     gate.insert(gate.end(), {loops, first, size});
     if (piece != 0) {
       loops = piece;
@@ -249,7 +249,8 @@ int64_t Evaluations::piece_of(int64_t loops, int64_t begin, int64_t size) {
     if (std::ranges::find(points, point) == points.end()) points.push_back(point);
   int64_t& first = numbers_.try_emplace({2, own.of, size}, own.begin).first->second;
   const bool is_apart = std::abs(first - own.begin) >= size;
-  int64_t& second = numbers_.try_emplace({3, own.of, size}, is_apart ? own.begin : first).first->second;
+  int64_t& second =
+      numbers_.try_emplace({3, own.of, size}, is_apart ? own.begin : first).first->second;
   if (is_apart && second == first) second = own.begin;
   const bool is_joined = is_apart && second == own.begin;
   const int64_t piece = loop({2, own.of, size, is_joined ? first : own.begin}, size);
@@ -291,7 +292,8 @@ int64_t Evaluations::loop_of_reduce(Id id, size_t axis, const Way& way, int64_t 
     int64_t used = 0;
     for (size_t i = kAxes; i < way.size(); i += 2) used |= way[i];
     for (size_t i = sizes_.size(); i-- > 0;)
-      if (const int64_t bit = int64_t{1} << i; (output_loops_ & bit & ~used) != 0 && sizes_[i] == size)
+      if (const int64_t bit = int64_t{1} << i;
+          (output_loops_ & bit & ~used) != 0 && sizes_[i] == size)
         return bit;
   }
   const int64_t phase = keeps_rows_ ? 0 : phase_[id];
@@ -320,8 +322,7 @@ int64_t Evaluations::loop(std::vector<int64_t> key, int64_t size) {
 }
 
 Evaluations::WayId Evaluations::intern(Way way) {
-  const auto [at, is_new] =
-      way_ids_.try_emplace(std::move(way), static_cast<WayId>(ways_.size()));
+  const auto [at, is_new] = way_ids_.try_emplace(std::move(way), static_cast<WayId>(ways_.size()));
   if (is_new) ways_.push_back(&at->first);
   return at->second;
 }

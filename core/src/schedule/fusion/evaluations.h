@@ -66,15 +66,15 @@ class Evaluations {
   bool keeps_rows_ = false;  // the kernel computes values of rows once, outside its inner loops
   bool cuts_ = true;         // codegen cuts the loops of the output at paddings
   int64_t output_loops_ = 0;
-  std::map<int64_t, Piece> pieces_;              // by loop
+  std::map<int64_t, Piece> pieces_;                 // by loop
   std::map<int64_t, std::vector<int64_t>> cut_at_;  // by loop: where its pieces begin and end
   double bytes_ = 0;
   std::vector<Id> nodes_, crowded_;
-  std::vector<double> times_;              // by id
-  std::vector<std::vector<WayId>> of_;     // by id, until it is passed on
-  std::vector<int64_t> phase_;             // by id: nested Reduces on the longest path down
-  std::vector<int64_t> sizes_;             // by loop
-  std::vector<const Way*> ways_;           // by number
+  std::vector<double> times_;           // by id
+  std::vector<std::vector<WayId>> of_;  // by id, until it is passed on
+  std::vector<int64_t> phase_;          // by id: nested Reduces on the longest path down
+  std::vector<int64_t> sizes_;          // by loop
+  std::vector<const Way*> ways_;        // by number
   std::map<Way, WayId> way_ids_;
   std::map<std::vector<int64_t>, int64_t> numbers_, loops_;
 };

@@ -129,8 +129,8 @@ class EvaluationLimiter {
   }
 
   double cost_of_storing(Id id) const {
-    const double bytes = static_cast<double>(state_.counts[id]) *
-                         static_cast<double>(size_of(strong(g_[id].dtype)));
+    const double bytes =
+        static_cast<double>(state_.counts[id]) * static_cast<double>(size_of(strong(g_[id].dtype)));
     const cost::Machine& machine = state_.options.machine;
     const double moved = bytes > machine.near_bytes ? kPasses * bytes : 0;
     return kOfALaunch + moved / machine.bytes_an_operation();
