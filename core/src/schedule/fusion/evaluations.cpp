@@ -292,12 +292,10 @@ int64_t Evaluations::loop_of_reduce(Id id, size_t axis, const Way& way, int64_t 
     int64_t used = 0;
     for (size_t i = kAxes; i < way.size(); i += 2) used |= way[i];
     for (size_t i = sizes_.size(); i-- > 0;)
-      if (const int64_t bit = int64_t{1} << i;
-          (output_loops_ & bit & ~used) != 0 && sizes_[i] == size)
-        return bit;
+      if ((used >> i & 1) == 0 && sizes_[i] == size) return int64_t{1} << i;
+    return new_loop(size);
   }
-  const int64_t phase = keeps_rows_ ? 0 : phase_[id];
-  std::vector<int64_t> key = {0, inside & ~output_loops_, phase, static_cast<int64_t>(axis)};
+  std::vector<int64_t> key = {0, inside & ~output_loops_, phase_[id], static_cast<int64_t>(axis)};
   for (const int64_t other : g_.arg_list(id).subspan(1))
     key.push_back(state_.shapes[g_[id].src[0]][static_cast<size_t>(other)]);
   return loop(std::move(key), size);
