@@ -10,9 +10,8 @@ namespace plugrad::schedule {
 
 /// The part of the graph that would be recomputed: all nodes down to stored values.
 struct Region {
-  uint32_t weight = 0;       // of its operations; an add is 1
-  uint32_t leaf_count = 0;   // distinct stored values read
-  int64_t largest_leaf = 0;  // elements
+  uint32_t weight = 0;      // of its operations; an add is 1
+  uint32_t leaf_count = 0;  // distinct stored values read
   // a comparison with an Iota selects elements: such a sum often becomes one load
   bool has_iota = false;
 };
