@@ -71,7 +71,8 @@ PlanWork work_of(const ReadyPlan& ready) {
       work.allowed += static_cast<double>(kernel->code.estimates.bytes) /
                       tuning::machine_of(kernel->kernel->device())->bytes_an_operation();
     }
-    if (i < ready.loops.size() && ready.loops[i].plan) add_work(work, work_of(*ready.loops[i].plan));
+    if (i < ready.loops.size() && ready.loops[i].plan)
+      add_work(work, work_of(*ready.loops[i].plan));
   }
   return work;
 }
