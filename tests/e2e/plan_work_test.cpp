@@ -238,7 +238,7 @@ TEST(PlanWork, SumsOfReductions) {
     for (int64_t i = 0; i < n; ++i) terms.push_back(stored(i, {4, 8}).max(1));
     return Tensors{sum_of(terms)};
   };
-  expect_linear(program, 1'000, 20);
+  expect_linear(program, 1'000, 28);
 }
 
 TEST(PlanWork, SumsOfProductsOfMatrices) {

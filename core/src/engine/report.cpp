@@ -4,6 +4,7 @@
 #include "engine/session_state.h"
 #include "ir/range.h"
 #include "ir/text/printer.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::engine {
 
@@ -40,13 +41,17 @@ KernelReport report_of_code(const KernelAst* ast, const codegen::KernelCode& cod
 }
 
 // A loop's kernels are listed once, at the loop's position.
-void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports, PlanWork& work) {
-  work.graph += ready.plan.operations;
+void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) {
   for (size_t i = 0; i < ready.kernels.size(); ++i) {
     if (ready.kernels[i]) reports.push_back(report_of(*ready.kernels[i]));
-    if (ready.kernels[i]) work.executed += reports.back().work;
-    if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports, work);
+    if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports);
   }
+}
+
+void add_work(PlanWork& sum, const PlanWork& part) {
+  sum.executed += part.executed;
+  sum.graph += part.graph;
+  sum.allowed += part.allowed;
 }
 
 }  // namespace
@@ -58,6 +63,20 @@ KernelReport report_of(const ReadyKernel& ready) {
   return report;
 }
 
+PlanWork work_of(const ReadyPlan& ready) {
+  PlanWork work{0, ready.plan.operations, static_cast<double>(ready.plan.repeated)};
+  for (size_t i = 0; i < ready.kernels.size(); ++i) {
+    if (const auto& kernel = ready.kernels[i]) {
+      work.executed += kernel->code.work.operations;
+      work.allowed += static_cast<double>(kernel->code.estimates.bytes) /
+                      tuning::machine_of(kernel->kernel->device())->bytes_an_operation();
+    }
+    if (i < ready.loops.size() && ready.loops[i].plan)
+      add_work(work, work_of(*ready.loops[i].plan));
+  }
+  return work;
+}
+
 std::vector<KernelReport> Session::kernels_of(States states, PlanWork* work) {
   const std::lock_guard guard(mutex_);
   safe_point();
@@ -66,7 +85,8 @@ std::vector<KernelReport> Session::kernels_of(States states, PlanWork* work) {
   for (const auto& [device, roots] : missing_local_roots(states)) {
     const Work found = work_for(roots, device == 0 ? default_device() : device, true);
     state_->canonical.take_inputs();
-    add_kernels_of(*found.ready, reports, sum);
+    add_kernels_of(*found.ready, reports);
+    add_work(sum, work_of(*found.ready));
   }
   if (work) *work = sum;
   return reports;

@@ -37,10 +37,17 @@ namespace plugrad::engine {
 using detail::KernelReport;
 
 /// Operations (cost/work.h) that the kernels of plans execute, and those of their graphs with each
-/// node computed once. A loop's body counts once.
+/// node computed once. A loop's body counts once. Beyond a quarter more, and a launch's worth, kernels
+/// repeat what hides behind the memory that they move, or would take longer to store: `allowed`.
 struct PlanWork {
   int64_t executed = 0, graph = 0;
+  double allowed = 0;
+  bool is_bounded() const {
+    return static_cast<double>(executed) <= 1.25 * static_cast<double>(graph) + 4096 + allowed;
+  }
 };
+struct ReadyPlan;
+PlanWork work_of(const ReadyPlan& ready);
 
 /// Counters since the process began or reset_statistics(); gauges show the current state.
 struct Statistics {

@@ -252,12 +252,12 @@ void compute_once(SchedulerState& state, std::vector<AxisBits>& axes,
   }
 }
 
-/// Operations of the graph, each node computed once. Reduces with `axes` count one term for all
+/// Finds the operations of each node, computed once. Reduces with `axes` count one term for all
 /// indices of these, and nothing for the conditions.
-int64_t operations_of(SchedulerState& state, std::vector<AxisBits> axes) {
+void count_operations(SchedulerState& state, std::vector<AxisBits> axes) {
   const Graph& g = state.graph;
-  std::vector<int64_t> computed = state.counts;
-  compute_once(state, axes, computed);
+  state.once = state.counts;
+  compute_once(state, axes, state.once);
   const auto is_marked = [&](Id by) { return axes[by] != 0; };
   for (size_t i = state.live.size(); i-- > 0;) {  // conditions, also below other views
     const Id id = state.live[i];
@@ -266,6 +266,7 @@ int64_t operations_of(SchedulerState& state, std::vector<AxisBits> axes) {
       axes[id] |= axes[readers[0]];
   }
   cost::CountedWeights weights(g);
+  state.work.assign(g.size(), 0);
   double sum = 0;
   for (Id id : state.live) {
     const Node& n = g[id];
@@ -274,12 +275,13 @@ int64_t operations_of(SchedulerState& state, std::vector<AxisBits> axes) {
       auto terms = static_cast<double>(state.counts[n.src[0]]);
       for (size_t r = 0; r < shape.size(); ++r)
         if (r < 64 && (axes[id] & bit(r)) != 0) terms /= static_cast<double>(shape[r]);
-      sum += terms;
+      state.work[id] = terms;
     } else if (axes[id] == 0 || (n.op != Op::Where && n.dtype != DType::Bool)) {
-      sum += static_cast<double>(weights[id]) * static_cast<double>(computed[id]);
+      state.work[id] = static_cast<double>(weights[id]) * static_cast<double>(state.once[id]);
     }
+    sum += state.work[id];
   }
-  return static_cast<int64_t>(std::min(sum, 0x1p62));
+  state.plan.operations = static_cast<int64_t>(std::min(sum, 0x1p62));
 }
 
 }  // namespace
@@ -293,7 +295,8 @@ void find_indexed(SchedulerState& state) {
   const Graph& g = state.graph;
   state.indexed.assign(g.size(), 0);
   state.computed = state.counts;
-  std::vector<AxisBits> rows(g.size(), 0), picked(g.size(), 0);
+  state.picked.assign(g.size(), 0);
+  std::vector<AxisBits> rows(g.size(), 0);
   bool any = false;
   for (Id id : state.live) {
     if (g[id].op != Op::Reduce) continue;
@@ -301,15 +304,16 @@ void find_indexed(SchedulerState& state) {
     const Op op = static_cast<Op>(list[0]);
     const Id x = g[id].src[0];
     if (const auto axis = indexed_axis(g, state.shapes, op, x, list.subspan(1))) {
-      state.indexed[id] = 1;
+      state.indexed[id] = static_cast<uint8_t>(*axis + 1);
       rows[id] = bit(*axis);
       any = true;
     } else {
-      picked[id] = Recogniser(g, state.shapes).picked(op, x, list.subspan(1));
+      state.picked[id] = Recogniser(g, state.shapes).picked(op, x, list.subspan(1));
     }
   }
-  std::ranges::transform(rows, picked, picked.begin(), std::bit_or{});
-  state.plan.operations = operations_of(state, std::move(picked));
+  std::vector<AxisBits> once = state.picked;
+  std::ranges::transform(rows, once, once.begin(), std::bit_or{});
+  count_operations(state, std::move(once));
   if (any) compute_once(state, rows, state.computed);
 }
 

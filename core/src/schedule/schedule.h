@@ -103,6 +103,9 @@ struct Plan {
   std::vector<uint32_t> root_buffers;
   std::vector<Donation> donations;
   int64_t operations = 0;  // of the graph, each node computed once (cost/work.h)
+  // Operations that kernels repeat because to store a value would take longer, beyond what hides
+  // behind the memory that they move.
+  int64_t repeated = 0;
   uint64_t visits = 0;     // node visits of walks below single nodes: the cost of planning
   uint32_t trace_run = 0;  // of its stages in a trace; 0: not recorded
   std::shared_ptr<const ScheduledGraph> scheduled{};  // null unless Options::keep_graph

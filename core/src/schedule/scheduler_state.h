@@ -69,8 +69,13 @@ struct SchedulerState {
   // make_use_lists
   std::vector<Id> live;  // ascending
   UseLists consumers;
-  std::vector<int64_t> counts;   // elements of each node
-  std::vector<uint8_t> indexed;  // of Reduces: terms are stored by an index (indexed_sums.cpp)
+  std::vector<int64_t> counts;  // elements of each node
+  // of Reduces whose terms are stored by an index (indexed_sums.cpp): 1 more than the axis of the
+  // index; 0 for others
+  std::vector<uint8_t> indexed;
+  std::vector<uint64_t> picked;  // of Reduces: axes along which one term is not neutral, as bits
+  std::vector<double> work;   // operations of each node, each element computed once (cost/work.h)
+  std::vector<int64_t> once;  // elements of each node that are then computed
   // computed elements of each node; a value that only indexed Reduces read is computed once for all
   // rows
   std::vector<int64_t> computed;

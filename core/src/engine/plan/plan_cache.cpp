@@ -71,6 +71,7 @@ void each_field_of(auto& visit, MaybeConst<Plan> auto& plan) {
   visit(plan.root_buffers);
   visit(plan.donations);
   visit(plan.operations);
+  visit(plan.repeated);
 }
 
 struct PutPlan {

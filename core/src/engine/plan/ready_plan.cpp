@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/settings.h"
 #include "base/trace/trace.h"
 #include "engine/execute/collective_step.h"
 #include "engine/execute/launch_log.h"
@@ -14,6 +15,7 @@
 #include "engine/plan/trace_plan.h"
 #include "engine/refine/promotion.h"
 #include "engine/refine/refinement.h"
+#include "engine/report.h"
 
 namespace plugrad::engine {
 namespace {
@@ -156,6 +158,14 @@ void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   }
 }
 
+// Schedules chosen by hand may compute more.
+void check_work(const ReadyPlan& ready) {
+  const PlanWork work = work_of(ready);
+  ensure(work.is_bounded(),
+         "[plan] the kernels execute {} operations for {} of the graph; {:.0f} more are allowed",
+         work.executed, work.graph, work.allowed);
+}
+
 }  // namespace
 
 void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
@@ -290,6 +300,7 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
                                     step.kind == schedule::Step::Kind::User
                                 ? *next++
                                 : nullptr);
+  if (settings().verify && !settings().noopt && settings().optimisations.empty()) check_work(ready);
 }
 
 void set_numbers(ReadyPlan& ready, std::span<const uint64_t> numbers) {

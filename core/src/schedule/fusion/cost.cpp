@@ -25,7 +25,6 @@ Region RegionFinder::below(Id node) {
     ++state_.visits;
     if (id != node && state_.stored[id] != 0) {
       ++region.leaf_count;
-      region.largest_leaf = std::max(region.largest_leaf, state_.counts[id]);
       continue;
     }
     const Node& n = g[id];

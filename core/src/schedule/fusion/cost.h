@@ -10,9 +10,8 @@ namespace plugrad::schedule {
 
 /// The part of the graph that would be recomputed: all nodes down to stored values.
 struct Region {
-  uint32_t weight = 0;       // of its operations; an add is 1
-  uint32_t leaf_count = 0;   // distinct stored values read
-  int64_t largest_leaf = 0;  // elements
+  uint32_t weight = 0;      // of its operations; an add is 1
+  uint32_t leaf_count = 0;  // distinct stored values read
   // a comparison with an Iota selects elements: such a sum often becomes one load
   bool has_iota = false;
 };
@@ -77,8 +76,10 @@ inline constexpr uint32_t kMostInstructions = 1000;
 /// be stored. Returns whether it stored any.
 bool limit_work(SchedulerState& state);
 
-/// Stores values that a kernel would compute at too many indices. Returns whether it stored any.
-bool limit_indices(SchedulerState& state);
+/// Stores values until every kernel executes at most 1.25 times the operations of its nodes, each
+/// computed once in the plan, and what hides behind the memory that it moves; sets `repeated` of the
+/// plan. Returns whether it stored any.
+bool limit_evaluations(SchedulerState& state);
 
 /// Stores an expression that a long kernel would compute of many values, so that one kernel serves
 /// all of them. Returns whether it stored any.

@@ -18,7 +18,6 @@ constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
 // Total reads from which a padded operand is stored with its padding: the loops of its kernel then
 // need no conditions.
 constexpr float kPaddingPays = 1 << 20;
-constexpr uint32_t kScannedWeight = 4;  // weight of a value that all lanes of a scan read
 constexpr float kFewTimes = 4;  // evaluations of an element of a light Reduce that may be repeated
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kMaterialiseRounds = 4;
@@ -51,7 +50,7 @@ class Materialiser {
 
   /// Storing a value to keep to a limit may leave a Reduce in several kernels.
   void limit_all() {
-    while (limit_kernels(state_) | limit_work(state_) | limit_indices(state_) |
+    while (limit_kernels(state_) | limit_work(state_) | limit_evaluations(state_) |
            store_shared_reductions()) {
     }
   }
@@ -128,7 +127,6 @@ class Materialiser {
     if (ratio < kManyReads || (op != Op::Pad && !is_alu(op))) return false;
     if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
-    if (is_scanned(id) && region.weight > kScannedWeight) return true;
     if (state_.constant[id] != 0 && is_alu(op) && region.weight > kTrivialWeight) return true;
     // A mask depends on indices only: loops compute parts of it.
     const bool is_mask = state_.graph[id].dtype == DType::Bool;
@@ -140,18 +138,6 @@ class Materialiser {
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
     if (ratio >= kVeryManyReads) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
-  }
-
-  /// Whether a consumer selects the value by index alone, as scans do, and not by data.
-  bool is_scanned(Id id) {
-    const Graph& g = state_.graph;
-    return std::ranges::any_of(state_.consumers.of(id), [&](Id by) {
-      ++state_.visits;
-      if (is_movement(g[by].op)) return is_scanned(by);
-      if (g[by].op != Op::Where || g[by].src[0] == id) return false;
-      const Region condition = regions_.below(g[by].src[0]);
-      return condition.has_iota && condition.leaf_count == 0;
-    });
   }
 
   /// Whether sums skip the padding: loops then only run over the rest.

@@ -103,12 +103,6 @@ bool StoreCost::find_readers(Id node) {
   return true;
 }
 
-double StoreCost::bytes_moved_by(Id stored) {
-  double moved = bytes(stored);
-  for (const Id leaf : below(std::span(&stored, 1), kNoId).leaves) moved += bytes(leaf);
-  return moved;
-}
-
 bool StoreCost::pays(Id node) {
   const Below own = below(std::span(&node, 1), kNoId);
   if (own.heavy) return true;

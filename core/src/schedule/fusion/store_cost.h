@@ -22,8 +22,6 @@ class StoreCost {
   /// Whether storing `node` costs less than computing it in each kernel that reads it, given the
   /// values stored now.
   bool pays(Id node);
-  /// Bytes that the kernel of the stored value reads and writes, each once.
-  double bytes_moved_by(Id stored);
 
  private:
   struct Below {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <queue>
 
 #include "base/check.h"
 #include "ir/kernel_ast.h"
@@ -51,43 +50,6 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || must_not_contract(g, ast->sink);
   return {std::move(ast), params_, numbers_};
-}
-
-/// Consumers have larger ids: in descending order, all instances of a node are known when it is
-/// reached.
-std::vector<Id> KernelLowering::computed_too_often(Id output,
-                                                   const std::function<bool(Id, size_t)>& allows) {
-  Graph graph;
-  Simplifier simplifier(graph);
-  begin({output}, graph, simplifier);
-  std::vector<Id> found;
-  std::priority_queue<Id> waiting;
-  const auto reach = [&](Id node, auto&& make_instance) {
-    const bool is_new = first_[node] == kNone;
-    make_instance();
-    if (is_new) waiting.push(node);
-  };
-  reach(output, [&] { instance(output, index_list(output_index(output)), kNoId, 0); });
-  while (!waiting.empty()) {
-    const Id node = waiting.top();
-    waiting.pop();
-    if (is_leaf(node)) continue;
-    const bool is_stored = is_storable(node) && !allows(node, instances_[first_[node]].number);
-    if (is_stored) found.push_back(node);
-    if (is_stored) continue;
-    for (uint32_t at = first_[node]; at != kNone; at = instances_[at].next) {
-      Instance entered = instances_[at];
-      enter(entered);
-      if (entered.value != kNoId) continue;  // padding
-      for (Id s : state_.graph.sources(node)) reach(s, [&] { source_instance(entered, s); });
-    }
-  }
-  return found;
-}
-
-bool KernelLowering::is_storable(Id node) const {
-  const Op op = state_.graph[node].op;
-  return (is_alu(op) || op == Op::Reduce) && state_.of_rows[node] == 0 && !state_.is_for_rows(node);
 }
 
 /// The axes of a stored value, outermost in memory first.

@@ -32,10 +32,6 @@ class KernelLowering {
   /// size 1 only.
   LoweredKernel lower(const std::vector<Id>& outputs);
 
-  /// The values that the kernel of `output` alone would compute at more indices than `allows` says:
-  /// the nearest to the output, without values that only they need.
-  std::vector<Id> computed_too_often(Id output, const std::function<bool(Id, size_t)>& allows);
-
  private:
   // A node evaluated at one index, under one gate, inside one set of reduce loops.
   struct Instance {
@@ -95,7 +91,6 @@ class KernelLowering {
   bool are_rows_of_operand(Id value, RangeSets& open);
   Id mark_local_buffers(Id sink);
   bool is_leaf(Id node) const;
-  bool is_storable(Id node) const;
   const Output* output(Id node) const;
   uint32_t loops_for(uint32_t outer, const Dims& sizes, const Dims& order, uint32_t phase);
   uint32_t loops_around(ListId index, Id gate, uint32_t loops);
