@@ -171,8 +171,14 @@ const FloatLayout& layout_of(DType dtype) {
        tensor::called("rand"), name_of(dtype));
 }
 
-/// Random mantissas give numbers in [1, 2); subtracts 1.
+/// The first 23 bits of words of 32, as f32 integers.
+Tensor mantissas_of(const Tensor& words) {
+  return (words >> 9).cast(DType::F32);
+}
+
+/// Random mantissas give numbers in [1, 2); subtracts 1. In f32 the same numbers by fewer nodes.
 Tensor uniform_of_bits(const Tensor& bits, const FloatLayout& layout) {
+  if (layout.dtype == DType::F32) return mantissas_of(bits) * 0x1p-23;
   const int shift = static_cast<int>(size_of(layout.dtype)) * 8 - layout.mantissa;
   return ((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0;
 }
@@ -186,9 +192,8 @@ Tensor uniform_of(const Tensor& key, const Shape& shape, const FloatLayout& layo
 Tensor normal_of(const Tensor& key, const Shape& shape) {
   const int64_t count = element_count(shape);
   const auto words = words_of_pairs(key, Tensor::arange(count, DType::U32), count);
-  const FloatLayout& layout = layout_of(DType::F32);
-  const Tensor angle = uniform_of_bits(words[0], layout) * (2.0 * std::numbers::pi),
-               radius = ((1.0 - uniform_of_bits(words[1], layout)).log() * -2.0).sqrt();
+  const Tensor angle = mantissas_of(words[0]) * (0x1p-22 * std::numbers::pi),
+               radius = ((1.0 - mantissas_of(words[1]) * 0x1p-23).log() * -2.0).sqrt();
   return tensor::own_handle((angle.cos() * radius).reshape(shape));
 }
 
