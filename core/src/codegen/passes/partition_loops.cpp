@@ -235,8 +235,8 @@ std::vector<Id> work_along(Graph& g, Id store, Id range) {
   for (const Id id : reachable.from(g, std::span(&store, 1)))
     if (open.depends(id, range) && g[id].dtype != DType::Index && g[id].dtype != DType::Void &&
         g[id].op != Op::Load && g[id].op != Op::Cast)
-      found.push_back(
-          g[id].op == Op::Threefry1 ? g.add(Op::Threefry0, g[id].dtype, g.sources(id)) : id);
+      found.push_back(g[id].op == Op::Threefry1 ? g.add(Op::Threefry0, g[id].dtype, g.sources(id))
+                                                : id);
   std::ranges::sort(found);
   return found;
 }

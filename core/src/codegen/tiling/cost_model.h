@@ -135,6 +135,7 @@ class CostModel {
     int64_t constant = 0;
     bool is_linear = false;  // in axes only
   };
+  double instructions_of_hash(Id id) const;
   void add_bounds(Id reduce);
   bool holds(const Bound& bound, const Tile& tile) const;
   double undecided(const Bound& bound, const Tile& tile) const;

@@ -32,10 +32,9 @@ namespace {
 constexpr uint32_t kStream = 0x14b81119;
 
 std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
-  return threefry<uint32_t>({kStream ^ static_cast<uint32_t>(random.seed >> 32),
-                             static_cast<uint32_t>(random.seed)},
-                            {static_cast<uint32_t>(random.counter),
-                             static_cast<uint32_t>(random.counter >> 32)});
+  return threefry<uint32_t>(
+      {kStream ^ static_cast<uint32_t>(random.seed >> 32), static_cast<uint32_t>(random.seed)},
+      {static_cast<uint32_t>(random.counter), static_cast<uint32_t>(random.counter >> 32)});
 }
 
 /// Draws the key of the next `words` words and advances the counter. On a mesh every device has it.
