@@ -6,8 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/random/threefry.h"
 #include "ir/round.h"
-#include "ir/threefry.h"
 
 namespace plugrad {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "codegen/lowering/float_math.h"
 #include "codegen/lowering/lowering.h"
-#include "ir/threefry.h"
+#include "ir/random/threefry.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -8,8 +8,8 @@
 #include <numbers>
 
 #include "base/settings.h"
+#include "ir/random/threefry.h"
 #include "ir/round.h"
-#include "ir/threefry.h"
 #include "jit/trace.h"
 #include "plugrad/functional.h"
 #include "tensor/handles.h"
