@@ -99,6 +99,22 @@ uint64_t shift(Op op, T a, int64_t count, DType dtype) {
   return static_cast<uint64_t>(a >> count);
 }
 
+// threefry2x32 of Random123: a word of the key is added after every fourth round.
+uint32_t threefry_word(std::span<const uint64_t> x, size_t word) {
+  const uint32_t key[3] = {static_cast<uint32_t>(x[0]), static_cast<uint32_t>(x[1]),
+                           static_cast<uint32_t>(x[0] ^ x[1] ^ 0x1BD11BDA)};
+  const int distances[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+  uint32_t words[2] = {static_cast<uint32_t>(x[2]) + key[0], static_cast<uint32_t>(x[3]) + key[1]};
+  for (uint32_t round = 1; round <= 20; ++round) {
+    words[0] += words[1];
+    words[1] = std::rotl(words[1], distances[(round - 1) % 8]) ^ words[0];
+    if (round % 4 != 0) continue;
+    words[0] += key[round / 4 % 3];
+    words[1] += key[(round / 4 + 1) % 3] + round / 4;
+  }
+  return words[word];
+}
+
 template <class T>
 uint64_t int_alu(Op op, DType dtype, std::span<const uint64_t> x) {
   const T a = static_cast<T>(x[0]), b = x.size() > 1 ? static_cast<T>(x[1]) : T{0};
@@ -133,6 +149,10 @@ uint64_t int_alu(Op op, DType dtype, std::span<const uint64_t> x) {
     case Op::Shl:
     case Op::Shr:
       return shift(op, a, static_cast<int64_t>(x[1]), dtype);
+    case Op::Threefry0:
+      return threefry_word(x, 0);
+    case Op::Threefry1:
+      return threefry_word(x, 1);
     default:
       refuse(op, dtype);
   }

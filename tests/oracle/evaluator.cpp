@@ -80,7 +80,7 @@ Array reduce(const Array& x, std::span<const int64_t> op_and_axes, DType dtype) 
 
 Array Evaluator::elementwise(const Node& node) const {
   const size_t count = node.src_count;
-  const Array* sources[3];
+  const Array* sources[4];
   Array result{node.dtype, {}, {}};
   for (size_t s = 0; s < count; ++s) {
     sources[s] = &source(node, s);
@@ -88,7 +88,7 @@ Array Evaluator::elementwise(const Node& node) const {
   }
   result.bits.resize(count_of(result.shape));
   const DType operand = sources[node.op == Op::Where ? 1 : 0]->dtype;
-  uint64_t args[3];
+  uint64_t args[4];
   for (size_t i = 0; i < result.size(); ++i) {
     for (size_t s = 0; s < count; ++s)
       args[s] = sources[s]->bits[sources[s]->shape.empty() ? 0 : i];
@@ -149,7 +149,7 @@ Array Evaluator::compute(Id id) {
     case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::CmpLt:
     case Op::CmpEq: case Op::CmpNe: case Op::Where: case Op::Cast: case Op::Bitcast: case Op::Exp2:
     case Op::Log2: case Op::Sin: case Op::FloorDiv: case Op::FloorMod: case Op::Exp: case Op::Log:
-    case Op::Pow: case Op::Cos: case Op::Tan:
+    case Op::Pow: case Op::Cos: case Op::Tan: case Op::Threefry0: case Op::Threefry1:
       return elementwise(node);
     case Op::UserKernel:
       fail(ErrorKind::Unsupported, "[evaluate] a user's kernel is not evaluated: compare its "

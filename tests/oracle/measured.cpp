@@ -90,7 +90,7 @@ double choice_error(double result, const Term& condition, const Term& yes, const
 
 Measured MeasuredEvaluator::elementwise(const Node& node) const {
   const size_t count = node.src_count;
-  const Measured* sources[3];
+  const Measured* sources[4];
   Measured result{{node.dtype, {}, {}}, {}};
   bool exact = !is_transcendental(node.op) && node.op != Op::Recip && node.op != Op::FDiv &&
                node.op != Op::Bitcast;
@@ -103,8 +103,8 @@ Measured MeasuredEvaluator::elementwise(const Node& node) const {
   result.value.bits.resize(size);
   if (!exact) result.error.resize(size);
   const DType operand = sources[node.op == Op::Where ? 1 : 0]->value.dtype;
-  uint64_t args[3];
-  Term terms[3];
+  uint64_t args[4];
+  Term terms[4];
   for (size_t i = 0; i < size; ++i) {
     for (size_t s = 0; s < count; ++s) {
       const size_t at = sources[s]->value.shape.empty() ? 0 : i;

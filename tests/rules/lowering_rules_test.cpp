@@ -61,6 +61,9 @@ bool takes(Op op, DType dtype) {
     case Op::Or:
     case Op::Xor:
       return !is_float(dtype);
+    case Op::Threefry0:
+    case Op::Threefry1:
+      return dtype == DType::U32;
     default:
       return true;
   }

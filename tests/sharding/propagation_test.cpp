@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "ir/op.h"
 #include "sharding/meshes.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 namespace {
@@ -19,6 +20,13 @@ struct Case {
 
 Tensor whole(const Tensor& x) {
   return (x * 3).cast(DType::I32);
+}
+
+Tensor hashed(Op op, const Tensor& a, const Tensor& b) {
+  const Tensor x = whole(a).cast(DType::U32), y = whole(b).cast(DType::U32);
+  tensor::Recorder r("hashed");
+  std::vector<Id> nodes = {r.use(x), r.use(y), r.use(y), r.use(x)};
+  return r.done(r.graph().add(op, DType::U32, nodes));
 }
 
 std::vector<Case> cases() {
@@ -52,6 +60,8 @@ std::vector<Case> cases() {
       {Op::Exp, unary([](auto& a) { return a.exp(); })},
       {Op::Log, unary([](auto& a) { return (a.abs() + 1).log(); })},
       {Op::Pow, [](auto& a, auto& b) { return (a.abs() + 1).pow(b); }},
+      {Op::Threefry0, [](auto& a, auto& b) { return hashed(Op::Threefry0, a, b); }},
+      {Op::Threefry1, [](auto& a, auto& b) { return hashed(Op::Threefry1, a, b); }},
       {Op::Cos, unary([](auto& a) { return a.cos(); })},
       {Op::Tan, unary([](auto& a) { return a.tan(); })},
       {Op::Cast, unary([](auto& a) { return a.cast(DType::F64); })},

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/random/threefry.h"
 #include "ir/round.h"
 
 namespace plugrad {
@@ -197,6 +198,11 @@ std::optional<uint64_t> fold_arithmetic(const Graph& g, Op op, DType dtype, std:
     const auto result = fold_float(op, dtype, value(0), value(1), value(2));
     if (!result) return std::nullopt;
     return bits_of(std::isnan(*result) ? std::nan("") : *result, dtype);
+  }
+  if (op == Op::Threefry0 || op == Op::Threefry1) {
+    const auto word = [&](size_t i) { return static_cast<uint32_t>(const_int(g, s[i])); };
+    const auto words = threefry<uint32_t>({word(0), word(1)}, {word(2), word(3)});
+    return bits_of(static_cast<int64_t>(words[op == Op::Threefry1]), dtype);
   }
   const int64_t a = const_int(g, s[0]), b = s.size() > 1 ? const_int(g, s[1]) : 0;
   if (op == Op::Fma) {

@@ -60,15 +60,16 @@ constexpr bool every_op_has_facts() {
 }
 static_assert(every_op_has_facts(), "an op of plugin_api has no row in PLUGRAD_KERNEL_OP_FACTS");
 
-constexpr std::array<CostFacts, 8> kCosts = {{
-    {0, 0, 0, 0},     // None
-    {1, 0, 1, 0},     // a register reinterpreted
-    {1, 1, 1, 1},     // Arithmetic
-    {1, 4, 1, 4},     // Root
-    {16, 8, 4, 2},    // of integers; by a constant: a product and shifts
-    {24, 8, 24, 8},   // Exponential
-    {30, 8, 30, 8},   // Logarithm
-    {120, 8, 120, 8}  // Sine
+constexpr std::array<CostFacts, 9> kCosts = {{
+    {0, 0, 0, 0},      // None
+    {1, 0, 1, 0},      // a register reinterpreted
+    {1, 1, 1, 1},      // Arithmetic
+    {1, 4, 1, 4},      // Root
+    {16, 8, 4, 2},     // of integers; by a constant: a product and shifts
+    {56, 56, 56, 56},  // Hash: half of both words, which are used together
+    {24, 8, 24, 8},    // Exponential
+    {30, 8, 30, 8},    // Logarithm
+    {120, 8, 120, 8}   // Sine
 }};
 
 }  // namespace

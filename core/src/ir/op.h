@@ -30,6 +30,7 @@ enum class OpCost : uint8_t {
   Arithmetic,
   Root,
   Division,
+  Hash,
   Exponential,
   Logarithm,
   Sine

@@ -43,6 +43,9 @@ const char* float_op(const Subject& s) {
 const char* integer_op(const Subject& s) {
   return is_integer(s.n.dtype) ? same_dtypes(s) : "the op takes integers only";
 }
+const char* hash_op(const Subject& s) {
+  return s.n.dtype == DType::U32 ? same_dtypes(s) : "the op takes u32 only";
+}
 // Floats have C's fmod, which linearise writes in other ops: no device has it.
 const char* remainder_op(const Subject& s) {
   return is_float(s.n.dtype) ? same_dtypes(s) : integer_op(s);
@@ -325,7 +328,7 @@ constexpr OwnCheck kOwnChecks[] = {
     {Op::Scalar, scalar},    {Op::Filled, filled_op},   {Op::Keep, keep_op},
     {Op::Load, load_op},     {Op::Store, store_op},     {Op::AtomicAdd, store_op},
     {Op::Where, where_op},   {Op::Cast, cast_op},       {Op::Bitcast, bitcast_op},
-    {Op::Mod, remainder_op},
+    {Op::Mod, remainder_op}, {Op::Threefry0, hash_op},  {Op::Threefry1, hash_op},
 };
 
 Check check_of(Op op) {

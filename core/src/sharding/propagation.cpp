@@ -281,6 +281,8 @@ constexpr std::array kRules = {
     ELEMENTWISE(Tan),
     ELEMENTWISE(FloorDiv),
     ELEMENTWISE(FloorMod),
+    ELEMENTWISE(Threefry0),
+    ELEMENTWISE(Threefry1),
     Rule{Op::Neg, negate, "as elementwise; of integers or with fast math, terms of a sum pass"},
     Rule{Op::Add, add, "as elementwise; with fast math, terms of two sums pass"},
     Rule{Op::Mul, multiply, "as elementwise; with fast math, terms of one factor pass"},

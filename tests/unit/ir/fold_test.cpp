@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace plugrad {
 namespace {
@@ -51,6 +53,21 @@ TEST_F(FoldTest, ShiftsBeyondTheBits) {
   EXPECT_EQ(ints(Op::Shl, DType::I32, 1, 32), 0);
   EXPECT_EQ(ints(Op::Shr, DType::I32, -8, 40), -1);
   EXPECT_EQ(ints(Op::Shr, DType::U32, 0x80000000ll, 31), 1);
+}
+
+// Known answers of Random123 (Salmon et al. 2011).
+TEST_F(FoldTest, ThreefryHashesAsItsAuthorsSay) {
+  const auto hashed = [&](uint32_t key0, uint32_t key1, uint32_t low, uint32_t high) {
+    std::vector<Id> sources;
+    for (const uint32_t word : {key0, key1, low, high})
+      sources.push_back(g.constant(DType::U32, int64_t{word}));
+    return std::pair(fold(g, Op::Threefry0, DType::U32, sources).value(),
+                     fold(g, Op::Threefry1, DType::U32, sources).value());
+  };
+  EXPECT_EQ(hashed(0, 0, 0, 0), std::pair(uint64_t{0x6b200159}, uint64_t{0x99ba4efe}));
+  EXPECT_EQ(hashed(~0u, ~0u, ~0u, ~0u), std::pair(uint64_t{0x1cb996fc}, uint64_t{0xbb002be7}));
+  EXPECT_EQ(hashed(0x13198a2e, 0x03707344, 0x243f6a88, 0x85a308d3),
+            std::pair(uint64_t{0xc4923a9c}, uint64_t{0x483df7a0}));
 }
 
 TEST_F(FoldTest, UnsignedCompareAsUnsigned) {

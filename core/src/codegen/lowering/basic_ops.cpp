@@ -4,6 +4,7 @@
 
 #include "codegen/lowering/float_math.h"
 #include "codegen/lowering/lowering.h"
+#include "ir/random/threefry.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -87,6 +88,29 @@ Id make_trunc(Graph& g, Id x) {
   return g.where(small, g.add(Op::Bitcast, m.real, {bits}), x);
 }
 
+// A word of u32 as a node. Its operators are friends, which do not hide those of patterns.
+struct WordNode {
+  Graph* g;
+  Id id;
+
+  WordNode by(Op op, WordNode other) const { return {g, g->binary(op, id, other.id)}; }
+  WordNode by(Op op, uint32_t number) const {
+    return by(op, WordNode{g, g->constant(DType::U32, int64_t{number})});
+  }
+  friend WordNode operator+(WordNode a, auto b) { return a.by(Op::Add, b); }
+  friend WordNode operator^(WordNode a, auto b) { return a.by(Op::Xor, b); }
+  friend WordNode operator|(WordNode a, WordNode b) { return a.by(Op::Or, b); }
+  friend WordNode operator<<(WordNode a, uint32_t by) { return a.by(Op::Shl, by); }
+  friend WordNode operator>>(WordNode a, uint32_t by) { return a.by(Op::Shr, by); }
+};
+
+Id make_threefry(Graph& g, const Match& m) {
+  const auto s = g.sources(m.root);
+  const auto word = [&](size_t i) { return WordNode{&g, s[i]}; };
+  const auto words = threefry<WordNode>({word(0), word(1)}, {word(2), word(3)});
+  return words[g[m.root].op == Op::Threefry1].id;
+}
+
 constexpr Pattern real(const Pattern& a) {
   return of_class(a, kRealClass);
 }
@@ -110,6 +134,8 @@ constexpr Rule kBasic[] = {
     rule("fma-in-f64", real(fma(x, y, z)), code<fma_in_f64>, when(check<lacks_op_beside_add>)),
     rule("choice-of-bits", real(where(x, y, z)), code<choose_bits>,
          when(check<lacks_op_beside_add>)),
+    rule("threefry-first", any_of(x, Op::Threefry0), code<make_threefry>),
+    rule("threefry-second", any_of(x, Op::Threefry1), code<make_threefry>),
     rule("trunc-by-cast", real(trunc(x)), code_of_x<make_trunc>, when(check<lacks_op_beside_add>)),
     rule("choice-by-mask", integer(where(x, y, z)), code<choose_by_mask>, when(check<but_masks>)),
 };

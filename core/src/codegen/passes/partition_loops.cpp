@@ -18,6 +18,7 @@
 #include "codegen/analysis/tensor_core.h"
 #include "codegen/passes/passes.h"
 #include "codegen/transforms/transforms.h"
+#include "cost/work.h"
 #include "ir/facts.h"
 #include "ir/fold.h"
 #include "ir/scratch.h"
@@ -226,15 +227,17 @@ Id store_of_piece(Graph& g, Id store, Id range, Id piece, int64_t begin) {
   return substitute(g, store, at_piece);
 }
 
-// Values that vary along the range, other than indices and loads.
-std::vector<Id> work_along(const Graph& g, Id store, Id range) {
+// Values that vary along the range, other than indices and loads. Both words of a hash are one value.
+std::vector<Id> work_along(Graph& g, Id store, Id range) {
   OpenRanges open(g);
   Reachable reachable;
   std::vector<Id> found;
   for (const Id id : reachable.from(g, std::span(&store, 1)))
     if (open.depends(id, range) && g[id].dtype != DType::Index && g[id].dtype != DType::Void &&
         g[id].op != Op::Load && g[id].op != Op::Cast)
-      found.push_back(id);
+      found.push_back(g[id].op == Op::Threefry1 ? g.add(Op::Threefry0, g[id].dtype, g.sources(id))
+                                                : id);
+  std::ranges::sort(found);
   return found;
 }
 
@@ -269,11 +272,15 @@ bool join_halves(Kernel& kernel, Id range) {
   const auto of_store = [&](size_t i) {
     return work_along(g, g.sources(trial.sink)[i], trial.axes[at]);
   };
-  std::vector<Id> low = of_store(0), high = of_store(1), shared;
-  std::ranges::sort(low);
-  std::ranges::sort(high);
+  const auto weight = [&](const std::vector<Id>& nodes) {
+    uint32_t sum = 0;
+    for (const Id id : nodes) sum += cost::op_weight(g, g[id]);
+    return sum;
+  };
+  const std::vector<Id> low = of_store(0), high = of_store(1);
+  std::vector<Id> shared;
   std::ranges::set_intersection(low, high, std::back_inserter(shared));
-  if (shared.empty() || 2 * shared.size() < std::min(low.size(), high.size())) return false;
+  if (shared.empty() || 2 * weight(shared) < std::min(weight(low), weight(high))) return false;
   kernel = std::move(trial);
   return true;
 }

@@ -79,12 +79,24 @@ bool CostModel::is_of_indices(Id condition) const {
   });
 }
 
+// Both words of a hash are computed together.
+double CostModel::instructions_of_hash(Id id) const {
+  const Graph& g = kernel_.graph;
+  const bool is_second = std::ranges::any_of(operations_, [&](const Operation& other) {
+    return other.kind == Operation::Kind::Alu && op_info(g[other.id].op).cost == OpCost::Hash &&
+           std::ranges::equal(g.sources(other.id), g.sources(id));
+  });
+  return is_second ? 0 : 2.0 * cost_facts(OpCost::Hash).instructions;
+}
+
 void CostModel::add_operation(Operation::Kind kind, Id id, Id index) {
   const Node& n = kernel_.graph[id];
   Operation operation{.kind = kind,
                       .id = id,
                       .is_condition = kind == Operation::Kind::Alu &&
                                       (n.op == Op::Where || n.dtype == DType::Bool)};
+  if (kind == Operation::Kind::Alu && op_info(n.op).cost == OpCost::Hash)
+    operation.instructions = instructions_of_hash(id);
   operation.is_of_indices =
       operation.is_condition && is_of_indices(n.op == Op::Where ? n.src[0] : id);
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
@@ -186,7 +198,8 @@ double CostModel::pack_cost(const Operation& operation, const Tile& tile) const 
 }
 
 double CostModel::instructions(const Operation& operation, const Tile& tile) const {
-  double count = share_of_loads(operation, tile), shuffles = transposing(operation, tile);
+  double count = operation.instructions * share_of_loads(operation, tile),
+         shuffles = transposing(operation, tile);
   const bool packed = is_packed(operation, tile);
   for (size_t a = 0; a < operation.last; ++a) {
     if (operation.stride[a] == 0)
@@ -265,7 +278,8 @@ double CostModel::code_size(const Tile& tile) const {
 
 double CostModel::whole_code(const Tile& tile) const {
   double sum = 0;
-  for (const Operation& operation : operations_) sum += copies(operation, tile);
+  for (const Operation& operation : operations_)
+    sum += operation.instructions * copies(operation, tile);
   return sum;
 }
 

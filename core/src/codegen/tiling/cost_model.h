@@ -115,6 +115,7 @@ class CostModel {
     bool is_condition = false;   // the condition of a term; bounds may replace it
     bool is_of_indices = false;  // such a condition that depends on indices only
     bool is_fused = false;       // a product that forms one instruction with the addition
+    double instructions = 1;     // each time it is issued
     size_t last = 0;             // one past the innermost axis of the operation
     std::vector<Window> windows = {};
     std::vector<bool> decided_by = {};  // by axis: whether it decides the condition of the term
@@ -134,6 +135,7 @@ class CostModel {
     int64_t constant = 0;
     bool is_linear = false;  // in axes only
   };
+  double instructions_of_hash(Id id) const;
   void add_bounds(Id reduce);
   bool holds(const Bound& bound, const Tile& tile) const;
   double undecided(const Bound& bound, const Tile& tile) const;

@@ -195,8 +195,7 @@ void CanonicalGraph::number_collectives() {
 namespace {
 
 // How many of a node's last words a plan may take at launch, or sizes of axes.
-size_t varying_words(const Graph& graph, const Node& n, bool is_input, size_t rank) {
-  if (is_input) return rank;
+size_t varying_words(const Graph& graph, const Node& n) {
   if (n.op == Op::Const) return is_ordinary(n.arg, n.dtype) ? 1 : 0;
   return has_sizes(n.op) ? (n.op == Op::Iota ? 1 : graph.list(static_cast<ListId>(n.arg)).size())
                          : 0;
@@ -208,10 +207,15 @@ void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
     structure_.add(std::span(own_words_).subspan(r.first_word, r.word_count),
-                   varying_words(*graph_, (*graph_)[r.id], r.is_input, (*shapes_)[r.id].size()),
+                   r.is_input ? (*shapes_)[r.id].size() : varying_words(*graph_, (*graph_)[r.id]),
                    std::span(sources_).subspan(r.first_source, r.source_count), r.is_commutative);
   for (Id root : roots) structure_.add_root(number_of_[root]);
   canonical_of_.assign(reached_.size(), kNoId);
+  order_.reserve(reached_.size());
+  is_input_.resize(reached_.size());
+  end_of_own_.resize(reached_.size());
+  words_.resize(own_words_.size() + sources_.size());
+  next_word_ = words_.data();
   for (Id root : roots) number_from(number_of_[root]);
   for (Id id : visited_) number_of_[id] = canonical_of_[number_of_[id]];
   for (auto& [node, check] : range_checks_) node = canonical_of_[node];
@@ -248,18 +252,17 @@ bool CanonicalGraph::comes_first(uint32_t a, uint32_t b) {
 
 void CanonicalGraph::number(uint32_t position) {
   const Reached& r = reached_[position];
-  canonical_of_[position] = static_cast<uint32_t>(order_.size());
+  const size_t number = order_.size();
+  canonical_of_[position] = static_cast<uint32_t>(number);
   order_.push_back(r.id);
-  is_input_.push_back(r.is_input);
+  is_input_[number] = r.is_input;
   if (r.is_input) inputs_.push_back(std::move(reached_values_[r.input]));
-  const auto own = own_words_.begin() + r.first_word;
-  words_.insert(words_.end(), own, own + r.word_count);
-  end_of_own_.push_back(words_.size());
-  const size_t first = words_.size();
+  next_word_ = std::copy_n(own_words_.data() + r.first_word, r.word_count, next_word_);
+  end_of_own_[number] = static_cast<size_t>(next_word_ - words_.data());
+  uint64_t* const first = next_word_;
   for (uint32_t i = 0; i < r.source_count; ++i)
-    words_.push_back(canonical_of_[sources_[r.first_source + i]]);
-  if (r.is_commutative && words_[first] > words_[first + 1])
-    std::swap(words_[first], words_[first + 1]);
+    *next_word_++ = canonical_of_[sources_[r.first_source + i]];
+  if (r.is_commutative && first[0] > first[1]) std::swap(first[0], first[1]);
 }
 
 std::vector<Id> CanonicalGraph::computed_sizes() const {

@@ -165,6 +165,7 @@ class CanonicalGraph {
   std::vector<std::pair<uint32_t, Id>> range_checks_;
   bool has_range_checks_ = false;
   std::vector<uint64_t> words_;
+  uint64_t* next_word_ = nullptr;   // in words_, while nodes are numbered
   std::vector<size_t> end_of_own_;  // by canonical number: where its own words end
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "base/settings.h"
+#include "ir/random/threefry.h"
 #include "ir/round.h"
 #include "jit/trace.h"
 #include "plugrad/functional.h"
@@ -27,40 +28,14 @@ using tensor::Recorder;
 
 namespace {
 
-// Key parity and rotation distances of threefry-2x32 (Salmon et al. 2011).
-constexpr uint32_t kParity = 0x1BD11BDA;
-constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
 // The low 32 bits of SHA-256 of four zero bytes: the stream of device ordinal 0, used for all
 // devices.
 constexpr uint32_t kStream = 0x14b81119;
 
-template <class Word>
-Word rotated(const Word& x, int by) {
-  return (x << by) | (x >> (32 - by));
-}
-
-/// Runs on the host (Word is uint32_t) or is recorded (Word is Tensor).
-template <class Word>
-void threefry(const Word& key0, const Word& key1, Word& x0, Word& x1) {
-  const Word keys[3] = {key0, key1, key0 ^ key1 ^ kParity};
-  x0 = x0 + keys[0];
-  x1 = x1 + keys[1];
-  for (uint32_t i = 0; i < 5; ++i) {
-    for (int rotation : kRotations[i % 2]) {
-      x0 = x0 + x1;
-      x1 = x0 ^ rotated(x1, rotation);
-    }
-    x0 = x0 + keys[(i + 1) % 3];
-    x1 = x1 + keys[(i + 2) % 3] + (i + 1);
-  }
-}
-
 std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
-  uint32_t x0 = static_cast<uint32_t>(random.counter),
-           x1 = static_cast<uint32_t>(random.counter >> 32);
-  threefry<uint32_t>(kStream ^ static_cast<uint32_t>(random.seed >> 32),
-                     static_cast<uint32_t>(random.seed), x0, x1);
-  return {x0, x1};
+  return threefry<uint32_t>(
+      {kStream ^ static_cast<uint32_t>(random.seed >> 32), static_cast<uint32_t>(random.seed)},
+      {static_cast<uint32_t>(random.counter), static_cast<uint32_t>(random.counter >> 32)});
 }
 
 /// Draws the key of the next `words` words and advances the counter. On a mesh every device has it.
@@ -78,14 +53,23 @@ Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
   return session.mesh(number) == nullptr ? key : key.to(device);
 }
 
+/// Both words of the pairs (low, low + half) of a draw's counter.
+std::array<Tensor, 2> words_of_pairs(const Tensor& key, const Tensor& low, int64_t half) {
+  const Tensor key0 = key[0], key1 = key[1], high = low + half;
+  Recorder r("rand");
+  std::vector<Id> nodes = {r.use(key0), r.use(key1), r.use(low), r.use(high)};
+  r.match(nodes, tensor::Takes::Bits);
+  return {r.done(r.graph().add(Op::Threefry0, DType::U32, nodes)),
+          r.done(r.graph().add(Op::Threefry1, DType::U32, nodes))};
+}
+
 /// Word `number` of a draw of `count` words: the first half are the low words of the counter
 /// pairs (i, i + half), the second half their high words.
 Tensor word_at(const Tensor& key, const Tensor& number, uint64_t count) {
   const auto half = static_cast<int64_t>((count + 1) / 2);
   const Tensor is_low = number < half;
-  Tensor x0 = where(is_low, number, number - half), x1 = x0 + half;
-  threefry<Tensor>(key[0], key[1], x0, x1);
-  return where(is_low, x0, x1);
+  const auto words = words_of_pairs(key, where(is_low, number, number - half), half);
+  return where(is_low, words[0], words[1]);
 }
 
 /// Words of 32 bits.
@@ -187,12 +171,30 @@ const FloatLayout& layout_of(DType dtype) {
        tensor::called("rand"), name_of(dtype));
 }
 
-/// Random mantissas give numbers in [1, 2); subtracts 1.
+/// The first 23 bits of words of 32, as f32 integers.
+Tensor mantissas_of(const Tensor& words) {
+  return (words >> 9).cast(DType::F32);
+}
+
+/// Random mantissas give numbers in [1, 2); subtracts 1. In f32 the same numbers by fewer nodes.
+Tensor uniform_of_bits(const Tensor& bits, const FloatLayout& layout) {
+  if (layout.dtype == DType::F32) return mantissas_of(bits) * 0x1p-23;
+  const int shift = static_cast<int>(size_of(layout.dtype)) * 8 - layout.mantissa;
+  return ((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0;
+}
+
 Tensor uniform_of(const Tensor& key, const Shape& shape, const FloatLayout& layout) {
   const Tensor bits = random_bits(key, element_count(shape), size_of(layout.dtype));
-  const int shift = static_cast<int>(size_of(layout.dtype)) * 8 - layout.mantissa;
-  return tensor::own_handle(
-      (((bits >> shift) | layout.one).bitcast(layout.dtype) - 1.0).reshape(shape));
+  return tensor::own_handle(uniform_of_bits(bits, layout).reshape(shape));
+}
+
+/// By the method of Box and Muller, of the words of one pair for each number.
+Tensor normal_of(const Tensor& key, const Shape& shape) {
+  const int64_t count = element_count(shape);
+  const auto words = words_of_pairs(key, Tensor::arange(count, DType::U32), count);
+  const Tensor angle = mantissas_of(words[0]) * (0x1p-22 * std::numbers::pi),
+               radius = ((1.0 - mantissas_of(words[1]) * 0x1p-23).log() * -2.0).sqrt();
+  return tensor::own_handle((angle.cos() * radius).reshape(shape));
 }
 
 /// The result of make(key), remembered by shape and dtype.
@@ -218,11 +220,7 @@ Tensor drawn_normal(const Shape& shape, DType dtype, std::string_view device) {
   both.insert(both.begin(), 2);
   checked_count("rand", both);
   const Tensor key = key_for("rand", element_count(both), 4, device);
-  return drawn("randn", key, shape, dtype, [&] {
-    const Tensor u = uniform_of(key, both, layout_of(DType::F32));
-    return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt())
-        .cast(dtype);
-  });
+  return drawn("randn", key, shape, dtype, [&] { return normal_of(key, shape).cast(dtype); });
 }
 
 }  // namespace
