@@ -127,9 +127,44 @@ Values dynamic_quantize_linear(Call& call) {
   return {result.x, result.scale, result.zero};
 }
 
+// The largest magnitude of an element of integers minus its zero point, as far as it is known.
+int64_t most_of(Call& call, size_t x, size_t zero) {
+  const IntegerRange range = range_of(DataType::Undefined, call[x].dtype());
+  double low = range.low, high = range.high;  // of the zero point
+  if (!call.has(zero)) {
+    low = high = 0;
+  } else if (const tensor::HostValues* known = call.value(zero).known();
+             known && !known->bits.empty()) {
+    const auto [least, most] = std::ranges::minmax(as_numbers(*known));
+    low = least;
+    high = most;
+  }
+  return static_cast<int64_t>(std::max(range.high - low, high - range.low));
+}
+
+// The dtype in which sums of products are computed: f32 is quicker than i32, and holds integers up to
+// 2^24 exactly. Those of floats of 8 bits are of f32.
+struct Factor {
+  size_t x, zero;  // inputs
+};
+DType product_dtype(Call& call, const Factor& left, const Factor& right, int64_t terms) {
+  if (is_float(call[left.x].dtype())) return DType::F32;
+  const auto is_byte = [&](const Factor& f) { return size_of(call[f.x].dtype()) == 1; };
+  if (!is_byte(left) || !is_byte(right)) return DType::I32;
+  const int64_t most = most_of(call, left.x, left.zero) * most_of(call, right.x, right.zero);
+  return most * terms <= int64_t{1} << 24 ? DType::F32 : DType::I32;
+}
+
+// Sums of products as i32, or of floats of 8 bits as f32.
+Tensor matrix_product(Call& call, const Tensor& left, const Tensor& right) {
+  const Tensor sums = left.matmul(right, left.dtype());
+  const bool is_exact = left.dtype() == DType::F32 && !is_float(call[0].dtype());
+  return is_exact ? sums.cast(DType::I32) : sums;
+}
+
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
-Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
-  const Tensor wide = x.cast(is_float(x.dtype()) ? DType::F32 : DType::I32);
+Tensor centred(const Tensor& x, const Tensor& zero, bool is_left, DType dtype) {
+  const Tensor wide = x.cast(dtype);
   if (!zero.defined()) return wide;
   Tensor offset = zero.cast(wide.dtype());
   if (offset.numel() == 1)
@@ -143,8 +178,9 @@ Tensor centred(const Tensor& x, const Tensor& zero, bool is_left) {
 }
 
 Values mat_mul_integer(Call& call) {
-  return {centred(call[0], call.optional(2), true)
-              .matmul(centred(call[1], call.optional(3), false), DType::I32)};
+  const DType dtype = product_dtype(call, {0, 2}, {1, 3}, call[0].size(-1));
+  return {matrix_product(call, centred(call[0], call.optional(2), true, dtype),
+                         centred(call[1], call.optional(3), false, dtype))};
 }
 
 Tensor column_scale(const Tensor& scale) {
@@ -152,8 +188,9 @@ Tensor column_scale(const Tensor& scale) {
 }
 // com.microsoft: the product of quantised matrices as floats, with the scales of both.
 Values mat_mul_integer_to_float(Call& call) {
-  const Tensor product = centred(call[0], call.optional(4), true)
-                             .matmul(centred(call[1], call.optional(5), false), DType::I32);
+  const DType dtype = product_dtype(call, {0, 4}, {1, 5}, call[0].size(-1));
+  const Tensor product = matrix_product(call, centred(call[0], call.optional(4), true, dtype),
+                                        centred(call[1], call.optional(5), false, dtype));
   const Tensor scale = column_scale(call[2]) * column_scale(call[3]);
   const Tensor result = product.cast(DType::F32) * scale;
   return {(call.has(6) ? result + call[6] : result).cast(call[2].dtype())};
@@ -164,8 +201,9 @@ Values dynamic_quantize_mat_mul(Call& call) {
 }
 
 Values q_linear_mat_mul(Call& call) {
-  const Tensor left = centred(call[0], call[2], true), right = centred(call[3], call[5], false);
-  const Tensor product = left.matmul(right, left.dtype());
+  const DType dtype = product_dtype(call, {0, 2}, {3, 5}, call[0].size(-1));
+  const Tensor product = matrix_product(call, centred(call[0], call[2], true, dtype),
+                                        centred(call[3], call[5], false, dtype));
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
@@ -187,22 +225,27 @@ Tensor of_output_channels(const Tensor& parameter, const Tensor& x, size_t axis)
   return parameter.reshape(shape);
 }
 
-// The padding of x stands for its zero point, which is 0 once x is centred.
-Tensor integer_conv(Call& call, const Tensor& x, const Tensor& x_zero, const Tensor& w,
-                    const Tensor& w_zero) {
-  Tensor left = x.cast(DType::I32), right = w.cast(DType::I32);
-  if (x_zero.defined()) left = left - x_zero.cast(DType::I32).reshape({});
-  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(DType::I32), w, 0);
-  const Window window = window_of(call, x, kernel_of_weight(call, w));
-  return conv(left, right, {},
-              {.stride = window.strides,
-               .padding = window.pads,
-               .dilation = window.dilations,
-               .groups = call.integer("group", 1)});
+// Sums of i32. The padding of x, which is input `x.x` with the channels first, stands for its zero point,
+// which is 0 once x is centred.
+Tensor integer_conv(Call& call, const Tensor& image, const Factor& x, const Factor& weight) {
+  const Tensor w = call[weight.x], x_zero = call.optional(x.zero),
+               w_zero = call.optional(weight.zero);
+  const Shape of_weight = w.shape();
+  const DType dtype =
+      product_dtype(call, x, weight, element_count(std::span(of_weight).subspan(1)));
+  Tensor left = image.cast(dtype), right = w.cast(dtype);
+  if (x_zero.defined()) left = left - x_zero.cast(dtype).reshape({});
+  if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(dtype), w, 0);
+  const Window window = window_of(call, image, kernel_of_weight(call, w));
+  const ConvOptions options{.stride = window.strides,
+                            .padding = window.pads,
+                            .dilation = window.dilations,
+                            .groups = call.integer("group", 1)};
+  return conv(left, right, {}, options).cast(DType::I32);
 }
 
 Values conv_integer(Call& call) {
-  return {integer_conv(call, call[0], call.optional(2), call[1], call.optional(3))};
+  return {integer_conv(call, call[0], {0, 2}, {1, 3})};
 }
 
 // Of com.microsoft the channels may be the last axis.
@@ -211,7 +254,7 @@ bool are_channels_last(Call& call) {
 }
 Values q_linear_conv(Call& call) {
   const Tensor x = are_channels_last(call) ? channels_first(call[0]) : call[0];
-  Tensor sums = integer_conv(call, x, call[2], call[3], call[5]);
+  Tensor sums = integer_conv(call, x, {0, 2}, {3, 5});
   if (call.has(8)) sums = sums + of_output_channels(call[8], sums, 1);
   const Tensor scale =
       call[1].reshape({}) * of_output_channels(call[4], sums, 1) / call[6].reshape({});
@@ -225,8 +268,10 @@ Values q_gemm(Call& call) {
   const auto matrix = [&](size_t input, std::string_view is_transposed) {
     return call.integer(is_transposed, 0) != 0 ? call[input].transpose() : call[input];
   };
-  Tensor sums = centred(matrix(0, "transA"), call.optional(2), true)
-                    .matmul(centred(matrix(3, "transB"), call.optional(5), false), DType::I32);
+  const Tensor left = matrix(0, "transA"), right = matrix(3, "transB");
+  const DType dtype = product_dtype(call, {0, 2}, {3, 5}, left.size(-1));
+  Tensor sums = matrix_product(call, centred(left, call.optional(2), true, dtype),
+                               centred(right, call.optional(5), false, dtype));
   if (call.has(6)) sums = sums + call[6];
   const Tensor scale = column_scale(call[1]) * column_scale(call[4]) * call.number("alpha", 1);
   if (!call.has(8)) return {sums.cast(DType::F32) * scale};
@@ -335,8 +380,11 @@ constexpr OperatorRow kQuantisedRows[] = {
 Tensor dynamic_product(const Tensor& x, const Tensor& weights, const Tensor& scale,
                        const Tensor& zero) {
   const Quantised left = dynamically_quantised(x);
+  constexpr int64_t kMost = 255 * 255;  // of a product; f32 holds integers up to 2^24
+  const bool is_exact = size_of(weights.dtype()) == 1 && kMost * x.size(-1) <= int64_t{1} << 24;
+  const DType dtype = is_exact ? DType::F32 : DType::I32;
   const Tensor product =
-      centred(left.x, left.zero, true).matmul(centred(weights, zero, false), DType::I32);
+      centred(left.x, left.zero, true, dtype).matmul(centred(weights, zero, false, dtype), dtype);
   return product.cast(DType::F32) * (left.scale * column_scale(scale));
 }
 
