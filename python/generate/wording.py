@@ -17,7 +17,7 @@ DTYPES = {"i": "int", "u": "uint", "f": "float", "bf": "bfloat"}
 EXAMPLES = {
     "const Variable length(\"length\", 1, 4096); step(x, length.bind(17));":
         "`length = Variable(\"length\", 1, 4096); step(x, length.bind(17))`.",
-    "x[{Slice(0, n)}], Tensor::zeros({n + 1, 3})": "x[:n], zeros(n + 1, 3)",
+    "x[{Slice(0, n)}], Tensor::zeros({n + 1, 3})": "x[:n], Tensor.zeros(n + 1, 3)",
     "for (const Tensor& x : sentences) step(length.fit(x, 0));  // (length, 256)":
         "`for x in sentences: step(length.fit(x, 0))`, of shape (length, 256).",
     "SearchScope search(4, 15);   // as BEAM=4 BEAM_SECONDS=15":

@@ -91,6 +91,7 @@ std::string ascii(const std::string& text) {
 std::optional<DType> dtype_of_object(nb::handle object) {
   DTypeObject* known = nullptr;
   if (nb::try_cast(object, known, false) && known) return known->value;
+  if (nb::isinstance<Tensor>(object)) return {};  // whose text would be computed
   const auto name = dtype_name_of_object(object);
   return name ? dtype_of_name(*name) : std::nullopt;
 }

@@ -22,13 +22,13 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "sum": lambda x, n: x[:n].sum(0),
     "mean": lambda x, n: x[:n + 1].mean(0),
     "matmul": lambda x, n: x[:n] @ x[:n].T,
-    "arange": lambda x, n: x[:n] + pg.arange(n).reshape(n, 1),
-    "arange(n, n + 2)": lambda x, n: pg.arange(n, n + 2) * x[0, 1],
-    "zeros": lambda x, n: pg.zeros(n, 4) + x[0],
-    "zeros((n, 4))": lambda x, n: pg.zeros((n, 4)) + x[0],
-    "full": lambda x, n: pg.full((n + 1, 4), 2.0) * x[0],
+    "arange": lambda x, n: x[:n] + pg.Tensor.arange(n).reshape(n, 1),
+    "arange(n, n + 2)": lambda x, n: pg.Tensor.arange(n, n + 2) * x[0, 1],
+    "zeros": lambda x, n: pg.Tensor.zeros(n, 4) + x[0],
+    "zeros((n, 4))": lambda x, n: pg.Tensor.zeros((n, 4)) + x[0],
+    "full": lambda x, n: pg.Tensor.full((n + 1, 4), 2.0) * x[0],
     "reshape": lambda x, n: x[:n].reshape(n, -1, 2).sum(-1),
-    "reshape((2 * n, 2))": lambda x, n: x[:n].reshape((2 * n, 2)).amax(1),
+    "reshape((2 * n, 2))": lambda x, n: x[:n].reshape((2 * n, 2)).max(1),
     "expand": lambda x, n: x[:1].expand(n, 4) + 1,
     "repeat": lambda x, n: x[0].repeat(n, 1),
     "shrink": lambda x, n: x.shrink(((n, n + 2), None)),
@@ -65,7 +65,7 @@ def test_elements_are_assigned() -> None:
 
 def test_a_cache_has_one_recording() -> None:
     places = pg.Variable("places", 1, 16)
-    cache = pg.zeros(16, 4)
+    cache = pg.Tensor.zeros(16, 4)
 
     @pg.jit
     def step(token: pg.Tensor, n: pg.Tensor) -> pg.Tensor:
@@ -83,7 +83,7 @@ def test_a_cache_has_one_recording() -> None:
 
 def test_errors() -> None:
     n = pg.Variable("n", 1, 7)
-    for use in (lambda: pg.zeros(n, 3), lambda: data()[:n], lambda: data().reshape(n, -1)):
+    for use in (lambda: pg.Tensor.zeros(n, 3), lambda: data()[:n], lambda: data().reshape(n, -1)):
         with pytest.raises(TypeError, match=r"n\.bind\(value\)"):
             use()
     with pytest.raises(ValueError, match="n is 8; it is bound to 1 to 7"):

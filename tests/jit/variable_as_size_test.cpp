@@ -186,6 +186,8 @@ TEST(VariableAsSizes, DataOfALengthTakesItBeforeTheCall) {
     const Tensor a = numbers({3, n}, 1).realize(), b = numbers({n, 5}, 2).realize();
     const Tensor size = rows().bind(n);
     expect_near(step(a.reshape({3, size}), b.reshape({size, -1})), a.matmul(b) + 1, "product");
+    const Tensor lazy = Tensor::arange(n * 3) * 2;  // not in memory yet
+    expect_near(lazy.reshape({size, -1}) + 1, lazy.reshape({n, 3}) + 1, "positions");
   }
   EXPECT_EQ(step.recordings(), 1u);
 }

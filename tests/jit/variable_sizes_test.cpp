@@ -303,7 +303,7 @@ TEST(VariableSizes, RefuseWhatCannotBeDecided) {
               HasSubstr("[assign] a value of (3≤11, 6) into a tensor of (11, 6)"));
   EXPECT_THAT(
       message_of([&] { fixed[Slice()] = x; }),
-      HasSubstr("[setitem] axis 0 of (3≤11, 6) has a variable size, and the tensor that is"));
+      HasSubstr("[setitem] axis 0 of (3≤11, 6) has a variable size, and the elements that are"));
   EXPECT_THAT(message_of([&] { x.item<float>(); }),
               HasSubstr("[item] a tensor of shape (3≤11, 6) has up to 66 elements"));
 }

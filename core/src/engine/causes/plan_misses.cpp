@@ -246,7 +246,10 @@ void PlanMisses::warn_if_repeated(uint64_t line, const Miss& miss) {
   constexpr size_t kMostLines = 512;
   constexpr uint64_t kMany = 8;
   const auto explains = [](const Difference& each) { return each.cause <= Cause::Number; };
-  if (miss.kernels == 0 || std::ranges::none_of(miss.differences, explains)) return;
+  // Of jitted functions, calls are explained.
+  if (miss.kernels == 0 || CallObserver::active() ||
+      std::ranges::none_of(miss.differences, explains))
+    return;
   if (repeated_.size() >= kMostLines) repeated_.clear();
   Repeated& repeated = repeated_[line];
   repeated.kernels += miss.kernels;

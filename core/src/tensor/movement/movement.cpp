@@ -81,6 +81,12 @@ Tensor reshaped_to_room(const Tensor& x, const tensor::GivenSizes& sizes) {
 
 namespace {
 
+/// Whether x has variable sizes, or takes any and is as large as the shape.
+bool may_take_largest(const Tensor& x, const Shape& shape) {
+  return tensor::has_variable_size(x) ||
+         (tensor::takes_any_sizes(x) && element_count(shape) == x.numel());
+}
+
 /// Whether the shape has as many elements as x, which has variable sizes, but no place for these.
 bool takes_actual_sizes(Recorder& r, Id node, const Tensor& x, const Shape& shape) {
   if (jit_detail::JitTrace::active() || std::ranges::count(shape, -1) > 0) return false;
@@ -98,9 +104,9 @@ Tensor Tensor::reshape(const Sizes& sizes) const {
   if (!sizes.list().empty()) {
     const tensor::NamedFunction named("reshape");
     const tensor::GivenSizes given("reshape", sizes);
-    if (given.vary() && !tensor::has_variable_size(*this) && !tensor::takes_any_sizes(*this))
-      return reshaped_to_room(*this, given);
-    return given.checked(reshape(given.largest()));
+    if (!given.vary() || may_take_largest(*this, given.largest()))
+      return given.checked(reshape(given.largest()));
+    return reshaped_to_room(*this, given);
   }
   Recorder r("reshape");
   const Id node = r.use(*this);
