@@ -7,7 +7,7 @@
 namespace plugrad::bench {
 namespace {
 
-using Sizes = std::vector<int64_t>;
+using ShapeOfCase = std::vector<int64_t>;
 
 std::vector<std::string> libraries() {
   return {"openblas", "blis", "onednn"};
@@ -22,7 +22,8 @@ Case product_case(std::string name, int64_t batch, int64_t m, int64_t n, int64_t
                   const std::string& transpose = {}) {
   const bool ta = transpose.find('a') != std::string::npos,
              tb = transpose.find('b') != std::string::npos;
-  Sizes a = ta ? Sizes{k, m} : Sizes{m, k}, b = tb ? Sizes{n, k} : Sizes{k, n};
+  ShapeOfCase a = ta ? ShapeOfCase{k, m} : ShapeOfCase{m, k},
+              b = tb ? ShapeOfCase{n, k} : ShapeOfCase{k, n};
   if (batch > 1) a.insert(a.begin(), batch), b.insert(b.begin(), batch);
   Case row{.name = std::move(name),
            .kind = "matmul",
@@ -64,9 +65,9 @@ constexpr Window kWindows[] = {
 Case convolution_case(const Window& w, bool backward) {
   constexpr int64_t kBatch = 32;
   const int64_t side = (w.size + 2 * w.padding - w.kernel) / w.stride + 1;
-  const Sizes x{kBatch, w.channels, w.size, w.size};
-  const Sizes weight{w.features, w.channels / w.groups, w.kernel, w.kernel};
-  const Sizes y{kBatch, w.features, side, side};
+  const ShapeOfCase x{kBatch, w.channels, w.size, w.size};
+  const ShapeOfCase weight{w.features, w.channels / w.groups, w.kernel, w.kernel};
+  const ShapeOfCase y{kBatch, w.features, side, side};
   Case row{.name = fmt::format("{}/{}", w.name, backward ? "forward_backward" : "forward"),
            .kind = "conv2d",
            .shapes = {x, weight},
@@ -84,7 +85,7 @@ Case convolution_case(const Window& w, bool backward) {
   return row;
 }
 
-Case streaming(const char* name, const char* kind, std::vector<Sizes> shapes, double bytes,
+Case streaming(const char* name, const char* kind, std::vector<ShapeOfCase> shapes, double bytes,
                int threads) {
   return {.name = threads == 0 ? name : fmt::format("{}/threads:{}", name, threads),
           .kind = kind,
@@ -139,7 +140,7 @@ std::vector<Case> elementwise_cases() {
     rows.push_back(streaming("layernorm", "layernorm", {{4096, 1024}}, 2.0 * kCount, threads));
     rows.back().flops = 6.0 * kCount / 4;
   }
-  const Sizes heads{8, 1024, 64};
+  const ShapeOfCase heads{8, 1024, 64};
   Case attention{.name = "attention",
                  .kind = "attention",
                  .shapes = {heads, heads, heads},

@@ -212,7 +212,7 @@ const Form kForms[] = {
 };
 // clang-format on
 
-constexpr int64_t kFormSizes[] = {2, 3, 5, 8, 17, 31, 40};
+constexpr int64_t kFormSizes[] = {2, 3, 8, 40};
 
 void expect_bound(const char* name, int64_t n, const char* what, const engine::PlanWork& work) {
   if (std::getenv("PLUGRAD_REPORT") != nullptr)

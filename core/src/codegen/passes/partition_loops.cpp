@@ -280,7 +280,9 @@ bool join_halves(Kernel& kernel, Id range) {
   const std::vector<Id> low = of_store(0), high = of_store(1);
   std::vector<Id> shared;
   std::ranges::set_intersection(low, high, std::back_inserter(shared));
-  if (shared.empty() || 2 * weight(shared) < std::min(weight(low), weight(high))) return false;
+  const bool are_half = 2 * shared.size() >= std::min(low.size(), high.size()),
+             are_half_the_work = 2 * weight(shared) >= std::min(weight(low), weight(high));
+  if (shared.empty() || !(are_half || are_half_the_work)) return false;
   kernel = std::move(trial);
   return true;
 }
