@@ -8,12 +8,12 @@ namespace {
 
 using nlohmann::json;
 using Tensors = std::vector<Tensor>;
-using Sizes = std::vector<int64_t>;
+using KindSizes = std::vector<int64_t>;
 
-Sizes sizes_of(const json& options, const char* name, int64_t otherwise) {
+KindSizes sizes_of(const json& options, const char* name, int64_t otherwise) {
   if (!options.contains(name)) return {otherwise};
   const json& value = options.at(name);
-  return value.is_array() ? value.get<Sizes>() : Sizes{value.get<int64_t>()};
+  return value.is_array() ? value.get<KindSizes>() : KindSizes{value.get<int64_t>()};
 }
 
 Forward matrix_product(const json& options) {

@@ -22,7 +22,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 using Call = std::function<Tensor(int64_t number, const Tensors& inputs)>;
-using Sizes = std::vector<int64_t>;
+using RowSizes = std::vector<int64_t>;
 
 // A process keeps its kernels: rows of another number of threads have other numbers and lengths.
 constexpr int64_t kOtherNumbers = 2048, kPast = 64;
@@ -31,7 +31,7 @@ constexpr int64_t kMostGrown = 512;  // positions
 struct Variation {
   const char* name;
   int calls;  // of a round
-  std::vector<Sizes> shapes;
+  std::vector<RowSizes> shapes;
   Call (*make)();
 };
 
@@ -69,7 +69,7 @@ class VaryingRounds {
   int calls_;
   int64_t number_;
   std::vector<float> first_;
-  Sizes shape_;
+  RowSizes shape_;
   Call call_;
   Tensors inputs_;
 };
@@ -197,7 +197,7 @@ std::vector<Variation> repeated_parts() {
 
 std::vector<Variation> small_operations() {
   constexpr int kSmall = 50;
-  const std::vector<Sizes> squares = {{4, 4}, {4, 4}};
+  const std::vector<RowSizes> squares = {{4, 4}, {4, 4}};
   return {
       {"4 x 4: x + 1", kSmall, squares,
        [] { return small([](int64_t, const Tensors& in) { return in[0] + 1.0; }); }},
@@ -229,7 +229,7 @@ std::vector<Variation> small_operations() {
   };
 }
 
-Case case_of(const std::string& row, int calls, const std::vector<Sizes>& shapes, int threads,
+Case case_of(const std::string& row, int calls, const std::vector<RowSizes>& shapes, int threads,
              const char* judge) {
   return {.name = fmt::format("{}/threads:{}", row, threads),
           .kind = "variation",
@@ -295,7 +295,7 @@ std::optional<Call> decoder(Peers& peers, int threads) {
 }
 
 Row decoder_row(int threads) {
-  const Sizes cache = {1, 2, kPast * threads, 16};
+  const RowSizes cache = {1, 2, kPast * threads, 16};
   return row_of(case_of("ONNX decoder with a growing cache", 1,
                         {{1, 1, 64}, cache, cache, cache, cache}, threads, "onnxruntime"),
                 [threads](Peers& peers) { return decoder(peers, threads); });

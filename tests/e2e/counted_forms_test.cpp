@@ -1,6 +1,7 @@
 // No kernel computes a value many times: of each form, for many sizes and with gradients, a plan
 // executes at most 1.25 times the operations of its graph with each node computed once, a launch's
-// worth more, and what hides behind the memory that its kernels move.
+// worth more, and what hides behind the memory that its kernels move; with what schedules repeat,
+// which depends on the processor, twice as many.
 //   pgr_test_e2e_plan_work --gtest_filter=CountedForms.*    with PLUGRAD_REPORT=1: prints each form
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -219,7 +220,9 @@ void expect_bound(const char* name, int64_t n, const char* what, const engine::P
     fmt::print("{} {:<52} {:>3} {:<8} {:>12} {:>12} {:>12.0f} {:>6.2f}\n",
                work.is_bounded() ? " " : "!", name, n, what, work.executed, work.graph,
                work.allowed, static_cast<double>(work.executed) / static_cast<double>(work.graph));
-  EXPECT_TRUE(work.is_bounded()) << name << ", size " << n << ' ' << what << ": " << work.executed
+  engine::PlanWork most = work;  // that a schedule may repeat, as PLUGRAD_VERIFY=1 has it
+  most.allowed += 1.25 * static_cast<double>(work.graph);
+  EXPECT_TRUE(most.is_bounded()) << name << ", size " << n << ' ' << what << ": " << work.executed
                                  << " operations, " << work.graph << " in the graph, "
                                  << work.allowed << " more allowed";
 }

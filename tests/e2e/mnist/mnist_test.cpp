@@ -103,14 +103,14 @@ uint64_t kernels_of_step(std::vector<Tensor> parameters, const Loss& loss_of) {
 
 // Includes packing the operands of convolutions that are read repeatedly, and summing channels in
 // two steps.
-TEST(Training, AStepOfTheDemosNetworkRunsAtMost61Kernels) {
+TEST(Training, AStepOfTheDemosNetworkRunsAtMost63Kernels) {
   Tensor::manual_seed(1);
   MnistCnn net;
   Tensor x = Tensor::rand({512, 1, 28, 28}), y = Tensor::randint({512}, 0, 10);
   Tensor::realize(std::vector{x, y});
   EXPECT_LE(kernels_of_step(nn::parameters(net),
                             [&] { return sparse_categorical_crossentropy(net(x), y); }),
-            61u);
+            63u);
 }
 
 struct TransformerBlock {
