@@ -21,7 +21,7 @@ class PlanMisses {
   /// Says once of a line that it compiles again and again.
   void warn_if_repeated(uint64_t line, const Miss& miss);
 
-  /// What a line of the program compiled for other numbers, sizes or dtypes.
+  /// The compiles of a line of the program for other numbers, sizes or dtypes.
   struct Repeated {
     uint64_t reads = 0;  // before the last round
     uint64_t rounds = 0, kernels = 0, compile_ns = 0;
