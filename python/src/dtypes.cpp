@@ -49,6 +49,7 @@ std::optional<DType> dtype_of_name(std::string_view name) {
 
 /// The name of a dtype in an object; nothing for objects that stand for no dtype.
 std::optional<std::string> dtype_name_of_object(nb::handle object) {
+  if (nb::isinstance<Tensor>(object)) return {};  // whose text would be computed
   PyObject* const o = object.ptr();
   if (PyUnicode_Check(o)) return nb::cast<std::string>(object);
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return "bool";
@@ -91,7 +92,6 @@ std::string ascii(const std::string& text) {
 std::optional<DType> dtype_of_object(nb::handle object) {
   DTypeObject* known = nullptr;
   if (nb::try_cast(object, known, false) && known) return known->value;
-  if (nb::isinstance<Tensor>(object)) return {};  // whose text would be computed
   const auto name = dtype_name_of_object(object);
   return name ? dtype_of_name(*name) : std::nullopt;
 }
