@@ -21,6 +21,7 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -89,19 +90,45 @@ struct Analyses {
   llvm::ModuleAnalysisManager modules;
 };
 
-// Stores of kernels are dead only in arrays of their own. The pass takes time that grows with the
-// square of the number of stores.
-struct ArrayStoreElimination : llvm::PassInfoMixin<ArrayStoreElimination> {
+bool has_arrays(const llvm::Function& function) {
+  return std::ranges::any_of(function.getEntryBlock(), [](const llvm::Instruction& inst) {
+    return llvm::isa<llvm::AllocaInst>(inst);
+  });
+}
+
+// Passes for functions with arrays of their own, which become registers if the loops around their
+// elements are unrolled. Other kernels are unrolled as far as their schedule says.
+struct ArrayPasses : llvm::PassInfoMixin<ArrayPasses> {
+  explicit ArrayPasses(llvm::FunctionPassManager given) : passes(std::move(given)) {}
+  llvm::FunctionPassManager passes;
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    for (const llvm::Instruction& inst : function.getEntryBlock())
-      if (llvm::isa<llvm::AllocaInst>(inst)) return llvm::DSEPass().run(function, analyses);
-    return llvm::PreservedAnalyses::all();
+    return has_arrays(function) ? passes.run(function, analyses) : llvm::PreservedAnalyses::all();
   }
 };
 
+// Loop counters are simplified and loops unrolled for GPUs only, where leaving it out was not
+// measured.
+llvm::FunctionPassManager unrolling_passes(Language language) {
+  llvm::FunctionPassManager passes;
+  llvm::LoopPassManager unroll;
+  if (language == Language::Cuda) unroll.addPass(llvm::IndVarSimplifyPass());
+  unroll.addPass(llvm::LoopFullUnrollPass(2));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unroll), false));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  return passes;
+}
+
+// Stores of kernels are dead only in arrays of their own.
+llvm::FunctionPassManager store_passes() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::DSEPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  return passes;
+}
+
 // A minimal pass pipeline: plugrad has already simplified, unrolled and vectorised the kernel, and
-// LLVM's default pipeline spends most of its time on that. Loop counters are simplified and loops
-// unrolled for GPUs only, where leaving it out was not measured.
+// LLVM's default pipeline spends most of its time on that. Clang's selections of vectors become
+// minima and maxima only in the second round of EarlyCSE and InstCombine.
 llvm::ModulePassManager kernel_passes(Language language) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -112,14 +139,12 @@ llvm::ModulePassManager kernel_passes(Language language) {
   hoist.addPass(llvm::LoopRotatePass());
   hoist.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoist), true));
-  llvm::LoopPassManager unroll;
-  if (language == Language::Cuda) unroll.addPass(llvm::IndVarSimplifyPass());
-  unroll.addPass(llvm::LoopFullUnrollPass(2));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unroll), false));
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  if (language == Language::Cuda)
+    passes.addPass(unrolling_passes(language));
+  else
+    passes.addPass(ArrayPasses(unrolling_passes(language)));
   passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(ArrayStoreElimination());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  passes.addPass(ArrayPasses(store_passes()));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   if (language == Language::Cuda) passes.addPass(llvm::LoopUnrollPass());

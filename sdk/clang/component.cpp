@@ -13,7 +13,7 @@ namespace plugrad::clang_component {
 namespace {
 
 // Increment when flags or passes change, to invalidate cached objects.
-constexpr const char* kRevision = "5";
+constexpr const char* kRevision = "6";
 
 unsigned to_number(std::string_view key, std::string_view text) {
   unsigned value = 0;

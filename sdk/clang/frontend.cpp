@@ -26,8 +26,8 @@ void append_language(const CompileOptions& options, std::vector<std::string>& ar
   if (options.language == Language::C) args.insert(args.end(), {"-x", "c", "-std=gnu23"});
 }
 
-// Disables costly features without benefit here: headers, unwind tables, names of values, checks of
-// Clang's output, and Clang's own pass pipeline (backend.cpp runs a smaller one).
+// Disables costly features without benefit here: headers, unwind tables, names and lifetimes of
+// values, checks of Clang's output, and Clang's own pass pipeline (backend.cpp runs a smaller one).
 std::vector<std::string> arguments(const CompileOptions& options) {
   std::vector<std::string> args = {"-triple",
                                    options.target,
@@ -36,6 +36,7 @@ std::vector<std::string> arguments(const CompileOptions& options) {
                                    "-O" + std::to_string(options.optimize),
                                    "-disable-llvm-passes",
                                    "-disable-llvm-verifier",
+                                   "-disable-lifetime-markers",
                                    "-discard-value-names",
 
                                    "-ffreestanding",

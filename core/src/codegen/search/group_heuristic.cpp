@@ -136,12 +136,10 @@ class StoreChooser {
     std::vector<size_t> axes = tile_axes(part_, model_, tile_);
     has_reuse_ = !axes.empty();
     if (axes.size() > 2) axes.resize(2);
-    Tile best = tile_;
-    double best_cost = cost(tile_);
-    choose_tile(
-        part_, [&](const Tile& tile, double) { return cost(tile); }, axes, false, tile_, best,
-        best_cost);
-    tile_ = best;
+    LaneChoice best{tile_, cost(tile_)};
+    const TileSearch tiles{part_, model_, false, [&](const Tile& t, double) { return cost(t); }};
+    tiles.choose(axes, tile_, best);
+    tile_ = best.tile;
   }
 
   // At least a subgroup if its work-items then read consecutive elements.

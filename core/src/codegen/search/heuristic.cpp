@@ -67,10 +67,11 @@ std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
   const bool panels = lanes != SIZE_MAX && splits_panels(kernel, lanes);
-  // Evaluates the cheapest bound first: cost without traffic, then code size.
-  const TileCost cost = [&](const Tile& tile, double limit) {
-    const double uneven = panels ? unevenness(kernel, tile) : 1,
-                 price = price_of_code(kernel, model, tile);
+  // Evaluates the cheapest bound first: the code's price, cost without traffic, then code size.
+  const auto cost = [&](const Tile& tile, double limit) {
+    const double price = price_of_code(kernel, model, tile);
+    if (price >= limit) return price;
+    const double uneven = panels ? unevenness(kernel, tile) : 1;
     if (const double least = model.cost(tile, 0) * uneven + price; least >= limit) return least;
     const bool fits = !is_too_much_code(model, tile) &&
                       static_cast<double>(model.streams(tile)) <= kernel.machine().streams;
@@ -82,10 +83,11 @@ std::vector<LaneChoice> tiles_of(const Kernel& kernel, const CostModel& model,
   std::vector<LaneChoice> found = {
       {start.tile, panels ? cost(start.tile, std::numeric_limits<double>::infinity())
                           : start.cost + price_of_code(kernel, model, start.tile)}};
+  const TileSearch tiles{kernel, model, panels, cost};
   const auto search = [&](Tile tile, LaneChoice& best) {
     for (int64_t amount : amounts) {
       if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
-      choose_tile(kernel, cost, axes, panels, tile, best.tile, best.cost);
+      tiles.choose(axes, tile, best);
     }
   };
   search(start.tile, found[0]);

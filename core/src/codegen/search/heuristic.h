@@ -56,11 +56,16 @@ bool is_worth_expanding(const Kernel& kernel, const CostModel& model, size_t axi
 /// Output axes along which some load is reused, most reuse first.
 std::vector<size_t> tile_axes(const Kernel& kernel, const CostModel& model, const Tile& tile);
 
-/// Choosing a register tile, for both heuristics: sets the cheapest amounts for `axes` in `best` if
-/// they are clearly cheaper than `best_cost`. With `remainders` amounts need not divide the axes.
-using TileCost = std::function<double(const Tile&, double limit)>;  // as CostModel::cost
-void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
-                 bool remainders, Tile tile, Tile& best, double& best_cost);
+/// The search for a register tile, for both heuristics.
+struct TileSearch {
+  const Kernel& kernel;
+  const CostModel& model;
+  bool remainders;                                        // amounts need not divide the axes
+  std::function<double(const Tile&, double limit)> cost;  // as CostModel::cost
+
+  /// Sets `best` to `tile` with the cheapest amounts for `axes` if that is clearly cheaper.
+  void choose(std::span<const size_t> axes, Tile& tile, LaneChoice& best) const;
+};
 
 /// Unrolls short reduce loops around little code fully, longer ones by 4.
 void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile);

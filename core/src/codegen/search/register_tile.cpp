@@ -52,22 +52,22 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const CostModel& model, cons
   return axes;
 }
 
-void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
-                 bool remainders, Tile tile, Tile& best, double& best_cost) {
+void TileSearch::choose(std::span<const size_t> axes, Tile& tile, LaneChoice& best) const {
   if (axes.empty()) {
-    const double now = cost(tile, best_cost * 0.99);
-    if (now < best_cost * 0.99) {
-      best = tile;
-      best_cost = now;
-    }
+    const double now = cost(tile, best.cost * 0.99);
+    if (now < best.cost * 0.99) best = {tile, now};
     return;
   }
-  const int64_t size = size_of_axis(kernel, axes[0]);
+  const size_t axis = axes[0];
+  const int64_t size = size_of_axis(kernel, axis), before = tile.amounts[axis];
   for (int64_t amount : kUpcasts) {
-    if (amount > size || !amount_fits(kernel, size, amount, remainders)) continue;
-    tile.amounts[axes[0]] = amount;
-    choose_tile(kernel, cost, axes.subspan(1), remainders, tile, best, best_cost);
+    if (amount > size) break;
+    if (!amount_fits(kernel, size, amount, remainders)) continue;
+    tile.amounts[axis] = amount;
+    if (!model.fits_registers(tile)) break;  // nor does any larger tile
+    choose(axes.subspan(1), tile, best);
   }
+  tile.amounts[axis] = before;
 }
 
 void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile) {

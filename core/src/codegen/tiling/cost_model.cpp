@@ -40,7 +40,10 @@ constexpr double kHorizontalCost = 1.5;  // instructions: one halving of a vecto
 CostModel::CostModel(Kernel& kernel)
     : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
   const Graph& g = kernel.graph;
-  for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
+  for (Id axis : kernel.axes) {
+    sizes_.push_back(range_size(g, axis));
+    reduces_.push_back(is_reduce_axis(range_kind(g[axis])));
+  }
   uint32_t widest_bytes = 1;
   Reachable reachable;
   const auto is_hint = [&](Id id) { return g[id].op == Op::Bounded; };
@@ -258,7 +261,7 @@ double CostModel::most_accumulators() const {
 double CostModel::copies(const Operation& operation, const Tile& tile) const {
   const double shuffles = transposing(operation, tile);
   double count = std::max(shuffles, 1.0);
-  for (size_t a = 0; a < sizes_.size(); ++a) {
+  for (size_t a = 0; a < operation.last; ++a) {
     if (operation.stride[a] == 0) continue;
     const bool lanes_apart =
         operation.stride[a] != 1 && operation.stride[a] != kNear && shuffles == 0;
@@ -318,7 +321,7 @@ double CostModel::transposed_vectors(const Tile& tile) const {
 // Vectors or scalars of an operand that the tile's sums use one after another.
 double CostModel::copies_of_operand(const Operation& operation, const Tile& tile) const {
   double count = 1;
-  for (size_t a = 0; a < sizes_.size(); ++a)
+  for (size_t a = 0; a < operation.last; ++a)
     if (a == tile.vector_axis && operation.stride[a] != 0)
       count *= static_cast<double>(widest(a, tile.amounts[a]));
     else if (!is_reduce(a) && operation.stride[a] != 0)

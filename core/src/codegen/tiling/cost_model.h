@@ -204,9 +204,7 @@ class CostModel {
   int64_t pieces(size_t axis, int64_t amount) const;
   int64_t widest(size_t axis, int64_t amount) const;
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
-  bool is_reduce(size_t axis) const {
-    return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]]));
-  }
+  bool is_reduce(size_t axis) const { return reduces_[axis]; }
 
   Kernel& kernel_;
   OpenRanges open_;
@@ -214,6 +212,7 @@ class CostModel {
   std::vector<Operation> operations_;
   std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
+  std::vector<char> reduces_;   // by axis: whether it is reduced
   std::vector<bool> repeats_;   // by axis: whether vectors may overlap
   std::vector<bool> varies_;    // by axis: whether its loop ends at a variable size
   int64_t lanes_ = 1, element_bytes_ = 1;
