@@ -148,6 +148,24 @@ void expect_work(const Tensor& x, int64_t executed, int64_t graph) {
   EXPECT_LE(4 * work_of(x).executed, 5 * executed + 4 * 4096);
 }
 
+/// Each part has a loop of its own; one that selects among all would execute 2 * count operations for
+/// an element.
+TEST(CountedWork, OfStoredParts) {
+  for (const int64_t count : {9, 17, 40, 42, 60})
+    for (const int64_t axis : {0, 1, 2}) {
+      std::vector<Tensor> parts;
+      for (int64_t i = 0; i < count; ++i)
+        parts.push_back((values({3, 5, 8}) + static_cast<double>(i)).contiguous().realize());
+      const Tensor joined = cat(parts, axis);
+      EXPECT_LE(work_of(joined).executed, 2 * joined.numel()) << count << " on axis " << axis;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t length = parts[0].size(axis);
+        EXPECT_EQ(joined.slice(axis, Slice(i * length, (i + 1) * length)).to_vector<float>(),
+                  parts[static_cast<size_t>(i)].to_vector<float>());
+      }
+    }
+}
+
 TEST(CountedWork, Elementwise) {
   for (const int64_t n : {1, 7, 64, 1003, 100000}) {
     const Tensor x = values({n}), y = values({n}), i = Tensor::randint({n}, 1, 9).realize();

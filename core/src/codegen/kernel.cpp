@@ -220,12 +220,15 @@ std::string kernel_name(const Kernel& kernel, bool in_color) {
   const bool reduces =
       !nodes_of(g, kernel.sink, Op::Reduce).empty() ||
       std::ranges::any_of(kernel.axes, [&](Id r) { return range_kind(g[r]) == AxisKind::Reduce; });
+  constexpr size_t kMostShown = 16;
   std::string name = reduces ? "r" : "E";
-  for (Id r : kernel.axes) {
+  for (Id r : std::span(kernel.axes).first(std::min(kernel.axes.size(), kMostShown))) {
     const std::string size = std::to_string(range_size(g, r));
     name += '_';
     name += in_color ? colored(size, color_of(range_kind(g[r]))) : size;
   }
+  if (kernel.axes.size() > kMostShown)
+    name += fmt::format("_and_{}", kernel.axes.size() - kMostShown);
   return name;
 }
 

@@ -166,8 +166,13 @@ class Partitioner {
   std::vector<Piece> pieces_;
 };
 
-// Pieces of one loop, a limit on code size. Chosen, not measured.
+// Pieces of one loop, unless the pieces together have no more nodes than the whole. Chosen, not
+// measured.
 constexpr size_t kMostPieces = 8;
+// A limit on the time of cutting. Chosen, not measured.
+constexpr size_t kMostCuts = 256;
+// Loops of all pieces: a schedule splits each in up to three, and a RangeSet has 128.
+constexpr size_t kMostLoops = 42;
 
 // The value of `range` at which `left < right` changes, if both sides are affine in the range
 // alone.
@@ -197,7 +202,7 @@ std::vector<int64_t> cuts(Kernel& kernel, Id range) {
   }
   std::ranges::sort(points);
   points.erase(std::unique(points.begin(), points.end()), points.end());
-  if (points.size() >= kMostPieces) points.clear();
+  if (points.size() >= kMostCuts) points.clear();
   return points;
 }
 
@@ -288,17 +293,14 @@ bool join_halves(Kernel& kernel, Id range) {
 }
 
 // Pieces take the place of their loop in the nest.
-bool cut_into_pieces(Kernel& kernel, Id range) {
+void cut_at(Kernel& kernel, Id range, std::span<const int64_t> ends) {
   Graph& g = kernel.graph;
-  std::vector<int64_t> points = cuts(kernel, range);
-  if (points.empty()) return false;
-  points.push_back(range_size(g, range));
   const Id store = g.sources(kernel.sink)[0];
   const uint32_t whole = range_axis(g[range]), first = new_axis(kernel);
   uint32_t number = first;
   std::vector<Id> stores;
   int64_t begin = 0;
-  for (int64_t end : points) {
+  for (int64_t end : ends) {
     const Id piece =
         end - begin == 1 ? g.index(0) : make_range(g, end - begin, number++, AxisKind::Loop);
     stores.push_back(substitute(g, store, {{range, g.binary(Op::Add, piece, g.index(begin))}}));
@@ -312,6 +314,53 @@ bool cut_into_pieces(Kernel& kernel, Id range) {
     return own < first ? own : whole;
   });
   renumber(kernel, order);
+}
+
+size_t nodes_in(const Kernel& kernel) {
+  Reachable reachable;
+  return reachable.from(kernel.graph, std::span(&kernel.sink, 1)).size();
+}
+
+// Each piece gets loops of its own, as many pieces at once would read too many streams:
+//   before   store %out[%x], %a[%x];  store %out[%x + 64], %b[%x]     %x = range 64
+//   after    store %out[%x], %a[%x];  store %out[%y + 64], %b[%y]     %x, %y = range 64
+void separate_loops(Kernel& kernel) {
+  Graph& g = kernel.graph;
+  uint32_t number = new_axis(kernel);
+  std::vector<Id> stores = to_vector(g.sources(kernel.sink));
+  for (Id& store : stores) {
+    OpenRanges open(g);
+    std::vector<std::pair<Id, Id>> own;
+    for (const Id axis : kernel.axes)
+      if (open.depends(store, axis))
+        own.emplace_back(axis, make_range(g, range_size(g, axis), number++, AxisKind::Loop));
+    store = substitute(g, store, own);
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  replace(kernel, {});
+}
+
+bool has_plain_loops_only(const Kernel& kernel) {
+  return std::ranges::all_of(kernel.axes, [&](Id axis) {
+    const Node& range = kernel.graph[axis];
+    return range_kind(range) == AxisKind::Loop && !is_bounded(range);
+  });
+}
+
+bool cut_into_pieces(Kernel& kernel, Id range) {
+  std::vector<int64_t> ends = cuts(kernel, range);
+  if (ends.empty()) return false;
+  ends.push_back(range_size(kernel.graph, range));
+  if (ends.size() <= kMostPieces) {
+    cut_at(kernel, range, ends);
+    return true;
+  }
+  if (!has_plain_loops_only(kernel)) return false;
+  Kernel trial = copy_of(kernel);
+  cut_at(trial, trial.axes[axis_with_number(trial, range_axis(kernel.graph[range]))], ends);
+  if (nodes_in(trial) > nodes_in(kernel) || trial.axes.size() > kMostLoops) return false;
+  if (kernel.axes.size() <= 2 && ends.size() <= kMostLoops) separate_loops(trial);
+  kernel = std::move(trial);
   return true;
 }
 
