@@ -18,19 +18,6 @@ namespace {
 
 constexpr int64_t kMostExact = int64_t{1} << 24;  // integers that f32 holds exactly
 
-// An input that on_host() can compute with.
-Tensor parameter(Call& call, size_t input) {
-  const Value& value = call.value(input);
-  return value.known() ? value.host_tensor() : value.tensor();
-}
-// x, computed now if the host knows what it is made of, so that no kernel does.
-Tensor on_host(const Tensor& x) {
-  auto values = tensor::host_values(x);
-  if (!values) return x;
-  values->dtype = strong(values->dtype);
-  return Value::known(std::move(*values)).tensor();
-}
-
 // A scale or zero point for x: of one element, of one each index of the axis, or of one each block
 // of it.
 Tensor along_axis(Call& call, const Tensor& parameter, const Tensor& x) {
@@ -138,7 +125,7 @@ Tensor requantised(const Sums& sums, const Tensor& scale, const Tensor& zero, DT
 Values quantize_linear(Call& call) {
   require_zero_of_scale(call);
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
-  const Tensor zero = call.has(2) ? along_axis(call, parameter(call, 2), x) : Tensor();
+  const Tensor zero = call.has(2) ? along_axis(call, call.parameter(2), x) : Tensor();
   const ResultType to = call.has(2) ? ResultType(call[2].dtype(), call.value(2).emulated())
                                     : ResultType(call.dtype("output_dtype").value_or(DType::U8),
                                                  call.type("output_dtype"));
@@ -180,7 +167,7 @@ Tensor zero_point(Call& call, size_t input) {
   if (!call.has(input)) return {};
   const tensor::HostValues* known = call.value(input).known();
   if (known && std::ranges::all_of(known->bits, [](uint64_t bits) { return bits == 0; })) return {};
-  return parameter(call, input);
+  return call.parameter(input);
 }
 
 // The largest magnitude of an element of integers minus its zero point, as far as it is known.
@@ -253,7 +240,7 @@ Tensor column_scale(const Tensor& scale) {
 // com.microsoft: the product of quantised matrices as floats, with the scales of both.
 Values mat_mul_integer_to_float(Call& call) {
   const Tensor product = matrix_product(call, {0, 4}, {1, 5}).of;
-  const Tensor scale = on_host(column_scale(parameter(call, 2)) * column_scale(parameter(call, 3)));
+  const Tensor scale = on_host(column_scale(call.parameter(2)) * column_scale(call.parameter(3)));
   const Tensor result = product.cast(DType::F32) * scale;
   return {(call.has(6) ? result + call[6] : result).cast(call[2].dtype())};
 }
@@ -268,10 +255,10 @@ Values q_linear_mat_mul(Call& call) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
   const Tensor scale =
-      on_host(of_rows(parameter(call, 1)).cast(DType::F32) * parameter(call, 4).cast(DType::F32) /
-              parameter(call, 6).cast(DType::F32));
+      on_host(of_rows(call.parameter(1)).cast(DType::F32) * call.parameter(4).cast(DType::F32) /
+              call.parameter(6).cast(DType::F32));
   const ResultType to(call[7].dtype(), call.value(7).emulated());
-  if (!is_float(to.dtype)) return {requantised(sums, scale, parameter(call, 7), to.dtype)};
+  if (!is_float(to.dtype)) return {requantised(sums, scale, call.parameter(7), to.dtype)};
   const Tensor one = Tensor(1).cast(DType::F32);
   return {Value(quantised(sums.of * scale, one, call[7], to)).as(to.type)};
 }
@@ -330,11 +317,11 @@ Values q_linear_conv(Call& call) {
   const Tensor x = are_channels_last(call) ? channels_first(call[0]) : call[0];
   Sums sums = integer_conv(call, x, {0, 2}, {3, 5});
   if (call.has(8))
-    sums = with_bias(call, sums, 8, of_output_channels(parameter(call, 8), sums.of, 1));
-  const Tensor scale = parameter(call, 1).reshape({}) *
-                       of_output_channels(parameter(call, 4), sums.of, 1) /
-                       parameter(call, 6).reshape({});
-  const Tensor zero = parameter(call, 7).reshape({});
+    sums = with_bias(call, sums, 8, of_output_channels(call.parameter(8), sums.of, 1));
+  const Tensor scale = call.parameter(1).reshape({}) *
+                       of_output_channels(call.parameter(4), sums.of, 1) /
+                       call.parameter(6).reshape({});
+  const Tensor zero = call.parameter(7).reshape({});
   const Tensor result = requantised(sums, on_host(scale), zero, zero.dtype());
   return {are_channels_last(call) ? channels_last(result) : result};
 }
@@ -347,12 +334,12 @@ Values q_gemm(Call& call) {
   };
   const Tensor left = matrix(0, "transA"), right = matrix(3, "transB");
   Sums sums = matrix_product(call, {0, 2}, {3, 5}, left, right);
-  if (call.has(6)) sums = with_bias(call, sums, 6, parameter(call, 6));
-  const Tensor scale = on_host(column_scale(parameter(call, 1)) * column_scale(parameter(call, 4)) *
+  if (call.has(6)) sums = with_bias(call, sums, 6, call.parameter(6));
+  const Tensor scale = on_host(column_scale(call.parameter(1)) * column_scale(call.parameter(4)) *
                                call.number("alpha", 1));
   if (!call.has(8)) return {sums.of.cast(DType::F32) * scale};
-  const Tensor zero = parameter(call, 8).reshape({});
-  return {requantised(sums, on_host(scale / parameter(call, 7).reshape({})), zero, zero.dtype())};
+  const Tensor zero = call.parameter(8).reshape({});
+  return {requantised(sums, on_host(scale / call.parameter(7).reshape({})), zero, zero.dtype())};
 }
 
 // com.microsoft: an elementwise function of dequantised operands, quantised again.
@@ -367,7 +354,7 @@ Values quantised_again(Call& call, const Tensor& x, size_t scale) {
 }
 // An element of a scale or, if it is left out, of a zero point.
 Tensor one_number(Call& call, size_t input) {
-  return call.has(input) ? parameter(call, input).reshape({}).cast(DType::F32)
+  return call.has(input) ? call.parameter(input).reshape({}).cast(DType::F32)
                          : Tensor(0).cast(DType::F32);
 }
 // Elements in units of the result, rounded with its zero point. Sums and products of quantised
