@@ -53,6 +53,18 @@ TEST_P(JitConstants, ShareNoKernelWithWhatVaries) {
   EXPECT_THAT(floats(f(x)), ElementsAre(3, 5, 7, 9));
 }
 
+TEST_P(JitConstants, ElementsThatOnlyMoveNeedNoKernelWhereTheHostSharesTheMemory) {
+  Tensor w = list({1, 2, 3, 4});
+  const Tensor x = list({1, 10, 100, 1000});
+  auto f = jit([&](const Tensor& a) { return a * w.flip(0).contiguous(); });
+  const bool is_shared =
+      runtime::Registry::instance().find_device(GetParam()).caps().unified_memory != 0;
+  EXPECT_THAT(replays([&] { f(x); }), ElementsAre(is_shared ? 1 : 2, 1, 1, 1));
+  EXPECT_THAT(floats(f(x)), ElementsAre(4, 30, 200, 1000));
+  w.assign(list({5, 6, 7, 8}));
+  EXPECT_THAT(floats(f(x)), ElementsAre(8, 70, 600, 5000));
+}
+
 TEST_P(JitConstants, FollowWhatIsAssigned) {
   Tensor w = list({1, 2, 3, 4});
   const Tensor x = list({10, 20, 30, 40});

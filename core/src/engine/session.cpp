@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/launch/forked_child.h"
+#include "codegen/kernel.h"
 #include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
@@ -331,6 +332,11 @@ std::string Session::device_name(uint32_t number) {
 uint32_t Session::default_device() {
   const Guard guard(mutex_);
   return state_->devices.default_number();
+}
+
+bool Session::claims(Op op, DType dtype) {
+  const Guard guard(mutex_);
+  return codegen::claims(state_->devices.open(default_device()).caps(), op, dtype);
 }
 
 uint32_t Session::set_default_of_thread(uint32_t device) {

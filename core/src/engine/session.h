@@ -188,6 +188,8 @@ class Session {
   /// The registry's current default; loads its plugin on first use. Errors: User, with the load
   /// records.
   PLUGRAD_INTERNAL uint32_t default_device();
+  /// Whether kernels of the default device, which must be no mesh, have the operation in the dtype.
+  PLUGRAD_INTERNAL bool claims(Op op, DType dtype);
   /// Sets the calling thread's default, 0 for none; returns the one before.
   static uint32_t set_default_of_thread(uint32_t device);
   void set_default_device(std::string_view selection);  ///< empty: the registry's rule

@@ -13,6 +13,8 @@
 
 namespace plugrad::schedule {
 
+struct Movement;
+
 struct Options {
   bool fast_math = false;    // adds the rule set `fast`
   uint32_t threads = 1;      // of the device: large reductions with few outputs are split over them
@@ -73,6 +75,8 @@ struct Step {
   std::vector<uint32_t> numbers =
       {};  // Kernel whose scalars each run gives: twice the number of the
            // graph's Scalar, and 1 more for the negative
+  std::shared_ptr<const Movement> movement =
+      nullptr;  // Copy: how elements move, on the host; null: all of them, as they are
 };
 
 /// The simplified tensor graph of a plan, for traces: what each step computes.

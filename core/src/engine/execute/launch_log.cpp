@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/trace/trace.h"
 #include "engine/plan/trace_plan.h"
+#include "runtime/memory/mapping.h"
+#include "schedule/lower/movement.h"
 
 namespace plugrad::engine {
 namespace {
@@ -29,6 +31,17 @@ std::string padded(const std::string& text, size_t width) {
 void wait_for(const runtime::Buffer& dst, const runtime::Buffer& src) {
   src.device().synchronize();
   if (&src.device() != &dst.device()) dst.device().synchronize();
+}
+
+void move(runtime::Buffer& dst, const runtime::Buffer& src, const schedule::Movement& movement) {
+  if (runtime::Mapping from(src), to(dst); from && to) {
+    movement.run(from.bytes(), to.bytes());
+    return to.end();
+  }
+  std::vector<std::byte> from(src.size_bytes()), to(dst.size_bytes());
+  src.copy_out(from.data(), from.size());
+  movement.run(from.data(), to.data());
+  dst.copy_in(to.data(), to.size());
 }
 
 std::string timing(uint64_t time_ns, uint64_t all_ns) {
@@ -99,11 +112,15 @@ void LaunchLog::launch(runtime::LaunchList& list, bool as_graph) {
   list.run(as_graph);
 }
 
-void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
+void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src,
+                     const schedule::Movement* movement) {
   ++statistics_.copies;
   if (timed_) wait_for(dst, src);  // wait for pending work, which must not count as copy time
   const uint64_t start_ns = monotonic_ns();
-  runtime::copy(dst, 0, src, 0, dst.size_bytes());
+  if (movement)
+    move(dst, src, *movement);
+  else
+    runtime::copy(dst, 0, src, 0, dst.size_bytes());
   if (timed_) wait_for(dst, src);
   if (timed_) log_copy(dst, src, monotonic_ns() - start_ns);
 }

@@ -26,7 +26,9 @@ class LaunchLog {
   void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
               std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
   void launch(runtime::LaunchList& list, bool as_graph);
-  void copy(runtime::Buffer& dst, const runtime::Buffer& src);
+  /// With a movement, that of the elements by the host.
+  void copy(runtime::Buffer& dst, const runtime::Buffer& src,
+            const schedule::Movement* movement = nullptr);
   /// Counts and prints the end of a collective: `name` is its kind and, of a bucket, its members.
   void collective(const std::string& name, const runtime::Device& device, uint64_t bytes,
                   uint64_t wait_ns, uint64_t time_ns);

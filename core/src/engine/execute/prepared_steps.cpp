@@ -79,7 +79,7 @@ void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const
     if (part.launches)
       log.launch(*part.launches, ready.is_recorded);
     else if (step.kind == schedule::Step::Kind::Copy)
-      log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
+      log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]], step.movement.get());
     else if (step.kind == schedule::Step::Kind::Collective)
       collectives.start(step);
     else if (step.kind == schedule::Step::Kind::Wait)

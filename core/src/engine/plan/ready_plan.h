@@ -102,11 +102,12 @@ class ArenaPool {
 };
 
 /// Derives everything else from ready.plan: opens its devices, makes its kernels, those
-/// that take numbers with the schedules of the plan `like`, step by step, if there is one. Errors:
-/// CompileError and others.
+/// that take numbers with the schedules of the plan `like`, step by step, if there is one. Kernels
+/// that only move elements of the inputs `constants` (by number, ascending) become copies by the
+/// host where it shares the device's memory. Errors: CompileError and others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options,
-             const ReadyPlan* like = nullptr);
+             const ReadyPlan* like = nullptr, std::span<const uint32_t> constants = {});
 
 /// Sets the scalars of the next runs; `numbers`: bits, by number of Step::numbers.
 void set_numbers(ReadyPlan& ready, std::span<const uint64_t> numbers);

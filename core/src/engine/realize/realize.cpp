@@ -269,7 +269,8 @@ std::shared_ptr<ReadyPlan> Session::ready_of(schedule::Plan plan, const PlanRequ
   const Stopwatch watch(statistics.compile_ns);
   const trace::Scope span(trace::Category::Compile, "make kernels");
   try {
-    prepare(*ready, state_->devices, state_->kernels, user_kernels_, request.kernels, like);
+    prepare(*ready, state_->devices, state_->kernels, user_kernels_, request.kernels, like,
+            request.options.constants);
   } catch (Error& error) {
     if (const auto failed = state_->kernels.failed())
       name_places_of_request(error, *failed, request);

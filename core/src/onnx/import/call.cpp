@@ -9,6 +9,13 @@
 
 namespace plugrad::onnx {
 
+Tensor on_host(const Tensor& x) {
+  auto values = tensor::host_values(x);
+  if (!values) return x;
+  values->dtype = strong(values->dtype);
+  return Value::known(std::move(*values)).tensor();
+}
+
 void require_host_elements(const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 26;  // 512 MB of f64
   const int64_t count = tensor::checked_count("onnx", shape);
@@ -46,6 +53,11 @@ void Call::unsupported(std::string_view what) const {
 const Value& Call::value(size_t input) const {
   if (!has(input)) wrong(fmt::format("input {} is missing", input));
   return inputs_[input];
+}
+
+Tensor Call::parameter(size_t input) const {
+  const Value& given = value(input);
+  return given.known() ? given.host_tensor() : (*this)[input];
 }
 
 Tensor Call::operator[](size_t input) const {

@@ -57,6 +57,9 @@ struct Recording {
 /// Errors: User if the host would compute more elements than it does for one node.
 void require_host_elements(const Shape& shape);
 
+/// x, computed now if the host knows what it is made of, so that no kernel does.
+Tensor on_host(const Tensor& x);
+
 class Call {
  public:
   /// `folds`: all inputs are known, and lie on the host.
@@ -81,6 +84,8 @@ class Call {
   const Value& value(size_t input) const;
   /// Errors: User if the input is left out or no tensor.
   Tensor operator[](size_t input) const;
+  /// The same, from which the host can compute others (on_host()) if it knows the elements.
+  Tensor parameter(size_t input) const;
   /// Undefined if the input is left out.
   Tensor optional(size_t input) const { return has(input) ? (*this)[input] : Tensor(); }
   /// Errors: User if the input is left out or no tensor of strings.

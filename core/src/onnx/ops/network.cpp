@@ -168,7 +168,7 @@ Values batch_normalization(Call& call) {
   require_channels(call, x, {"scale", "B", "input_mean", "input_var"});
   const double eps = call.number("epsilon", 1e-5);
   const Tensor scale = of_channels(call[1], x.ndim()), bias = of_channels(call[2], x.ndim());
-  Tensor mean = call[3], variance = call[4];
+  Tensor mean = call[3], variance = call.parameter(4);
   const bool trains = call.opset() >= 14 ? call.integer("training_mode", 0) != 0
                                          : call.opset() < 7 && call.integer("is_test", 0) == 0 &&
                                                call.output_count() > 1;
@@ -183,7 +183,7 @@ Values batch_normalization(Call& call) {
     variance = spread;
   }
   const Tensor wide_mean = of_channels(mean, x.ndim()),
-               inverse = of_channels((variance + eps).rsqrt(), x.ndim());
+               inverse = of_channels(on_host((variance + eps).rsqrt()), x.ndim());
   Values results{((x - wide_mean) * inverse * scale + bias).cast(x.dtype())};
   results.insert(results.end(), running.begin(), running.end());
   return results;

@@ -2,16 +2,21 @@
 #include "onnx/ops/quantised.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/check.h"
+#include "engine/session.h"
 #include "onnx/import/emulated.h"
 #include "onnx/ops/tables.h"
 #include "onnx/ops/windows.h"
 #include "plugrad/functional.h"
+#include "tensor/elementwise/multiply_add.h"
 
 namespace plugrad::onnx {
 namespace {
+
+constexpr int64_t kMostExact = int64_t{1} << 24;  // integers that f32 holds exactly
 
 // A scale or zero point for x: of one element, of one each index of the axis, or of one each block
 // of it.
@@ -51,6 +56,20 @@ struct ResultType {
   DataType type = DataType::Undefined;  // if it is an emulated one
 };
 
+// The unit of an f32 about 1.5 * 2^23 is 1: an addition to it rounds to an integer, halves to even.
+constexpr float kRounding = 0x1.8p23F;
+
+// x, an integer plus kRounding, without it plus zero, in the range, whose ends are below 2^22.
+Tensor integer_in(const IntegerRange& range, const Tensor& x, const Tensor& zero, DType to) {
+  const Tensor offset = zero.defined() ? zero.cast(DType::F32) : Tensor(0.0F);
+  const Tensor low = on_host(range.low + kRounding - offset),
+               high = on_host(range.high + kRounding - offset);
+  Tensor inside = (x > low).where(x, low);  // low for NaN
+  inside = (inside < high).where(inside, high);
+  const Tensor unit = offset.cast(DType::I32) - std::bit_cast<int32_t>(kRounding);
+  return (inside.bitcast(DType::I32) + on_host(unit)).cast(to);
+}
+
 // Rounds halves to even and saturates.
 Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const ResultType& to,
                  bool saturates = true) {
@@ -60,6 +79,9 @@ Tensor quantised(const Tensor& x, const Tensor& scale, const Tensor& zero, const
     return is_emulated(to.type) ? rounded_to(steps, to.type, {saturates}) : steps.cast(to.dtype);
   }
   const IntegerRange range = range_of(to.type, to.dtype);
+  const bool is_narrow = size_of(to.dtype) < 4;
+  if (is_narrow && steps.dtype() != DType::F64)
+    return integer_in(range, steps.cast(DType::F32) + kRounding, zero, to.dtype);
   steps = steps.round().cast(DType::F32);
   if (zero.defined()) steps = steps + zero.cast(DType::F32);
   return steps.clamp(range.low, range.high).cast(DType::I32).cast(to.dtype);
@@ -80,17 +102,30 @@ Tensor rounded_product(const Tensor& sums, const Tensor& scale) {
   return whole + goes_up.cast(DType::I64);
 }
 
-// The result of a product of integers, whose unit is the product of the factors' scales.
-Tensor requantised(const Tensor& sums, const Tensor& scale, const Tensor& zero, DType to) {
+// Sums of products of integers, each at most `most` from 0.
+struct Sums {
+  Tensor of;
+  int64_t most;
+};
+
+// The result of a product of integers, whose unit is the product of the factors' scales. Where f32
+// holds the sums, one multiply-add rounds their exact products with the scale to integers.
+Tensor requantised(const Sums& sums, const Tensor& scale, const Tensor& zero, DType to) {
   const IntegerRange range = range_of(DataType::Undefined, to);
-  const Tensor steps = rounded_product(sums, scale) + zero.cast(DType::I64);
+  if (sums.most <= kMostExact && size_of(to) < 4 &&
+      engine::Session::current().claims(Op::Fma, DType::F32)) {
+    const Tensor steps =
+        tensor::multiply_add(sums.of.cast(DType::F32), on_host(scale), Tensor(kRounding));
+    return integer_in(range, steps, zero, to);
+  }
+  const Tensor steps = rounded_product(sums.of.cast(DType::I32), scale) + zero.cast(DType::I64);
   return steps.clamp(static_cast<int64_t>(range.low), static_cast<int64_t>(range.high)).cast(to);
 }
 
 Values quantize_linear(Call& call) {
   require_zero_of_scale(call);
   const Tensor x = call[0], scale = along_axis(call, call[1], x);
-  const Tensor zero = call.has(2) ? along_axis(call, call[2], x) : Tensor();
+  const Tensor zero = call.has(2) ? along_axis(call, call.parameter(2), x) : Tensor();
   const ResultType to = call.has(2) ? ResultType(call[2].dtype(), call.value(2).emulated())
                                     : ResultType(call.dtype("output_dtype").value_or(DType::U8),
                                                  call.type("output_dtype"));
@@ -119,12 +154,20 @@ Quantised dynamically_quantised(const Tensor& x) {
   const Tensor high = x.max().maximum(0), low = x.min().minimum(0);
   const Tensor range = high - low;
   const Tensor scale = (range == 0).where(Tensor(1).cast(DType::F32), range) / 255;
-  const Tensor zero = (-low / scale).clamp(0, 255).round().cast(DType::I32).cast(DType::U8);
+  const Tensor zero = quantised(-low, scale, {}, DType::U8);
   return {quantised(x, scale, zero, DType::U8), scale, zero};
 }
 Values dynamic_quantize_linear(Call& call) {
   const Quantised result = dynamically_quantised(call[0]);
   return {result.x, result.scale, result.zero};
+}
+
+// A zero point, undefined if it is left out or known to be 0.
+Tensor zero_point(Call& call, size_t input) {
+  if (!call.has(input)) return {};
+  const tensor::HostValues* known = call.value(input).known();
+  if (known && std::ranges::all_of(known->bits, [](uint64_t bits) { return bits == 0; })) return {};
+  return call.parameter(input);
 }
 
 // The largest magnitude of an element of integers minus its zero point, as far as it is known.
@@ -147,19 +190,18 @@ int64_t most_of(Call& call, size_t x, size_t zero) {
 struct Factor {
   size_t x, zero;  // inputs
 };
-DType product_dtype(Call& call, const Factor& left, const Factor& right, int64_t terms) {
-  if (is_float(call[left.x].dtype())) return DType::F32;
+constexpr int64_t kUnbounded = int64_t{1} << 62;
+struct Product {
+  DType dtype;
+  int64_t most;
+};
+Product product_of(Call& call, const Factor& left, const Factor& right, int64_t terms) {
+  if (is_float(call[left.x].dtype())) return {DType::F32, kUnbounded};
   const auto is_byte = [&](const Factor& f) { return size_of(call[f.x].dtype()) == 1; };
-  if (!is_byte(left) || !is_byte(right)) return DType::I32;
-  const int64_t most = most_of(call, left.x, left.zero) * most_of(call, right.x, right.zero);
-  return most * terms <= int64_t{1} << 24 ? DType::F32 : DType::I32;
-}
-
-// Sums of products as i32, or of floats of 8 bits as f32.
-Tensor matrix_product(Call& call, const Tensor& left, const Tensor& right) {
-  const Tensor sums = left.matmul(right, left.dtype());
-  const bool is_exact = left.dtype() == DType::F32 && !is_float(call[0].dtype());
-  return is_exact ? sums.cast(DType::I32) : sums;
+  if (!is_byte(left) || !is_byte(right)) return {DType::I32, kUnbounded};
+  const int64_t most =
+      most_of(call, left.x, left.zero) * most_of(call, right.x, right.zero) * terms;
+  return {most <= kMostExact ? DType::F32 : DType::I32, most};
 }
 
 // x minus its zero point, which is one number or one each row (`is_left`) or column.
@@ -177,10 +219,19 @@ Tensor centred(const Tensor& x, const Tensor& zero, bool is_left, DType dtype) {
   return result;
 }
 
+Sums matrix_product(Call& call, const Factor& left, const Factor& right, const Tensor& x,
+                    const Tensor& w) {
+  const auto [dtype, most] = product_of(call, left, right, x.size(-1));
+  const Tensor centred_x = centred(x, zero_point(call, left.zero), true, dtype);
+  return {centred_x.matmul(centred(w, zero_point(call, right.zero), false, dtype), dtype), most};
+}
+Sums matrix_product(Call& call, const Factor& left, const Factor& right) {
+  return matrix_product(call, left, right, call[left.x], call[right.x]);
+}
+
 Values mat_mul_integer(Call& call) {
-  const DType dtype = product_dtype(call, {0, 2}, {1, 3}, call[0].size(-1));
-  return {matrix_product(call, centred(call[0], call.optional(2), true, dtype),
-                         centred(call[1], call.optional(3), false, dtype))};
+  const Tensor sums = matrix_product(call, {0, 2}, {1, 3}).of;
+  return {is_float(call[0].dtype()) ? sums : sums.cast(DType::I32)};
 }
 
 Tensor column_scale(const Tensor& scale) {
@@ -188,10 +239,8 @@ Tensor column_scale(const Tensor& scale) {
 }
 // com.microsoft: the product of quantised matrices as floats, with the scales of both.
 Values mat_mul_integer_to_float(Call& call) {
-  const DType dtype = product_dtype(call, {0, 4}, {1, 5}, call[0].size(-1));
-  const Tensor product = matrix_product(call, centred(call[0], call.optional(4), true, dtype),
-                                        centred(call[1], call.optional(5), false, dtype));
-  const Tensor scale = column_scale(call[2]) * column_scale(call[3]);
+  const Tensor product = matrix_product(call, {0, 4}, {1, 5}).of;
+  const Tensor scale = on_host(column_scale(call.parameter(2)) * column_scale(call.parameter(3)));
   const Tensor result = product.cast(DType::F32) * scale;
   return {(call.has(6) ? result + call[6] : result).cast(call[2].dtype())};
 }
@@ -201,18 +250,17 @@ Values dynamic_quantize_mat_mul(Call& call) {
 }
 
 Values q_linear_mat_mul(Call& call) {
-  const DType dtype = product_dtype(call, {0, 2}, {3, 5}, call[0].size(-1));
-  const Tensor product = matrix_product(call, centred(call[0], call[2], true, dtype),
-                                        centred(call[3], call[5], false, dtype));
+  const Sums sums = matrix_product(call, {0, 2}, {3, 5});
   const auto of_rows = [](const Tensor& scale) {
     return scale.numel() == 1 ? scale.reshape({}) : scale.ndim() == 1 ? scale.unsqueeze(-1) : scale;
   };
   const Tensor scale =
-      of_rows(call[1]).cast(DType::F32) * call[4].cast(DType::F32) / call[6].cast(DType::F32);
+      on_host(of_rows(call.parameter(1)).cast(DType::F32) * call.parameter(4).cast(DType::F32) /
+              call.parameter(6).cast(DType::F32));
   const ResultType to(call[7].dtype(), call.value(7).emulated());
-  if (!is_float(to.dtype)) return {requantised(product, scale, call[7], to.dtype)};
+  if (!is_float(to.dtype)) return {requantised(sums, scale, call.parameter(7), to.dtype)};
   const Tensor one = Tensor(1).cast(DType::F32);
-  return {Value(quantised(product * scale, one, call[7], to)).as(to.type)};
+  return {Value(quantised(sums.of * scale, one, call[7], to)).as(to.type)};
 }
 
 Tensor of_output_channels(const Tensor& parameter, const Tensor& x, size_t axis) {
@@ -225,14 +273,14 @@ Tensor of_output_channels(const Tensor& parameter, const Tensor& x, size_t axis)
   return parameter.reshape(shape);
 }
 
-// Sums of i32. The padding of x, which is input `x.x` with the channels first, stands for its zero point,
-// which is 0 once x is centred.
-Tensor integer_conv(Call& call, const Tensor& image, const Factor& x, const Factor& weight) {
-  const Tensor w = call[weight.x], x_zero = call.optional(x.zero),
-               w_zero = call.optional(weight.zero);
+// The padding of x, which is input `x.x` with the channels first, stands for its zero point, which is
+// 0 once x is centred.
+Sums integer_conv(Call& call, const Tensor& image, const Factor& x, const Factor& weight) {
+  const Tensor w = call[weight.x], x_zero = zero_point(call, x.zero),
+               w_zero = zero_point(call, weight.zero);
   const Shape of_weight = w.shape();
-  const DType dtype =
-      product_dtype(call, x, weight, element_count(std::span(of_weight).subspan(1)));
+  const auto [dtype, most] =
+      product_of(call, x, weight, element_count(std::span(of_weight).subspan(1)));
   Tensor left = image.cast(dtype), right = w.cast(dtype);
   if (x_zero.defined()) left = left - x_zero.cast(dtype).reshape({});
   if (w_zero.defined()) right = right - of_output_channels(w_zero.cast(dtype), w, 0);
@@ -241,11 +289,24 @@ Tensor integer_conv(Call& call, const Tensor& image, const Factor& x, const Fact
                             .padding = window.pads,
                             .dilation = window.dilations,
                             .groups = call.integer("group", 1)};
-  return conv(left, right, {}, options).cast(DType::I32);
+  return {conv(left, right, {}, options), most};
 }
 
 Values conv_integer(Call& call) {
-  return {integer_conv(call, call[0], {0, 2}, {1, 3})};
+  return {integer_conv(call, call[0], {0, 2}, {1, 3}).of.cast(DType::I32)};
+}
+
+// The sums plus the bias `shaped`, of i32, which is an input.
+Sums with_bias(Call& call, const Sums& sums, size_t input, const Tensor& shaped) {
+  int64_t most = int64_t{1} << 31;
+  if (const tensor::HostValues* known = call.value(input).known()) {
+    most = 0;
+    for (const double each : as_numbers(*known))
+      most = std::max(most, static_cast<int64_t>(std::abs(each)));
+  }
+  most += sums.most;
+  const DType dtype = most <= kMostExact ? sums.of.dtype() : DType::I32;
+  return {sums.of.cast(dtype) + on_host(shaped.cast(dtype)), most};
 }
 
 // Of com.microsoft the channels may be the last axis.
@@ -254,11 +315,14 @@ bool are_channels_last(Call& call) {
 }
 Values q_linear_conv(Call& call) {
   const Tensor x = are_channels_last(call) ? channels_first(call[0]) : call[0];
-  Tensor sums = integer_conv(call, x, {0, 2}, {3, 5});
-  if (call.has(8)) sums = sums + of_output_channels(call[8], sums, 1);
-  const Tensor scale =
-      call[1].reshape({}) * of_output_channels(call[4], sums, 1) / call[6].reshape({});
-  const Tensor result = requantised(sums, scale, call[7].reshape({}), call[7].dtype());
+  Sums sums = integer_conv(call, x, {0, 2}, {3, 5});
+  if (call.has(8))
+    sums = with_bias(call, sums, 8, of_output_channels(call.parameter(8), sums.of, 1));
+  const Tensor scale = call.parameter(1).reshape({}) *
+                       of_output_channels(call.parameter(4), sums.of, 1) /
+                       call.parameter(6).reshape({});
+  const Tensor zero = call.parameter(7).reshape({});
+  const Tensor result = requantised(sums, on_host(scale), zero, zero.dtype());
   return {are_channels_last(call) ? channels_last(result) : result};
 }
 
@@ -269,13 +333,13 @@ Values q_gemm(Call& call) {
     return call.integer(is_transposed, 0) != 0 ? call[input].transpose() : call[input];
   };
   const Tensor left = matrix(0, "transA"), right = matrix(3, "transB");
-  const DType dtype = product_dtype(call, {0, 2}, {3, 5}, left.size(-1));
-  Tensor sums = matrix_product(call, centred(left, call.optional(2), true, dtype),
-                               centred(right, call.optional(5), false, dtype));
-  if (call.has(6)) sums = sums + call[6];
-  const Tensor scale = column_scale(call[1]) * column_scale(call[4]) * call.number("alpha", 1);
-  if (!call.has(8)) return {sums.cast(DType::F32) * scale};
-  return {requantised(sums, scale / call[7].reshape({}), call[8].reshape({}), call[8].dtype())};
+  Sums sums = matrix_product(call, {0, 2}, {3, 5}, left, right);
+  if (call.has(6)) sums = with_bias(call, sums, 6, call.parameter(6));
+  const Tensor scale = on_host(column_scale(call.parameter(1)) * column_scale(call.parameter(4)) *
+                               call.number("alpha", 1));
+  if (!call.has(8)) return {sums.of.cast(DType::F32) * scale};
+  const Tensor zero = call.parameter(8).reshape({});
+  return {requantised(sums, on_host(scale / call.parameter(7).reshape({})), zero, zero.dtype())};
 }
 
 // com.microsoft: an elementwise function of dequantised operands, quantised again.
@@ -290,7 +354,8 @@ Values quantised_again(Call& call, const Tensor& x, size_t scale) {
 }
 // An element of a scale or, if it is left out, of a zero point.
 Tensor one_number(Call& call, size_t input) {
-  return call.has(input) ? call[input].reshape({}).cast(DType::F32) : Tensor(0).cast(DType::F32);
+  return call.has(input) ? call.parameter(input).reshape({}).cast(DType::F32)
+                         : Tensor(0).cast(DType::F32);
 }
 // Elements in units of the result, rounded with its zero point. Sums and products of quantised
 // numbers often are halves: scales that are divided first, as in ONNX Runtime, round them alike.
@@ -303,14 +368,14 @@ Values q_linear_add(Call& call) {
   const Tensor left = one_number(call, 1) / scale, right = one_number(call, 4) / scale;
   const Tensor offset =
       one_number(call, 7) - (left * one_number(call, 2) + right * one_number(call, 5));
-  return quantised_steps(
-      call, call[0].cast(DType::F32) * left + (call[3].cast(DType::F32) * right + offset));
+  return quantised_steps(call, call[0].cast(DType::F32) * on_host(left) +
+                                   (call[3].cast(DType::F32) * on_host(right) + on_host(offset)));
 }
 Values q_linear_mul(Call& call) {
   const Tensor left = call[0].cast(DType::F32) - one_number(call, 2),
                right = call[3].cast(DType::F32) - one_number(call, 5),
                scale = one_number(call, 1) * one_number(call, 4) / one_number(call, 6);
-  return quantised_steps(call, left * right * scale + one_number(call, 7));
+  return quantised_steps(call, left * right * on_host(scale) + one_number(call, 7));
 }
 Values q_linear_sigmoid(Call& call) {
   return quantised_again(call, dequantised(call, 0).sigmoid(), 3);

@@ -11,7 +11,8 @@ bool must_not_contract(const Graph& g, Id sink) {
   for (Id id : reachable.from(g, std::span(&sink, 1))) {
     const Node& n = g[id];
     if (n.op == Op::Reduce && is_product(n.src[0])) return false;
-    rounds |= n.op == Op::Trunc || (n.op == Op::Mod && is_float(n.dtype));
+    rounds |= n.op == Op::Trunc || (n.op == Op::Mod && is_float(n.dtype)) ||
+              (n.op == Op::Bitcast && is_float(g[n.src[0]].dtype));
     is_transcendental_too |= is_transcendental(n.op);
     adds_products |=
         (n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]);

@@ -3,6 +3,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/elementwise/formula.h"
+#include "tensor/elementwise/multiply_add.h"
 
 namespace plugrad {
 
@@ -160,6 +161,13 @@ Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   nodes = {nodes[0], arms[0], arms[1]};
   r.match_shapes(nodes);
   return r.done(r.graph().where(nodes[0], nodes[1], nodes[2]));
+}
+
+Tensor tensor::multiply_add(const Tensor& x, const Tensor& y, const Tensor& z) {
+  Recorder r("multiply_add");
+  std::vector<Id> nodes = {r.use(x), r.use(y), r.use(z)};
+  r.match(nodes, Takes::Floats);
+  return r.done(r.graph().add(Op::Fma, r.dtype(nodes[0]), nodes));
 }
 
 Tensor Tensor::where(const Tensor& yes, const Tensor& no) const {
