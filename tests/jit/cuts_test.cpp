@@ -161,6 +161,37 @@ TEST(JitCuts, AGradientStepWithAReadInBetween) {
     EXPECT_TRUE(cut.parameters[i].allclose(plain.parameters[i], 1e-4, 1e-5));
 }
 
+TEST(JitCuts, WithFixedSchedulesBitsAreThoseOfTheFunction) {
+  const SettingScope fixed([](Settings& s) { s.deterministic = true; });
+  Training plain, cut;
+  auto f = jit([&](const Tensor& x) { return cut.step(x); }, kCuts);
+  for (int call = 0; call < 5; ++call) {
+    const Tensor x = cut_weights({16, 64}, 0.2 + 0.01 * call);
+    EXPECT_EQ(floats(f(x)), floats(plain.step(x)));
+  }
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(floats(cut.parameters[i]), floats(plain.parameters[i]));
+}
+
+TEST(JitCuts, NewNumbersAndLengthsMakeNothingOnceTheyVary) {
+  const Tensor w = cut_weights({48}, 0.7);
+  const auto own = [&](const Tensor& x, float k) {
+    const Tensor y = x * w * k;
+    return y.square().sum().item<float>() > 0 ? y + k : y;
+  };
+  auto numbers = jit(own, kCuts), lengths = jit(own, kCuts);
+  for (int call = 0; call < 8; ++call) {
+    const Tensor x = cut_weights({4, 48}, 0.3), longer = cut_weights({3 + call, 48}, 0.4);
+    const float k = 0.3f + 0.17f * static_cast<float>(call);
+    uint64_t made = 0;
+    Tensor y, z;
+    made += plans_and_kernels_of([&] { y = numbers(x, k); });
+    made += plans_and_kernels_of([&] { z = lengths(longer, 0.3f); });
+    if (call >= 4) EXPECT_EQ(made, 0U) << call;
+    EXPECT_TRUE(y.allclose(own(x, k), 1e-5, 1e-6));
+    EXPECT_TRUE(z.allclose(own(longer, 0.3f), 1e-5, 1e-6));
+  }
+}
+
 TEST(JitCuts, AReplacedValueGivesItsMemory) {
   constexpr int64_t kSize = 64 << 10;  // elements: small values keep their memory
   Tensor state = Tensor::zeros({kSize}).contiguous().realize();

@@ -209,15 +209,19 @@ size_t JitCuts::recordings(engine::Session& session) const {
 }
 
 std::string JitCuts::explain(engine::Session& session) const {
-  const SessionGuard guard(session.mutex());
-  std::string text =
-      fmt::format("{} calls ran the function, in parts between what the host reads", calls_);
-  if (calls_ == 0) return text + "\n";
-  text += fmt::format(": {} cuts in the last one, {} to {} in each\n", cuts_of_last_,
-                      std::min(least_cuts_, most_cuts_), most_cuts_);
-  for (const auto& [place, count] : cuts_at_)
-    text += fmt::format("cut at {}: {} times\n", describe_place(place), count);
-  return text;
+  std::string text;
+  std::map<uint32_t, uint64_t> cuts_at;
+  {
+    const SessionGuard guard(session.mutex());
+    text = fmt::format("{} calls ran the function, in parts between what the host reads", calls_);
+    if (most_cuts_ >= least_cuts_)
+      text += fmt::format(": {} cuts in the last one, {} to {} in each", cuts_of_last_, least_cuts_,
+                          most_cuts_);
+    cuts_at = cuts_at_;
+  }
+  for (const auto& [place, count] : cuts_at)
+    text += fmt::format("\ncut at {}: {} times", describe_place(place), count);
+  return text + "\n";
 }
 
 }  // namespace plugrad::jit_detail

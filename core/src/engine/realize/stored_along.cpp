@@ -177,7 +177,8 @@ void Session::note_used_anew(Work& work, Id first) {
 void Session::add_repeated(Work& work, DistinctRoots& roots) {
   const CutCall* const call = CutCall::active();
   const bool is_part = call && call->first_node() != kNoId;
-  const Id first = is_part ? call->first_node() : 0;  // what an earlier call computed is kept elsewhere
+  const Id first =
+      is_part ? call->first_node() : 0;  // what an earlier call computed is kept elsewhere
   const Repeated repeated = count_repeated(first);
   if (is_part ? repeated.again == 0 : repeated.again <= repeated.anew) return;
   const size_t before = roots.size();
