@@ -3,6 +3,7 @@
 #include "bind.h"
 #include "docs.h"
 #include "exchange/arrays.h"
+#include "place.h"
 
 namespace plugrad::python {
 
@@ -10,6 +11,7 @@ namespace {
 
 template <class T>
 T item(const Tensor& tensor) {
+  const Place place;
   const Released released;
   return tensor.item<T>();
 }

@@ -197,8 +197,8 @@ decltype(auto) as_argument(T&& value) {
 class PLUGRAD_API Calls {
  public:
   /// `is_pure`: a call depends on nothing but its arguments, and changes nothing, so that the first
-  /// one is recorded; otherwise the second one is, if it did the same.
-  explicit Calls(bool is_pure = false);
+  /// one is recorded; otherwise the second one is, if it did the same. `has_cuts`: JitOptions::cuts.
+  explicit Calls(bool is_pure = false, bool has_cuts = false);
   ~Calls();
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
@@ -252,12 +252,20 @@ class PLUGRAD_API Variable {
   std::shared_ptr<Bound> bound_;  // recently bound values, one tensor each
 };
 
+/// How jit() runs a function.
+struct JitOptions {
+  /// The function may read values (item(), masks, printing). It then runs in each call, and what it
+  /// computes between two reads, a part, runs as in the last call that computed the same.
+  bool cuts = false;
+};
+
 /// The callable that jit() returns. Copies share their recordings; a move copies, so that the
 /// moved-from object stays callable. Calls from several threads run one after another.
 template <class Function>
 class Jit {
  public:
-  explicit Jit(Function function) : shared_(std::make_shared<Shared>(std::move(function))) {}
+  explicit Jit(Function function, const JitOptions& options = {})
+      : shared_(std::make_shared<Shared>(std::move(function), options)) {}
   Jit(const Jit&) = default;
   Jit& operator=(const Jit&) = default;
 
@@ -269,11 +277,12 @@ class Jit {
   }
 
   /// The number of signatures (shapes, dtypes, devices and numbers of the arguments) that calls
-  /// replay.
+  /// replay; with JitOptions::cuts, the number of parts that were computed again.
   size_t recordings() const { return shared_->calls.recordings(); }
 
   /// Text for people: how many calls were replayed, and for each of the last 256 that were not, why:
-  /// what differed, what it was and is, and what to write so that it does not.
+  /// what differed, what it was and is, and what to write so that it does not. With JitOptions::cuts:
+  /// how many values a call reads, and in Python at which lines.
   std::string explain() const { return shared_->calls.explain(); }
 
  private:
@@ -331,7 +340,8 @@ class Jit {
   }
 
   struct Shared {
-    explicit Shared(Function f) : function(std::move(f)) {}
+    Shared(Function f, const JitOptions& options)
+        : function(std::move(f)), calls(false, options.cuts) {}
     Function function;
     jit_detail::Calls calls;
   };
@@ -340,8 +350,8 @@ class Jit {
 
 /// Wraps the function. The second call with a signature is recorded; later calls replay it.
 template <class Function>
-Jit<std::decay_t<Function>> jit(Function&& function) {
-  return Jit<std::decay_t<Function>>(std::forward<Function>(function));
+Jit<std::decay_t<Function>> jit(Function&& function, const JitOptions& options = {}) {
+  return Jit<std::decay_t<Function>>(std::forward<Function>(function), options);
 }
 
 }  // namespace plugrad

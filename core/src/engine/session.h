@@ -45,6 +45,7 @@ class Buffer;
 namespace plugrad::engine {
 
 using detail::TensorState;
+class CutCall;
 class NodeOrigins;
 struct SessionState;
 struct KernelOptions;
@@ -338,6 +339,7 @@ class Session {
   RootGroups missing_local_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
   struct Work;
+  class DonorScope;
   bool find_or_make(Work& work, uint32_t default_device, bool stores_along);
   struct MadeBefore {
     uint64_t kernels, compile_ns;
@@ -356,6 +358,7 @@ class Session {
   std::vector<uint32_t> origins_of(const schedule::ScheduledGraph& scheduled,
                                    const NodeOrigins& origins) const;
   PlanRequest request_of_walk(uint32_t default_device);
+  Hash128 key_of_part(CutCall& call, PlanRequest& request, const Hash128& key);
   schedule::Plan plan_of(CanonicalScratch scratch, const PlanRequest& request);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   schedule::Plan kept_or_made(const Hash128& key, const std::function<schedule::Plan()>& make);
@@ -396,13 +399,14 @@ class Session {
   void add_assigned(DistinctRoots& roots, uint32_t default_device);
   void note_assigned();
   bool add_gradients(DistinctRoots& roots);
+  void note_used_anew(Work& work, Id first);
   struct Repeated {
     size_t again = 0, anew = 0;
     uint32_t last_plan = 0;
   };
-  Repeated count_repeated();
+  Repeated count_repeated(Id first);
   bool is_work(uint32_t number);
-  void add_held(Work& work, DistinctRoots& roots);
+  void add_held(Work& work, DistinctRoots& roots, Id first = 0);
   void add_used_anew(DistinctRoots& roots);
   void add_overdue(DistinctRoots& roots);
   void add_repeated(Work& work, DistinctRoots& roots);

@@ -172,6 +172,7 @@ void JitCalls::note_captured(const JitRecording& recording) {
 }
 
 size_t JitCalls::recordings() const {
+  if (cuts_) return cuts_->recordings(engine::Session::current());
   const std::lock_guard lock(mutex_);
   return static_cast<size_t>(std::ranges::count(entries_, true, &Entry::is_ready));
 }
@@ -251,6 +252,7 @@ void JitCalls::note_new(std::vector<engine::Fact> facts, bool has_equal_key) {
 }
 
 std::string JitCalls::explain() const {
+  if (cuts_) return cuts_->explain(engine::Session::current());
   const std::lock_guard lock(mutex_);
   const auto ready = std::ranges::count(entries_, true, &Entry::is_ready);
   std::string text =
@@ -269,6 +271,8 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   engine::Session& session = engine::Session::current();
   // A part of what is recorded.
   if (is_part_of_recording()) return output_of(session, function);
+  if (cuts_ && settings().jit != 0)
+    return cuts_->call(session, arguments, [&] { return output_of(session, function); });
   // Two threads could deadlock on the session and these locks. A caller that holds the session's
   // lock, e.g. in a backward function, therefore does not wait.
   std::unique_lock lock(mutex_, std::defer_lock);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/internal.h"
+#include "jit/cuts.h"
 #include "jit/signature.h"
 #include "jit/trace.h"
 
@@ -37,7 +38,11 @@ class JitCalls {
   using Function = std::function<JitOutput()>;
 
   /// `is_pure`: the function depends on its arguments alone, so that one call makes a recording.
-  JitCalls(bool is_pure, WriteView write_view) : is_pure_(is_pure), write_view_(write_view) {}
+  /// `has_cuts`: it may read values, and runs in each call (jit/cuts.h).
+  JitCalls(bool is_pure, bool has_cuts, WriteView write_view)
+      : is_pure_(is_pure), write_view_(write_view) {
+    if (has_cuts) cuts_.emplace();
+  }
 
   /// Runs `function`, or replays a recorded call with such arguments. `own`: the arguments that are
   /// no tensors; `modes`: what else the call depends on; `describe`: may be empty. Errors: User for
@@ -102,6 +107,7 @@ class JitCalls {
 
   std::atomic<size_t> most_results_ = 0;
   const bool is_pure_;
+  std::optional<JitCuts> cuts_;
   const WriteView write_view_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;

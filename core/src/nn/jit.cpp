@@ -39,9 +39,9 @@ uint64_t hash_of(std::string_view text) {
   return hash128(std::as_bytes(std::span(text))).low;
 }
 
-Calls::Calls(bool is_pure)
+Calls::Calls(bool is_pure, bool has_cuts)
     : calls_(std::make_unique<jit_detail::JitCalls>(
-          is_pure, [](engine::TensorState& view, const engine::TensorState& value) {
+          is_pure, has_cuts, [](engine::TensorState& view, const engine::TensorState& value) {
             tensor::write_view("jit", view, value);
           })) {}
 Calls::~Calls() = default;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "place.h"
 #include "plugrad/host_view.h"
 #include "released.h"
 
@@ -111,6 +112,7 @@ void release_buffer(PyObject*, BufferView* view) noexcept {
 
 std::optional<HostValues> values_of(const Tensor& tensor, Copying copying) {
   constexpr size_t kLarge = 1 << 14;  // bytes; smaller copies are as quick as a view. Chosen
+  const Place place;
   const Released released;
   const auto size = static_cast<size_t>(tensor.numel()) * size_of(strong(tensor.dtype()));
   const bool is_small = size < kLarge && size_of(strong(tensor.dtype())) > 1;

@@ -28,6 +28,8 @@ void collect_new_garbage() {
 /// The recordings of one function, for one instance if it is a method.
 class Recordings {
  public:
+  explicit Recordings(bool has_cuts) : has_cuts_(has_cuts), calls_(false, has_cuts) {}
+
   nb::object call(nb::handle function, const nb::args& arguments, const nb::kwargs& keywords,
                   nb::handle self = {}) {
     Flat given;
@@ -68,10 +70,11 @@ class Recordings {
     const std::string name =
         nb::cast<std::string>(nb::str(nb::getattr(function, "__name__", nb::str("function"))));
     put_result(flat, numbers_, made, "[jit] " + name + ": the result");
-    collect_new_garbage();
+    if (!has_cuts_) collect_new_garbage();
     return flat;
   }
 
+  const bool has_cuts_;
   jit_detail::Calls calls_;
   Numbers numbers_;
 };
@@ -79,7 +82,10 @@ class Recordings {
 /// A jitted function; as an attribute of a class, the jitted method of its instances.
 class JitObject {
  public:
-  explicit JitObject(nb::object function) : function_(std::move(function)) {}
+  JitObject(nb::object function, bool has_cuts)
+      : function_(std::move(function)),
+        has_cuts_(has_cuts),
+        recordings_(std::make_shared<Recordings>(has_cuts)) {}
 
   nb::object call(const nb::args& arguments, const nb::kwargs& keywords) {
     return recordings_->call(function_, arguments, keywords);
@@ -103,7 +109,7 @@ class JitObject {
       throw nb::python_error();
     }
     std::shared_ptr<Recordings>& made = (*of_instance_)[*number];
-    if (!made) made = std::make_shared<Recordings>();
+    if (!made) made = std::make_shared<Recordings>(has_cuts_);
     return made;
   }
 
@@ -123,7 +129,8 @@ class JitObject {
  private:
   using ByNumber = std::unordered_map<uint64_t, std::shared_ptr<Recordings>>;
   nb::object function_;
-  std::shared_ptr<Recordings> recordings_ = std::make_shared<Recordings>();
+  bool has_cuts_;
+  std::shared_ptr<Recordings> recordings_;
   Numbers instances_;
   std::shared_ptr<ByNumber> of_instance_ = std::make_shared<ByNumber>();
 };
@@ -205,8 +212,11 @@ constexpr const char* kDoc =
     "else\n"
     "that it holds. Results are tensors and None, in such containers. A method is recorded for "
     "each\n"
-    "instance. JIT=0 always runs the function. Errors: TypeError, with the name of the argument, "
-    "for\n"
+    "instance. JIT=0 always runs the function. With cuts=True the function may read values "
+    "(item(),\n"
+    "if, masks, print): it then runs in each call, and what it computes between two reads runs as "
+    "in the\n"
+    "last call that computed the same. Errors: TypeError, with the name of the argument, for\n"
     "arguments of other types; ValueError for what a replay cannot repeat (docs/jit.md); "
     "exceptions\n"
     "of the function.";
@@ -226,12 +236,13 @@ void bind_jit(nb::module_& module) {
                              kDoc);
   made.def(
       "__init__",
-      [](JitObject* self, nb::object function) {
+      [](JitObject* self, nb::object function, bool cuts) {
         if (!PyCallable_Check(function.ptr()))
           throw nb::type_error("[jit] a function, or another object that is called, is expected");
-        new (self) JitObject(std::move(function));
+        new (self) JitObject(std::move(function), cuts);
       },
-      "function"_a, nb::sig("def __init__(self, function: Callable[P, R]) -> None"));
+      "function"_a, nb::kw_only(), "cuts"_a = false,
+      nb::sig("def __init__(self, function: Callable[P, R], *, cuts: bool = False) -> None"));
   bind_callable(made, "function");
   made.def(
       "__get__",
@@ -244,8 +255,21 @@ void bind_jit(nb::module_& module) {
       "instance"_a.none(), "owner"_a.none() = nb::none(),
       nb::sig("def __get__(self, instance: Any, owner: Any = None) -> BoundJit[..., R]"));
   module.def(
-      "jit", [](nb::object function) { return nb::type<JitObject>()(function); }, "function"_a,
-      nb::sig("def jit(function: Callable[P, R]) -> Jit[P, R]"), kDoc);
+      "jit",
+      [](nb::object function, bool cuts) {
+        return nb::type<JitObject>()(function, "cuts"_a = cuts);
+      },
+      "function"_a, nb::kw_only(), "cuts"_a = false,
+      nb::sig("def jit(function: Callable[P, R], *, cuts: bool = False) -> Jit[P, R]"), kDoc);
+  module.def(
+      "jit",
+      [](bool cuts) {
+        return nb::module_::import_("functools")
+            .attr("partial")(nb::type<JitObject>(), "cuts"_a = cuts);
+      },
+      nb::kw_only(), "cuts"_a,
+      nb::sig("def jit(*, cuts: bool) -> Callable[[Callable[P, R]], Jit[P, R]]"),
+      "With options, as a decorator: @plugrad.jit(cuts=True).");
 }
 
 }  // namespace plugrad::python

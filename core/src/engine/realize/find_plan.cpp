@@ -8,6 +8,7 @@
 #include "engine/realize/stopwatch.h"
 #include "engine/realize/work.h"
 #include "engine/recording/call_observer.h"
+#include "engine/recording/cut_call.h"
 #include "engine/session_state.h"
 
 namespace plugrad::engine {
@@ -149,11 +150,33 @@ bool Session::find_of_any_length(Work& work, const LengthSample& sample,
   return true;
 }
 
+// Tells the planner what stays the same in later calls; with fixed schedules a call must get the
+// same plan wherever it is computed.
+Hash128 Session::key_of_part(CutCall& call, PlanRequest& request, const Hash128& key) {
+  const CanonicalGraph& walked = state_->canonical;
+  const auto varies = [&] {
+    if (state_->plans.find(key)) return false;
+    const std::vector<NumberSite> sites = sites_to_give(walked);
+    if (!sites.empty() && state_->number_histories.find(request.key(walked.key_without(sites))))
+      return true;
+    return may_serve_lengths(walked, request) &&
+           state_->length_histories.find(
+               request.key(walked.key_without_sizes(walked.constant_sites()))) != nullptr;
+  };
+  auto constants = call.constant_inputs(key, walked.inputs(), varies);
+  if (constants.empty() || request.kernels.deterministic) return key;
+  request.options.constants = std::move(constants);
+  return request.key(walked.key());
+}
+
 // The plan of the graph just walked; whether it was there before.
 bool Session::find_or_make(Work& work, uint32_t default_device, bool stores_along) {
   Statistics& statistics = state_->statistics;
   const CanonicalGraph& walked = state_->canonical;
   Hash128 key;
+  CutCall* const call = CutCall::active();
+  std::shared_ptr<std::vector<uint32_t>>
+      needed_again;  // by calls that did not know what is constant
   {
     const Stopwatch watch(statistics.lookup_ns);
     work.request = request_of_walk(default_device);
@@ -161,10 +184,19 @@ bool Session::find_or_make(Work& work, uint32_t default_device, bool stores_alon
     work.length = {};
     work.remark.clear();
     key = work.request.key(walked.key());
-    if (const auto* known = state_->plans.find(key)) {
+    const auto* known = state_->plans.find(key);
+    if (call && known) needed_again = (*known)->needed_again;
+    const bool has_learned = needed_again && stores_along && add_learned(work, *needed_again);
+    if (call && !has_learned) {
+      key = key_of_part(*call, work.request, key);
+      known = state_->plans.find(key);
+    }
+    if (known && !has_learned) {
       work.ready = *known;
       return true;
     }
+    if (has_learned) walk(work.roots, default_device);
+    if (has_learned) return find_or_make(work, default_device, stores_along);
   }
   const MadeBefore before{state_->kernels.made(), statistics.compile_ns};
   const std::vector<NumberSite> sites = sites_to_give(walked);
@@ -187,6 +219,7 @@ bool Session::find_or_make(Work& work, uint32_t default_device, bool stores_alon
   keep_found(work, key, std::move(ready), before);
   note_numbers(state_->number_histories, without_numbers, sites, work.ready);
   if (lengths) work.ready->needed_again = lengths->needed_again();
+  if (needed_again) work.ready->needed_again = std::move(needed_again);
   if (lengths) lengths->note_exact(std::move(sample));
   return false;
 }

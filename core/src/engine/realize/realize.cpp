@@ -12,6 +12,7 @@
 #include "engine/realize/stopwatch.h"
 #include "engine/realize/work.h"
 #include "engine/recording/call_observer.h"
+#include "engine/recording/cut_call.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 
@@ -336,7 +337,11 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
 std::vector<ValuePtr> Session::run_work(Work& work) {
   auto inputs = state_->canonical.take_inputs();
   if (work.length.plan) inputs = work.length.with_room(std::move(inputs), state_->devices);
-  auto values = run_ready(*work.ready, inputs, work.numbers);
+  CutCall* const call = CutCall::active();
+  const bool is_exact = work.numbers.empty() && !work.length.plan;
+  const DonorScope donor(*this, call && !work.length.plan ? &work : nullptr, inputs);
+  auto values = call && is_exact ? call->run(work.ready, inputs)
+                                 : run_ready(*work.ready, inputs, work.numbers);
   if (work.length.plan) values = work.length.without_room(std::move(values));
   if (CallObserver* observer = CallObserver::active())
     observer->ran(work.ready, inputs, values);

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "engine/realize/distinct_roots.h"
 #include "engine/recording/call_observer.h"
+#include "engine/recording/cut_call.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 #include "ir/facts.h"
@@ -92,13 +93,13 @@ bool Session::add_gradients(DistinctRoots& roots) {
   return !calls.empty();
 }
 
-// Counts the nodes that the plan recomputes and those that are new, and finds the plan that first
-// computed the last of the former.
-Session::Repeated Session::count_repeated() {
+// Counts the nodes from `first` on that the plan recomputes and those that are new, and finds the plan
+// that first computed the last of the former.
+Session::Repeated Session::count_repeated(Id first) {
   const CanonicalGraph& walked = state_->canonical;
   Repeated repeated;
   for (uint32_t number = 0; number < walked.size(); ++number) {
-    if (!is_work(number)) continue;
+    if (!is_work(number) || walked.id(number) < first) continue;
     const uint32_t plan = state_->computed.of(walked.id(number)).plan;
     ++(plan != 0 ? repeated.again : repeated.anew);
     if (plan != 0) repeated.last_plan = plan;
@@ -113,7 +114,7 @@ bool Session::is_work(uint32_t number) {
 
 // Adds the last values before the roots that tensors denoted when they were first computed, and
 // notes, for each earlier plan, the values that it should have stored.
-void Session::add_held(Work& work, DistinctRoots& roots) {
+void Session::add_held(Work& work, DistinctRoots& roots, Id first) {
   const CanonicalGraph& walked = state_->canonical;
   constexpr uint32_t kUnneeded = UINT32_MAX;
   std::vector<uint32_t> plan_above(walked.size(), kUnneeded);  // the nearest plan above; 0: none
@@ -123,7 +124,7 @@ void Session::add_held(Work& work, DistinctRoots& roots) {
     if (above == kUnneeded || walked.is_input(number)) continue;
     const Id id = walked.id(number);
     const ComputedNodes::Note note = state_->computed.of(id);
-    if (note.was_held && note.plan != above && is_work(number)) {
+    if (id >= first && note.was_held && note.plan != above && is_work(number)) {
       if (above == 0) roots.add(id);
       work.repeated.push_back(note);
       above = note.plan;
@@ -161,14 +162,31 @@ void Session::add_used_anew(DistinctRoots& roots) {
   }
 }
 
+// What a later part of a call recomputes, an earlier part should have stored, held or not.
+void Session::note_used_anew(Work& work, Id first) {
+  DistinctRoots used;
+  add_used_anew(used);
+  for (const Id id : used.list())
+    if (const ComputedNodes::Note note = state_->computed.of(id); id >= first && note.plan != 0)
+      work.repeated.push_back(note);
+}
+
 // Stores what tensors denoted if a plan would recompute more nodes than it adds: the total work of
-// any number of reads stays within a constant factor of the number of nodes.
+// any number of reads stays within a constant factor of the number of nodes. The parts of a call come
+// again, so that they learn to recompute nothing.
 void Session::add_repeated(Work& work, DistinctRoots& roots) {
-  const Repeated repeated = count_repeated();
-  if (repeated.again <= repeated.anew) return;
+  const CutCall* const call = CutCall::active();
+  const bool is_part = call && call->first_node() != kNoId;
+  const Id first =
+      is_part ? call->first_node() : 0;  // what an earlier call computed is kept elsewhere
+  const Repeated repeated = count_repeated(first);
+  if (is_part ? repeated.again == 0 : repeated.again <= repeated.anew) return;
   const size_t before = roots.size();
-  add_held(work, roots);
-  if (roots.size() == before) add_used_anew(roots);
+  add_held(work, roots, first);
+  if (is_part)
+    note_used_anew(work, first);
+  else if (roots.size() == before)
+    add_used_anew(roots);
   if (add_gradients(roots))
     work.repeated.push_back({.plan = repeated.last_plan, .number = ComputedNodes::kGradients});
 }
@@ -225,7 +243,8 @@ bool Session::add_along(Work& work, uint32_t default_device) {
   return work.roots.size() > before;
 }
 
-// Adds nodes that earlier runs of the same plan should have stored, if tensors hold them again.
+// Adds nodes that earlier runs of the same plan should have stored, if tensors hold them again; the
+// parts of a call come again whatever is held.
 bool Session::add_learned(Work& work, std::span<const uint32_t> needed_again) {
   if (needed_again.empty() || !follows_earlier_reads()) return false;
   const size_t before = work.roots.size();
@@ -233,7 +252,8 @@ bool Session::add_learned(Work& work, std::span<const uint32_t> needed_again) {
   for (uint32_t number : needed_again) {
     if (number == ComputedNodes::kGradients)
       add_gradients(roots);
-    else if (const Id id = state_->canonical.id(number); state_->computed.is_held(id))
+    else if (const Id id = state_->canonical.id(number);
+             state_->computed.is_held(id) || CutCall::active())
       roots.add(id);
   }
   if (roots.size() > before) add_held(work, roots);

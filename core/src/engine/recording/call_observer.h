@@ -24,8 +24,9 @@ class CallObserver {
   static CallObserver* active();
   /// Returns the previous observer. Null stops observation of this thread.
   static CallObserver* set_active(CallObserver* observer);
-  /// Errors: User if this thread records a call: a replay would not read the value again.
-  static void require_none(std::string_view function);
+  /// The host reads a value. Errors: User if this thread records a call: a replay would not read it
+  /// again.
+  static void note_read();
 
   /// The number of the call; tensors made in it carry this number.
   virtual uint64_t call() const = 0;
