@@ -171,8 +171,8 @@ class Partitioner {
 constexpr size_t kMostPieces = 8;
 // A limit on the time of cutting. Chosen, not measured.
 constexpr size_t kMostCuts = 256;
-// Loops of all pieces: a schedule splits each in up to three, and a RangeSet has 128.
-constexpr size_t kMostLoops = 42;
+// Loops of all pieces: a schedule makes up to six of one, and a RangeSet has 128.
+constexpr size_t kMostLoops = 20;
 
 // The value of `range` at which `left < right` changes, if both sides are affine in the range
 // alone.
@@ -292,19 +292,26 @@ bool join_halves(Kernel& kernel, Id range) {
   return true;
 }
 
-// Pieces take the place of their loop in the nest.
+// Pieces take the place of their loop in the nest. Neighbours of one length share a loop, as many as
+// leave kMostLoops.
 void cut_at(Kernel& kernel, Id range, std::span<const int64_t> ends) {
   Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
   const uint32_t whole = range_axis(g[range]), first = new_axis(kernel);
+  const size_t together = (ends.size() + kMostLoops - 1) / kMostLoops;
   uint32_t number = first;
   std::vector<Id> stores;
-  int64_t begin = 0;
-  for (int64_t end : ends) {
-    const Id piece =
-        end - begin == 1 ? g.index(0) : make_range(g, end - begin, number++, AxisKind::Loop);
+  Id piece = kNoId;
+  int64_t begin = 0, length = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const int64_t size = ends[i] - begin;
+    if (size == 1)
+      piece = g.index(0);
+    else if (size != length || i % together == 0)
+      piece = make_range(g, size, number++, AxisKind::Loop);
+    length = size;
     stores.push_back(substitute(g, store, {{range, g.binary(Op::Add, piece, g.index(begin))}}));
-    begin = end;
+    begin = ends[i];
   }
   kernel.sink = g.add(Op::Sink, DType::Void, stores);
   replace(kernel, {});
@@ -321,20 +328,23 @@ size_t nodes_in(const Kernel& kernel) {
   return reachable.from(kernel.graph, std::span(&kernel.sink, 1)).size();
 }
 
-// Each piece gets loops of its own, as many pieces at once would read too many streams:
+// Few pieces share a loop, as all at once would read too many streams:
 //   before   store %out[%x], %a[%x];  store %out[%x + 64], %b[%x]     %x = range 64
 //   after    store %out[%x], %a[%x];  store %out[%y + 64], %b[%y]     %x, %y = range 64
 void separate_loops(Kernel& kernel) {
   Graph& g = kernel.graph;
   uint32_t number = new_axis(kernel);
   std::vector<Id> stores = to_vector(g.sources(kernel.sink));
-  for (Id& store : stores) {
-    OpenRanges open(g);
-    std::vector<std::pair<Id, Id>> own;
-    for (const Id axis : kernel.axes)
-      if (open.depends(store, axis))
+  const size_t most = kMostLoops / kernel.axes.size();
+  const size_t together = (stores.size() + most - 1) / most;
+  std::vector<std::pair<Id, Id>> own;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    if (i % together == 0) {
+      own.clear();
+      for (const Id axis : kernel.axes)
         own.emplace_back(axis, make_range(g, range_size(g, axis), number++, AxisKind::Loop));
-    store = substitute(g, store, own);
+    }
+    stores[i] = substitute(g, stores[i], own);
   }
   kernel.sink = g.add(Op::Sink, DType::Void, stores);
   replace(kernel, {});
@@ -359,7 +369,7 @@ bool cut_into_pieces(Kernel& kernel, Id range) {
   Kernel trial = copy_of(kernel);
   cut_at(trial, trial.axes[axis_with_number(trial, range_axis(kernel.graph[range]))], ends);
   if (nodes_in(trial) > nodes_in(kernel) || trial.axes.size() > kMostLoops) return false;
-  if (kernel.axes.size() <= 2 && ends.size() <= kMostLoops) separate_loops(trial);
+  if (!trial.axes.empty() && trial.axes.size() < kernel.axes.size()) separate_loops(trial);
   kernel = std::move(trial);
   return true;
 }
