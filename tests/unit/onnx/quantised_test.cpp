@@ -89,7 +89,7 @@ TEST(OnnxQuantised, halves_round_to_even_and_neighbours_of_halves_do_not) {
   for (int x = 0; x < 256; ++x) layer.x.push_back(static_cast<uint8_t>(x));
   const float half = 0.5F, above = std::nextafter(half, 1.0F), below = std::nextafter(half, 0.0F);
   for (const float scale : {half, above, below, 1.5F, 0.25F, 1.0F / 3, 0.1F})
-    for (const uint8_t x_zero : {0, 127}) {
+    for (const uint8_t x_zero : {uint8_t{0}, uint8_t{127}}) {
       layer.x_scale = scale;
       layer.x_zero = x_zero;
       layer.bias = {1, -3, 5000};
