@@ -27,7 +27,7 @@ struct Layer {
 
 // The sums are of 29 bits and the scale of 24, so that a double holds each product.
 template <class Result>
-std::vector<Result> exact(const Layer& layer, Result zero) {
+std::vector<Result> by_integers(const Layer& layer, Result zero) {
   std::vector<Result> results;
   for (int64_t r = 0; r < layer.rows; ++r)
     for (int64_t c = 0; c < layer.columns; ++c) {
@@ -93,9 +93,9 @@ TEST(OnnxQuantised, halves_round_to_even_and_neighbours_of_halves_do_not) {
       layer.x_scale = scale;
       layer.x_zero = x_zero;
       layer.bias = {1, -3, 5000};
-      EXPECT_EQ(by_conv<uint8_t>(layer, 128, kU8), exact<uint8_t>(layer, 128)) << scale;
-      EXPECT_EQ(by_conv<uint8_t>(layer, 3, kU8), exact<uint8_t>(layer, 3)) << scale;
-      EXPECT_EQ(by_conv<int8_t>(layer, -7, kI8), exact<int8_t>(layer, -7)) << scale;
+      EXPECT_EQ(by_conv<uint8_t>(layer, 128, kU8), by_integers<uint8_t>(layer, 128)) << scale;
+      EXPECT_EQ(by_conv<uint8_t>(layer, 3, kU8), by_integers<uint8_t>(layer, 3)) << scale;
+      EXPECT_EQ(by_conv<int8_t>(layer, -7, kI8), by_integers<int8_t>(layer, -7)) << scale;
     }
 }
 
@@ -118,7 +118,7 @@ TEST(OnnxQuantised, sums_are_exact_around_the_largest_that_f32_holds) {
       layer.w_scales[0] = largest * 25;  // a few steps, with halves
       for (const int32_t bias : {-5, 1 << 23, 1 << 28}) {
         layer.bias = {bias, -bias, 3};
-        EXPECT_EQ(by_conv<uint8_t>(layer, 128, kU8), exact<uint8_t>(layer, 128))
+        EXPECT_EQ(by_conv<uint8_t>(layer, 128, kU8), by_integers<uint8_t>(layer, 128))
             << terms << " terms, bias " << bias;
       }
     }

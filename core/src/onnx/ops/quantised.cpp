@@ -191,11 +191,11 @@ struct Factor {
   size_t x, zero;  // inputs
 };
 constexpr int64_t kUnbounded = int64_t{1} << 62;
-struct Product {
+struct SumRange {
   DType dtype;
   int64_t most;
 };
-Product product_of(Call& call, const Factor& left, const Factor& right, int64_t terms) {
+SumRange product_of(Call& call, const Factor& left, const Factor& right, int64_t terms) {
   if (is_float(call[left.x].dtype())) return {DType::F32, kUnbounded};
   const auto is_byte = [&](const Factor& f) { return size_of(call[f.x].dtype()) == 1; };
   if (!is_byte(left) || !is_byte(right)) return {DType::I32, kUnbounded};

@@ -201,16 +201,16 @@ class MovementReader {
 };
 
 // Positions [begin, end) of the last axis.
-struct Span {
+struct Indices {
   size_t begin, end;
 };
 
 template <class From, class To>
-void move_along(const Movement& movement, size_t axis, Span span, const From* from, To* to,
+void move_along(const Movement& movement, size_t axis, Indices span, const From* from, To* to,
                 bool is_gap) {
   const Movement::Axis& along = movement.axes[axis];
   const bool is_last = axis + 1 == movement.axes.size();
-  const Span own = is_last ? span : Span{0, along.to.size()};
+  const Indices own = is_last ? span : Indices{0, along.to.size()};
   for (size_t i = own.begin; i < own.end; ++i) {
     const bool in_gap = is_gap || along.is_gap[i] != 0;
     if (!is_last)
