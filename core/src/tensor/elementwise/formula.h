@@ -130,20 +130,22 @@ inline Formula Formula::isfinite() const {
 template <class Function>
 Tensor formula_of(std::string_view name, const Tensor& of, const Function& function) {
   Recorder r(name);
-  std::vector<Id> nodes = {r.use(of)};
+  const Id operand = r.use(of);
+  std::vector<Id> nodes = {operand};
   r.match_dtypes(nodes, Takes::Any);
-  return r.done(function(Formula(r.graph(), nodes[0])).node());
+  return r.done(function(Formula(r.graph(), nodes[0])).node(), std::span(&operand, 1));
 }
 
 /// The function of x in its compute dtype; cast back if x is a float.
 template <class Function>
 Tensor real_formula_of(std::string_view name, const Tensor& of, const Function& function) {
   Recorder r(name);
-  std::vector<Id> nodes = {r.use(of)};
+  const Id operand = r.use(of);
+  std::vector<Id> nodes = {operand};
   r.match_dtypes(nodes, Takes::Floats);
   const DType own = r.dtype(nodes[0]);
   const Formula x(r.graph(), r.cast(nodes[0], compute_dtype(own)));
-  return r.done(r.cast(function(x).node(), own));
+  return r.done(r.cast(function(x).node(), own), std::span(&operand, 1));
 }
 
 /// The function of two operands, brought to one shape and their common float dtype, in its compute
@@ -152,11 +154,12 @@ template <class Function>
 Tensor real_formula_of(std::string_view name, const Tensor& a, const Tensor& b,
                        const Function& function) {
   Recorder r(name);
-  std::vector<Id> nodes = {r.use(a), r.use(b)};
+  const std::vector<Id> operands = {r.use(a), r.use(b)};
+  std::vector<Id> nodes = operands;
   r.match(nodes, Takes::Floats);
   const DType own = r.dtype(nodes[0]), in = compute_dtype(own);
   const Formula x(r.graph(), r.cast(nodes[0], in)), y(r.graph(), r.cast(nodes[1], in));
-  return r.done(r.cast(function(x, y).node(), own));
+  return r.done(r.cast(function(x, y).node(), own), operands);
 }
 
 }  // namespace plugrad::tensor
