@@ -109,18 +109,6 @@ Tensor Recorder::done(Id node) {
   return tensor_of(std::move(state));
 }
 
-Tensor Recorder::done(Id node, std::span<const Id> operands) {
-  std::vector<Id> between = {node};
-  for (size_t i = 0; i < between.size(); ++i) {
-    const Id id = between[i];
-    if (std::ranges::find(operands, id) != operands.end()) continue;
-    if (id < first_ && graph()[id].op != Op::Const) session_.resume_tape(id);
-    for (const Id source : graph().sources(id))
-      if (std::ranges::find(between, source) == between.end()) between.push_back(source);
-  }
-  return done(node);
-}
-
 Tensor Recorder::view_of(const Tensor& of, Id node) {
   Tensor view = done(node);
   session_.link_view(*state_of(view), *state_of(of));

@@ -45,9 +45,6 @@ class Recorder {
   Id detached_in_no_grad(Id node);
   /// A new tensor on the device of the operands.
   PLUGRAD_INTERNAL Tensor done(Id node);
-  /// The same for a node with others between it and the operands: equal ones of an earlier call have
-  /// their history again.
-  Tensor done(Id node, std::span<const Id> operands);
   /// The same for movements of the elements of `of`: a view of it.
   Tensor view_of(const Tensor& of, Id node);
   /// Sets the device of a result that is made of constants only.

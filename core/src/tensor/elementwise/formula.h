@@ -130,22 +130,20 @@ inline Formula Formula::isfinite() const {
 template <class Function>
 Tensor formula_of(std::string_view name, const Tensor& of, const Function& function) {
   Recorder r(name);
-  const Id operand = r.use(of);
-  std::vector<Id> nodes = {operand};
+  std::vector<Id> nodes = {r.use(of)};
   r.match_dtypes(nodes, Takes::Any);
-  return r.done(function(Formula(r.graph(), nodes[0])).node(), std::span(&operand, 1));
+  return r.done(function(Formula(r.graph(), nodes[0])).node());
 }
 
 /// The function of x in its compute dtype; cast back if x is a float.
 template <class Function>
 Tensor real_formula_of(std::string_view name, const Tensor& of, const Function& function) {
   Recorder r(name);
-  const Id operand = r.use(of);
-  std::vector<Id> nodes = {operand};
+  std::vector<Id> nodes = {r.use(of)};
   r.match_dtypes(nodes, Takes::Floats);
   const DType own = r.dtype(nodes[0]);
   const Formula x(r.graph(), r.cast(nodes[0], compute_dtype(own)));
-  return r.done(r.cast(function(x).node(), own), std::span(&operand, 1));
+  return r.done(r.cast(function(x).node(), own));
 }
 
 /// The function of two operands, brought to one shape and their common float dtype, in its compute
@@ -154,12 +152,11 @@ template <class Function>
 Tensor real_formula_of(std::string_view name, const Tensor& a, const Tensor& b,
                        const Function& function) {
   Recorder r(name);
-  const std::vector<Id> operands = {r.use(a), r.use(b)};
-  std::vector<Id> nodes = operands;
+  std::vector<Id> nodes = {r.use(a), r.use(b)};
   r.match(nodes, Takes::Floats);
   const DType own = r.dtype(nodes[0]), in = compute_dtype(own);
   const Formula x(r.graph(), r.cast(nodes[0], in)), y(r.graph(), r.cast(nodes[1], in));
-  return r.done(r.cast(function(x, y).node(), own), operands);
+  return r.done(r.cast(function(x, y).node(), own));
 }
 
 }  // namespace plugrad::tensor
