@@ -131,6 +131,7 @@ TEST(TwoDevices, SoItIsForAxesAndSizes) {
   is_named("layernorm", [&] { x.layernorm(9); });
   is_named("rmsnorm", [&] { rmsnorm(x, {}, 1e-5, 9); });
   is_named("stack", [&] { stack({x, x}, 9); });
+  is_named("logsigmoid", [&] { (x > 0).logsigmoid(); });
   is_named("full_like", [&] { x.full_like(x); });
   for (const Shape& shape : {Shape{-1, 2}, Shape{int64_t{1} << 62, 4}}) {
     is_named("ones", [&] { Tensor::ones(shape); });

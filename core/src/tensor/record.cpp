@@ -167,7 +167,7 @@ bool Recorder::is_modular() const {
 // function is a comparison, which is exact.
 DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
   if (!is_integer(common)) return common;
-  constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "gt", "le", "ge"};
+  constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "gt"};
   const bool compares = std::ranges::find(kComparisons, function_) != std::end(kComparisons);
   const bool literals_alone =
       std::ranges::all_of(nodes, [&](Id id) { return is_integer_literal(graph(), id); });

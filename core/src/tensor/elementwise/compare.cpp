@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
 #include "tensor/record.h"
 
@@ -34,18 +35,15 @@ Tensor Tensor::copysign(const Tensor& sign) const {
   return plugrad::where(Tensor(false), b, signed_size);
 }
 
-namespace {
-
 // Equal operands have distance 0: the difference of equal infinities would be NaN.
-tensor::Formula logaddexp_of(const tensor::Formula& x, const tensor::Formula& y) {
-  const tensor::Formula distance = where(x == y, 0.0, x - y).abs();
-  return maximum(x, y) + tensor::log1p((-distance).exp());
-}
-
-}  // namespace
-
 Tensor Tensor::logaddexp(const Tensor& other) const {
-  return tensor::real_formula_of("logaddexp", *this, other, logaddexp_of);
+  const auto [x, y] = as_reals("logaddexp", *this, other);
+  const Tensor b = y;
+  return tensor::in_compute_dtype(x, [&](const Tensor& promoted) {
+    const Tensor to = b.cast(promoted.dtype()), equal = promoted == to;
+    const Tensor distance = plugrad::where(equal, 0.0, promoted - to).abs();
+    return promoted.maximum(to) + (-distance).exp().log1p();
+  });
 }
 
 Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {

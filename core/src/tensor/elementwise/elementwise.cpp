@@ -2,13 +2,11 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
-#include "tensor/elementwise/formula.h"
 #include "tensor/elementwise/multiply_add.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 
-using tensor::Formula;
-using tensor::formula_of;
 using tensor::Recorder;
 using tensor::Takes;
 
@@ -71,16 +69,6 @@ Tensor less(std::string_view function, const Tensor& a, const Tensor& b) {
   return binary(function, Op::CmpLt, a, b, Takes::Any);
 }
 
-// Not !(b < a): both comparisons are false for NaN.
-Tensor less_or_equal(std::string_view function, const Tensor& a, const Tensor& b) {
-  const tensor::NamedFunction named(function);
-  if (is_signed_beside_u64(a, b) || is_signed_beside_u64(b, a)) return (a < b) | (a == b);
-  Recorder r(function);
-  std::vector<Id> nodes = {r.use(a), r.use(b)};
-  r.match(nodes, Takes::Any);
-  return r.done((Formula(r.graph(), nodes[0]) <= Formula(r.graph(), nodes[1])).node());
-}
-
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
@@ -123,11 +111,14 @@ Tensor operator<(const Tensor& a, const Tensor& b) {
 Tensor operator>(const Tensor& a, const Tensor& b) {
   return less("gt", b, a);
 }
+// Not !(b < a): both comparisons are false for NaN.
 Tensor operator<=(const Tensor& a, const Tensor& b) {
-  return less_or_equal("le", a, b);
+  const tensor::NamedFunction named("le");
+  return (a < b) | (a == b);
 }
 Tensor operator>=(const Tensor& a, const Tensor& b) {
-  return less_or_equal("ge", b, a);
+  const tensor::NamedFunction named("ge");
+  return (b < a) | (a == b);
 }
 
 Tensor Tensor::maximum(const Tensor& other) const {
@@ -226,23 +217,22 @@ Tensor Tensor::trunc() const {
 
 Tensor Tensor::floor() const {
   if (!is_float(dtype())) return tensor::own_handle(*this);
-  return formula_of("floor", *this, [](const Formula& x) {
-    const Formula t = x.trunc();
-    return tensor::where(x < t, t - 1.0, t);
-  });
+  const Tensor t = trunc();
+  return plugrad::where(*this < t, t - 1.0, t);
 }
 
 Tensor Tensor::ceil() const {
   if (!is_float(dtype())) return tensor::own_handle(*this);
-  return formula_of("ceil", *this, [](const Formula& x) {
-    const Formula t = x.trunc();
-    return tensor::where(x > t, t + 1.0, t);
-  });
+  const Tensor t = trunc();
+  return plugrad::where(*this > t, t + 1.0, t);
 }
 
+// Compares the fraction, so that the sign of a zero is kept.
 Tensor Tensor::round() const {
   if (!is_float(dtype())) return tensor::own_handle(*this);
-  return formula_of("round", *this, [](const Formula& x) { return x.round(); });
+  const Tensor t = trunc(), fraction = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
+  const Tensor away = plugrad::where(*this < 0, t - 1.0, t + 1.0);
+  return plugrad::where((fraction > 0.5) | ((fraction == 0.5) & odd), away, t);
 }
 
 Tensor Tensor::isnan() const {
@@ -261,18 +251,17 @@ Tensor Tensor::isfinite() const {
   return is_float(dtype()) ? abs() < INFINITY : *this == *this;
 }
 
+// Selects 0 separately, so that |-0| is +0 and the gradient at 0 is 0.
 Tensor Tensor::abs() const {
   if (dtype() == DType::Bool || is_unsigned(dtype())) return tensor::own_handle(*this);
-  return formula_of("abs", *this, [](const Formula& x) { return x.abs(); });
+  return plugrad::where(*this == 0, 0, plugrad::where(*this < 0, -*this, *this));
 }
 
 Tensor Tensor::sign() const {
   if (dtype() == DType::Bool) return tensor::own_handle(*this);
   if (is_unsigned(dtype())) return (*this != 0).cast(dtype());
-  return formula_of("sign", *this, [](const Formula& x) {
-    const Formula negative = tensor::where(x < 0.0, -1.0, x * 0.0);  // x * 0 keeps NaN
-    return tensor::where(x > 0.0, 1.0, negative);
-  });
+  const Tensor negative = plugrad::where(*this < 0, -1, *this * 0);  // x * 0 keeps NaN
+  return plugrad::where(*this > 0, 1, negative);
 }
 
 }  // namespace plugrad

@@ -5,14 +5,18 @@
 #include <numbers>
 
 #include "ir/user.h"
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 
-using tensor::Formula;
+using tensor::Recorder;
+
+using tensor::in_compute_dtype;
 using tensor::magnitude;
 using tensor::polynomial;
-using tensor::real_formula_of;
 using tensor::with_slope;
 
 namespace {
@@ -38,67 +42,47 @@ Tensor sign_bit(const Tensor& x) {
   return x.bitcast(bits_dtype(x.dtype())) < 0;
 }
 
-Formula magnitude(const Formula& x) {
+Tensor magnitude(const Tensor& x) {
   return where(x < 0.0, -x, x);
 }
 
-Formula polynomial(const Formula& x, std::initializer_list<double> coefficients) {
-  Formula sum = x.constant(*coefficients.begin());
+Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
+  Tensor sum = *coefficients.begin();
   for (const double* c = coefficients.begin() + 1; c != coefficients.end(); ++c) sum = sum * x + *c;
   return sum;
 }
 
-Formula with_slope(const Formula& value, const Formula& x, const Formula& slope) {
-  Graph& graph = value.graph();
-  if (graph[x.node()].op == Op::Const) return value;  // a literal has no final dtype yet
-  return {graph, graph.add(Op::Function, value.dtype(), {value.node(), x.node(), slope.node()},
-                           function_arg(kSlopeCall, 0))};
+Tensor with_slope(const Tensor& value, const Tensor& x, const Tensor& slope) {
+  Recorder r("with_slope");
+  const Id from = r.use(x), to = r.use(value);
+  if (r.graph()[from].op == Op::Const) return value;  // a literal has no final dtype yet
+  return r.done(r.graph().add(Op::Function, r.dtype(to), {to, from, r.use(slope)},
+                              function_arg(kSlopeCall, 0)));
 }
 
-Formula constant_in(const Formula& x, const Formula& value) {
-  Graph& graph = x.graph();
-  const Formula never(graph, graph.constant(DType::Bool, int64_t{0}));
-  return where(never, x, value.detach());
-}
-
-// log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity. x itself
-// where 1 + x is 1: the sum would turn -0 into 0.
-Formula log1p(const Formula& x) {
-  const Formula u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
-  const Formula lost = where(usual, x - (u - 1.0), 0.0);
-  const Formula y = u.log() + lost / where(usual, u, 1.0);
-  return with_slope(where(u == 1.0, x, y), x, u.reciprocal());
-}
-
-// x + x² times a polynomial for |x| < 1.1: beyond, e^x - 1 is at least e^x / 2. Adding 0 keeps x = -0.
-Formula expm1(const Formula& x) {
-  const Formula small = (x < 1.1) & (x > -1.1), s = where(small, x, 0.0);
-  const Formula q =
-      x.is_f64()
-          ? polynomial(s, {4.2617952991918311e-14, 7.7753349606984036e-13, 1.1496028964222216e-11,
-                           1.605672036228855e-10, 2.0876289637221507e-09, 2.505212979088443e-08,
-                           2.7557323561640399e-07, 2.7557319118536072e-06, 2.4801587280171198e-05,
-                           0.00019841269841536083, 0.0013888888888942911, 0.0083333333333330383,
-                           0.041666666666666068, 0.16666666666666669, 0.5})
-          : polynomial(s, {2.91569381e-06, 2.5649495e-05, 0.000198170033, 0.00138802617,
-                           0.00833345298, 0.041666992, 0.166666657, 0.49999997});
-  const Formula e = x.exp();
-  return with_slope(where(small, s + s * (s * q + 0.0), e - 1.0), x, e);
+Tensor constant_in(const Tensor& x, const Tensor& value) {
+  return where(Tensor(false), x, value.detach());
 }
 
 }  // namespace tensor
 
 namespace {
 
-/// x + x³ times a polynomial in x²: only the last sum rounds visibly. Adding 0 keeps x = -0.
-Formula odd_near_zero(const Formula& x, std::initializer_list<double> f32,
-                      std::initializer_list<double> f64) {
-  const Formula u = x * x;
-  return x + x * (u * polynomial(u, x.is_f64() ? f64 : f32) + 0.0);
+/// An op on floats, in the compute dtype.
+Tensor real_function(std::string_view name, Op op, const Tensor& of) {
+  return in_compute_dtype(of, [&](const Tensor& x) {
+    Recorder r(name);
+    std::vector<Id> nodes = {r.use(x)};
+    r.match_dtypes(nodes, tensor::Takes::Floats);
+    return r.done(r.graph().unary(op, nodes[0]));
+  });
 }
 
-Tensor real_function(std::string_view name, Op op, const Tensor& of) {
-  return real_formula_of(name, of, [&](const Formula& x) { return x.unary(op); });
+/// x + x³ times a polynomial in x²: only the last sum rounds visibly. Adding 0 keeps x = -0.
+Tensor odd_near_zero(const Tensor& x, std::initializer_list<double> f32,
+                     std::initializer_list<double> f64) {
+  const Tensor u = x * x;
+  return x + x * (u * polynomial(u, x.dtype() == DType::F64 ? f64 : f32) + 0.0);
 }
 
 }  // namespace
@@ -110,14 +94,36 @@ Tensor Tensor::log() const {
   return real_function("log", Op::Log, *this);
 }
 Tensor Tensor::log10() const {
-  return real_formula_of("log10", *this,
-                         [](const Formula& x) { return x.log() * std::numbers::log10e; });
+  return in_compute_dtype(*this, [](const Tensor& x) { return x.log() * std::numbers::log10e; });
 }
+
+// log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity. x itself
+// where 1 + x is 1: the sum would turn -0 into 0.
 Tensor Tensor::log1p() const {
-  return real_formula_of("log1p", *this, tensor::log1p);
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
+    const Tensor lost = plugrad::where(usual, x - (u - 1.0), 0.0);
+    const Tensor y = u.log() + lost / plugrad::where(usual, u, 1.0);
+    return with_slope(plugrad::where(u == 1.0, x, y), x, u.reciprocal());
+  });
 }
+
+// x + x² times a polynomial for |x| < 1.1: beyond, e^x - 1 is at least e^x / 2. Adding 0 keeps x = -0.
 Tensor Tensor::expm1() const {
-  return real_formula_of("expm1", *this, tensor::expm1);
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor small = (x < 1.1) & (x > -1.1), s = plugrad::where(small, x, 0.0);
+    const Tensor q =
+        x.dtype() == DType::F64
+            ? polynomial(s, {4.2617952991918311e-14, 7.7753349606984036e-13, 1.1496028964222216e-11,
+                             1.605672036228855e-10, 2.0876289637221507e-09, 2.505212979088443e-08,
+                             2.7557323561640399e-07, 2.7557319118536072e-06, 2.4801587280171198e-05,
+                             0.00019841269841536083, 0.0013888888888942911, 0.0083333333333330383,
+                             0.041666666666666068, 0.16666666666666669, 0.5})
+            : polynomial(s, {2.91569381e-06, 2.5649495e-05, 0.000198170033, 0.00138802617,
+                             0.00833345298, 0.041666992, 0.166666657, 0.49999997});
+    const Tensor e = x.exp();
+    return with_slope(plugrad::where(small, s + s * (s * q + 0.0), e - 1.0), x, e);
+  });
 }
 
 Tensor Tensor::cos() const {
@@ -130,9 +136,9 @@ Tensor Tensor::tan() const {
 namespace {
 
 /// atan on [-1, 1]: twice the atan of the half angle's tangent, which is in ±0.4143.
-Formula atan_of_unit(const Formula& x) {
-  const Formula t = x / ((x * x + 1.0).sqrt() + 1.0), u = t * t;
-  if (!x.is_f64())
+Tensor atan_of_unit(const Tensor& x) {
+  const Tensor t = x / ((x * x + 1.0).sqrt() + 1.0), u = t * t;
+  if (x.dtype() != DType::F64)
     return t *
            polynomial(u, {-0.060263052276584591, 0.10569828806414448, -0.14239532669648975,
                           0.19998183041083206, -0.33333306893048513, 1.0}) *
@@ -145,38 +151,48 @@ Formula atan_of_unit(const Formula& x) {
          2.0;
 }
 
-Formula atan_of(const Formula& x) {
-  const Formula large = (x > 1.0) | (x < -1.0);
-  const Formula inverse = where(large, x, 1.0).reciprocal();
-  const Formula a = atan_of_unit(where(large, inverse, x));
-  const Formula right = x.constant(std::numbers::pi / 2);
-  const Formula quarter = where(x < 0.0, -right, right);
-  const Formula angle = where(large, quarter - a, a);
-  return with_slope(angle, x, (x * x + 1.0).reciprocal());
+}  // namespace
+
+Tensor Tensor::atan() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor large = (x > 1.0) | (x < -1.0);
+    const Tensor inverse = plugrad::where(large, x, 1.0).reciprocal();
+    const Tensor a = atan_of_unit(plugrad::where(large, inverse, x));
+    const Tensor right = x.full_like(std::numbers::pi / 2);
+    const Tensor quarter = plugrad::where(x < 0.0, -right, right);
+    const Tensor angle = plugrad::where(large, quarter - a, a);
+    return with_slope(angle, x, (x * x + 1.0).reciprocal());
+  });
 }
 
-Formula asin_of(const Formula& x) {
-  return atan_of_unit(x / ((1.0 - x).sqrt() * (x + 1.0).sqrt() + 1.0)) * 2.0;
+Tensor Tensor::asin() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    return atan_of_unit(x / ((1.0 - x).sqrt() * (x + 1.0).sqrt() + 1.0)) * 2.0;
+  });
 }
 
-Formula acos_of(const Formula& x) {
-  const Formula a = magnitude(x);
-  const Formula angle = atan_of_unit((1.0 - a).sqrt() / (a + 1.0).sqrt()) * 2.0;
-  return where(x < 0.0, std::numbers::pi - angle, angle);
+Tensor Tensor::acos() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x);
+    const Tensor angle = atan_of_unit((1.0 - a).sqrt() / (a + 1.0).sqrt()) * 2.0;
+    return plugrad::where(x < 0.0, std::numbers::pi - angle, angle);
+  });
 }
+
+namespace {
 
 /// exp(a) / 2 for a >= 0. Close to the overflow of exp it is exp(a - shift) times half of exp(shift),
 /// which is within 2^-27 of an f32 and 2^-55 of an f64. The derivative of this form would overflow,
 /// so sinh and cosh are the explicit slopes of each other.
-Formula half_exp(const Formula& a) {
+Tensor half_exp(const Tensor& a) {
   constexpr double kShift = 741.0 / 1024, kHalf = 1.0309550771180156;
-  const Formula large = a > (a.is_f64() ? 709.0 : 88.0);
-  return where(large, a - kShift, a).exp() * where(large, a.constant(kHalf), 0.5);
+  const Tensor large = a > (a.dtype() == DType::F64 ? 709.0 : 88.0);
+  return where(large, a - kShift, a).exp() * where(large, a.full_like(kHalf), 0.5);
 }
 
-Formula sinh_of(const Formula& x) {
-  const Formula a = magnitude(x), small = a < 1.0, h = half_exp(a), y = h - 0.25 / h;
-  const Formula near_zero = odd_near_zero(
+Tensor sinh_of(const Tensor& x) {
+  const Tensor a = magnitude(x), small = a < 1.0, h = half_exp(a), y = h - 0.25 / h;
+  const Tensor near_zero = odd_near_zero(
       where(small, x, 0.0), {2.81695429e-06, 0.000198361595, 0.0083333496, 0.166666672},
       {2.8482318858944174e-15, 7.6464829380173666e-13, 1.6059050600621883e-10,
        2.5052108346513972e-08, 2.7557319224126268e-06, 0.000198412698412696, 0.0083333333333333332,
@@ -184,40 +200,70 @@ Formula sinh_of(const Formula& x) {
   return where(small, near_zero, where(x < 0.0, -y, y));
 }
 
-Formula cosh_of(const Formula& x) {
-  const Formula h = half_exp(magnitude(x));
+Tensor cosh_of(const Tensor& x) {
+  const Tensor h = half_exp(magnitude(x));
   return h + 0.25 / h;
 }
 
-Formula sinh_with_slopes(const Formula& x) {
-  return with_slope(sinh_of(x), x, with_slope(cosh_of(x), x, sinh_of(x)));
+}  // namespace
+
+Tensor Tensor::sinh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    return with_slope(sinh_of(x), x, with_slope(cosh_of(x), x, sinh_of(x)));
+  });
 }
 
-Formula cosh_with_slopes(const Formula& x) {
-  return with_slope(cosh_of(x), x, with_slope(sinh_of(x), x, cosh_of(x)));
+Tensor Tensor::cosh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    return with_slope(cosh_of(x), x, with_slope(sinh_of(x), x, cosh_of(x)));
+  });
+}
+
+// 1 - 2 q / (1 + q) with q = exp(-2 |x|) loses digits near 0.
+Tensor Tensor::tanh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x), small = a < 0.625, q = (a * -2.0).exp(), sum = q + 1.0;
+    const Tensor t = 1.0 - q * 2.0 / sum;
+    const Tensor near_zero = odd_near_zero(
+        plugrad::where(small, x, 0.0),
+        {0.00214300794, -0.00817745272, 0.0217007268, -0.053946767, 0.133332059, -0.333333313},
+        {6.04248212374371e-06, -3.0187256260291806e-05, 9.1558452749016209e-05,
+         -0.00023701175747372621, 0.00058945181067015834, -0.0014557259514483762,
+         0.0035921140005400623, -0.0088632343126663782, 0.021869488468722938, -0.053968253966059296,
+         0.13333333333329744, -0.33333333333333315});
+    const Tensor r = sum.reciprocal();  // 1 - tanh² would lose digits near 1
+    return with_slope(plugrad::where(small, near_zero, plugrad::where(x < 0.0, -t, t)), x,
+                      q * 4.0 * r * r);
+  });
 }
 
 // Above 1e8, f64 rounds x² + 1 to x² (1e16 > 2^53), and asinh(x) is log(2x).
-Formula asinh_of(const Formula& x) {
-  const Formula a = magnitude(x), large = a > 1e8, s = where(large, 1.0, a);
-  const Formula small = tensor::log1p(s * (s / ((s * s + 1.0).sqrt() + 1.0) + 1.0));  // keeps -0
-  const Formula big = where(large, a, 1.0).log() + std::numbers::ln2;
-  const Formula y = where(large, big, small);
-  return where(x < 0.0, -y, y);
+Tensor Tensor::asinh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x), large = a > 1e8, s = plugrad::where(large, 1.0, a);
+    const Tensor small = (s * (s / ((s * s + 1.0).sqrt() + 1.0) + 1.0)).log1p();  // keeps -0
+    const Tensor big = plugrad::where(large, a, 1.0).log() + std::numbers::ln2;
+    const Tensor y = plugrad::where(large, big, small);
+    return plugrad::where(x < 0.0, -y, y);
+  });
 }
 
-Formula acosh_of(const Formula& x) {
-  const Formula large = x > 1e8, t = where(large, 2.0, x) - 1.0;
-  const Formula small = tensor::log1p(t + t.sqrt() * (t + 2.0).sqrt());
-  return where(large, where(large, x, 1.0).log() + std::numbers::ln2, small);
+Tensor Tensor::acosh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor large = x > 1e8, t = plugrad::where(large, 2.0, x) - 1.0;
+    const Tensor small = (t + t.sqrt() * (t + 2.0).sqrt()).log1p();
+    return plugrad::where(large, plugrad::where(large, x, 1.0).log() + std::numbers::ln2, small);
+  });
 }
 
-Formula atanh_of(const Formula& x) {
-  return (tensor::log1p(x) - tensor::log1p(-x)) * 0.5;
+Tensor Tensor::atanh() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return (x.log1p() - (-x).log1p()) * 0.5; });
 }
+
+namespace {
 
 /// 1 - erf(y) of y >= 1. Cody 1969, "Rational Chebyshev approximations for the error function".
-Formula erfc_f64(const Formula& y) {
+Tensor erfc_f64(const Tensor& y) {
   return (-y * y).exp() *
          polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
                         6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2,
@@ -229,20 +275,20 @@ Formula erfc_f64(const Formula& y) {
 
 /// The fourth power of a minimax polynomial, which costs less than an exponential; below 2^-25 at
 /// the end of its interval.
-Formula erfc_f32(const Formula& y) {
-  const Formula root =
+Tensor erfc_f32(const Tensor& y) {
+  const Tensor root =
       polynomial(y - 1.0, {-2.22287435e-05, -4.99321118e-07, 0.00139881193, -0.0056053889,
                            -0.00363081973, 0.0507648364, 0.00433441252, -0.415486336, 0.629769504});
-  const Formula square = root * root;
+  const Tensor square = root * root;
   return square * square;
 }
 
 /// x + x times a polynomial of erf(x) / x - 1 up to 1, and 1 - erfc(x) beyond.
-Formula erf_of(const Formula& x) {
-  const bool is_f64 = x.is_f64();
+Tensor erf_of(const Tensor& x) {
+  const bool is_f64 = x.dtype() == DType::F64;
   const double end = is_f64 ? 6.0 : 3.9375;  // erf rounds to 1 beyond
-  const Formula a = magnitude(x), small = a < 1.0, s = where(small, x, 0.0), u = s * s;
-  const Formula ratio =
+  const Tensor a = magnitude(x), small = a < 1.0, s = where(small, x, 0.0), u = s * s;
+  const Tensor ratio =
       is_f64
           ? polynomial(u, {5.9452833999693058e-11, -1.1365678629865829e-09, 1.4657883033705958e-08,
                            -1.6350025675897077e-07, 1.6460972856959221e-06, -1.4925593509159986e-05,
@@ -251,82 +297,38 @@ Formula erf_of(const Formula& x) {
                            0.12837916709551259})
           : polynomial(u, {7.85388693e-05, -0.000801020418, 0.00518832915, -0.0268538129,
                            0.112835854, -0.37612626, 0.128379166});
-  const Formula y = where(a > end, end, a);
-  const Formula t = 1.0 - (is_f64 ? erfc_f64(y) : erfc_f32(y));
+  const Tensor y = where(a > end, end, a);
+  const Tensor t = 1.0 - (is_f64 ? erfc_f64(y) : erfc_f32(y));
   return where(small, s + s * ratio, where(x < 0.0, -t, t));
-}
-
-Formula erf_with_slope(const Formula& x) {
-  const Formula slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
-  return with_slope(erf_of(x), x, slope);
 }
 
 }  // namespace
 
+Tensor Tensor::erf() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
+    return with_slope(erf_of(x), x, slope);
+  });
+}
+
 // A rational minimax approximation of the relative error. One division costs less than two
 // polynomials. Beyond kLimit the nearest float to erf is 1; rounding may exceed 1, hence the clamp.
-Formula tensor::quick_erf(const Formula& x) {
-  if (x.is_f64()) return erf_with_slope(x);
+Tensor tensor::quick_erf(const Tensor& x) {
+  if (x.dtype() == DType::F64) return x.erf();
   constexpr double kLimit = 3.925;
-  const auto within = [](const Formula& v, double limit) {
-    const Formula capped = where(v > limit, limit, v);
-    return where(capped < -limit, -limit, capped);
+  const auto within = [](const Tensor& v, double limit) {
+    const Tensor capped = plugrad::where(v > limit, limit, v);
+    return plugrad::where(capped < -limit, -limit, capped);
   };
-  const Formula s = within(x, kLimit), u = s * s;
-  const Formula above =
+  const Tensor s = within(x, kLimit), u = s * s;
+  const Tensor above =
       s * polynomial(u, {1.938195282491506e-06, 0.000270265358267352, 0.003586324630305171,
                          0.050164662301540375, 0.1812567263841629, 1.0726711750030518});
-  const Formula below =
+  const Tensor below =
       polynomial(u, {3.607041071518324e-05, 0.0011053892085328698, 0.014244752936065197,
                      0.10856720060110092, 0.4775107204914093, 0.9506301283836365});
-  const Formula slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
+  const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
   return with_slope(within(above / below, 1.0), x, slope);
-}
-
-// 1 - 2 q / (1 + q) with q = exp(-2 |x|) loses digits near 0.
-Formula tensor::tanh(const Formula& x) {
-  const Formula a = magnitude(x), small = a < 0.625, q = (a * -2.0).exp(), sum = q + 1.0;
-  const Formula t = 1.0 - q * 2.0 / sum;
-  const Formula near_zero = odd_near_zero(
-      where(small, x, 0.0),
-      {0.00214300794, -0.00817745272, 0.0217007268, -0.053946767, 0.133332059, -0.333333313},
-      {6.04248212374371e-06, -3.0187256260291806e-05, 9.1558452749016209e-05,
-       -0.00023701175747372621, 0.00058945181067015834, -0.0014557259514483762,
-       0.0035921140005400623, -0.0088632343126663782, 0.021869488468722938, -0.053968253966059296,
-       0.13333333333329744, -0.33333333333333315});
-  const Formula r = sum.reciprocal();  // 1 - tanh² would lose digits near 1
-  return with_slope(where(small, near_zero, where(x < 0.0, -t, t)), x, q * 4.0 * r * r);
-}
-
-Tensor Tensor::atan() const {
-  return real_formula_of("atan", *this, atan_of);
-}
-Tensor Tensor::asin() const {
-  return real_formula_of("asin", *this, asin_of);
-}
-Tensor Tensor::acos() const {
-  return real_formula_of("acos", *this, acos_of);
-}
-Tensor Tensor::sinh() const {
-  return real_formula_of("sinh", *this, sinh_with_slopes);
-}
-Tensor Tensor::cosh() const {
-  return real_formula_of("cosh", *this, cosh_with_slopes);
-}
-Tensor Tensor::tanh() const {
-  return real_formula_of("tanh", *this, tensor::tanh);
-}
-Tensor Tensor::asinh() const {
-  return real_formula_of("asinh", *this, asinh_of);
-}
-Tensor Tensor::acosh() const {
-  return real_formula_of("acosh", *this, acosh_of);
-}
-Tensor Tensor::atanh() const {
-  return real_formula_of("atanh", *this, atanh_of);
-}
-Tensor Tensor::erf() const {
-  return real_formula_of("erf", *this, erf_with_slope);
 }
 
 }  // namespace plugrad

@@ -2,27 +2,23 @@
 #include <cmath>
 
 #include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
+#include "tensor/record.h"
 
 namespace plugrad {
 
-using tensor::Formula;
 using tensor::Recorder;
 using tensor::Takes;
 
 namespace {
 
-/// x to an integer power of 1 or more by repeated squaring; exact for integers.
-Formula whole_power(const Formula& x, uint64_t exponent) {
-  Formula square = x;
-  while ((exponent & 1) == 0) {
-    square = square * square;
-    exponent >>= 1;
-  }
-  Formula result = square;
-  while ((exponent >>= 1) != 0) {
-    square = square * square;
-    if (exponent & 1) result = result * square;
+/// x to an integer power by repeated squaring; exact for integers.
+Tensor whole_power(const Tensor& x, uint64_t exponent) {
+  Tensor result, square = x;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result = result.defined() ? result * square : square;
+    if (exponent > 1) square = square * square;
   }
   return result;
 }
@@ -45,57 +41,66 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
 
 /// `approximate`, or x^y by squaring where it is more accurate: if y is 0 to 4, and if x is whole and
 /// the power exact, as 3^15 in f32 (y to 63 in f64). Gradients are those of `approximate`.
-Formula with_whole_powers(const Formula& x, const Formula& y, const Formula& approximate) {
-  const bool is_f64 = x.is_f64();
+Tensor with_whole_powers(const Tensor& x, const Tensor& y, const Tensor& approximate) {
+  const bool is_f64 = x.dtype() == DType::F64;
   const int bits = is_f64 ? 6 : 4;
-  const Formula is_counted = (y.trunc() == y) & (y >= 0.0) & (y < std::ldexp(1.0, bits));
-  Formula count = where(is_counted, y, 0.0), product = x.constant(1.0), square = x;
+  const Tensor is_counted = (y.trunc() == y) & (y >= 0.0) & (y < std::ldexp(1.0, bits));
+  Tensor count = where(is_counted, y, 0.0), product = 1.0, square = x;
   for (int bit = 0; bit < bits; ++bit) {
-    const Formula half = (count * 0.5).trunc();
+    const Tensor half = (count * 0.5).trunc();
     product = where(half * 2.0 != count, product * square, product);
     square = square * square;
     count = half;
   }
-  const Formula is_exact = (x.trunc() == x) & (product < (is_f64 ? 0x1p53 : 0x1p24));
-  const Formula difference = product - approximate;
-  const Formula is_better = is_counted & ((y <= 4.0) | is_exact) & difference.isfinite();
+  const Tensor is_exact = (x.trunc() == x) & (product < (is_f64 ? 0x1p53 : 0x1p24));
+  const Tensor difference = product - approximate;
+  const Tensor is_better = is_counted & ((y <= 4.0) | is_exact) & difference.isfinite();
   return approximate + where(is_better, difference, 0.0).detach();
+}
+
+Tensor positive_power(const Tensor& x, const Tensor& y) {
+  Recorder r("pow");
+  std::vector<Id> nodes = {r.use(x), r.use(y)};
+  r.match(nodes, Takes::Floats);
+  return r.done(r.graph().binary(Op::Pow, nodes[0], nodes[1]));
 }
 
 /// |x|^y, then the special cases. 0 and 1 are special cases only where the op is NaN: elsewhere its
 /// gradient is needed.
-Formula real_power(const Formula& x, const Formula& y, bool may_be_whole) {
-  const Formula is_zero = x == 0.0;
-  const Formula safe = where(is_zero, 1.0, tensor::magnitude(x));
-  Formula size = Formula::binary(Op::Pow, safe, y);
+Tensor real_power(const Tensor& x, const Tensor& y, bool may_be_whole) {
+  const Tensor is_zero = x == 0.0;
+  const Tensor safe = where(is_zero, 1.0, tensor::magnitude(x));
+  Tensor size = positive_power(safe, y);
   if (may_be_whole) size = with_whole_powers(safe, y, size);
-  const Formula whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
-  const Formula negative = where(whole | x.isinf(), where(odd, -size, size), NAN);
+  const Tensor whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
+  const Tensor negative = where(whole | x.isinf(), where(odd, -size, size), NAN);
   // At x = 0: functions whose derivative there is the limit of the power's derivative.
-  const Formula is_root = (y > 0.0) & (y < 1.0),
-                root = (where(is_zero & is_root, x, 1.0) + 0.0).sqrt();
-  const Formula inverse = where(is_zero & (y < 0.0), x, 1.0).reciprocal();
-  const Formula pole = where(odd, inverse, inverse.abs());
-  const Formula zero = where(odd, x.detach(), 0.0);
-  const Formula above = where(y == 1.0, x, where(is_root, root, zero));
-  const Formula at_zero = where(y < 0.0, pole, where(y == 0.0, 1.0, above));
-  const Formula at_nan = where(y != y, y, at_zero);
-  const Formula general = where(is_zero, at_nan, where(x < 0.0, negative, size));
-  const Formula always_one =
+  const Tensor is_root = (y > 0.0) & (y < 1.0),
+               root = (where(is_zero & is_root, x, 1.0) + 0.0).sqrt();
+  const Tensor inverse = where(is_zero & (y < 0.0), x, 1.0).reciprocal();
+  const Tensor pole = where(odd, inverse, inverse.abs());
+  const Tensor zero = where(odd, x.detach(), 0.0);
+  const Tensor above = where(y == 1.0, x, where(is_root, root, zero));
+  const Tensor at_zero = where(y < 0.0, pole, where(y == 0.0, 1.0, above));
+  const Tensor at_nan = where(y != y, y, at_zero);
+  const Tensor general = where(is_zero, at_nan, where(x < 0.0, negative, size));
+  const Tensor always_one =
       ((y == 0.0) & !x.isfinite()) | (((x == 1.0) | ((x == -1.0) & y.isinf())) & !y.isfinite());
   return where(always_one, 1.0, general);
 }
 
 /// real_power with the derivatives that PyTorch defines, which hold at the edges too
 /// (docs/accuracy.md): y x^(y - 1), 0 for y = 0; and x^y log x, 0 for x = 0 and y >= 0.
-Formula power_with_slopes(const Formula& x, const Formula& y, bool may_be_whole) {
-  const Formula value = real_power(x, y, may_be_whole);
-  const Formula by_x = where(y == 0.0, 0.0, y * real_power(x, y - 1.0, may_be_whole));
-  const Formula by_y = where((x == 0.0) & (y >= 0.0), 0.0, value * x.log());
-  const Formula fixed = value.detach();
+Tensor power_with_slopes(const Tensor& base, const Tensor& exponent, bool may_be_whole) {
+  Recorder r("pow");
+  std::vector<Id> nodes = {r.use(base), r.use(exponent)};
+  r.match_shapes(nodes);
+  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]), value = real_power(x, y, may_be_whole);
+  const Tensor by_x = where(y == 0.0, 0.0, y * real_power(x, y - 1.0, may_be_whole));
+  const Tensor by_y = where((x == 0.0) & (y >= 0.0), 0.0, value * x.log());
+  const Tensor fixed = value.detach();
   // Adding -0 changes no value.
-  const Formula always(x.graph(), x.graph().constant(DType::Bool, int64_t{1}));
-  const Formula zero = where(always, -0.0, fixed);
+  const Tensor zero = where(Tensor(true), Tensor(-0.0).cast(x.dtype()), fixed);
   return tensor::with_slope(fixed, x, by_x) + tensor::with_slope(zero, y, by_y);
 }
 
@@ -116,19 +121,19 @@ Tensor in_common_dtype(const Tensor& x, const Tensor& exponent) {
 }
 
 /// Adding 0 turns -0 into 0: pow has no negative zeros for fractions.
-Formula square_root(const Formula& x) {
-  const Formula is_lowest = x == -INFINITY;
+Tensor square_root(const Tensor& x) {
+  const Tensor is_lowest = x == -INFINITY;
   return where(is_lowest, INFINITY, (where(is_lowest, 1.0, x) + 0.0).sqrt());
 }
 
-/// `exponent` is whole.
-Formula literal_power(const Formula& x, double exponent) {
-  if (exponent == 0) return tensor::constant_in(x, x.constant(1.0));
+Tensor literal_power(const Tensor& x, double exponent) {
+  if (exponent == 0) return tensor::constant_in(x, x.ones_like());
+  if (exponent == 1) return tensor::own_handle(x);
   const auto count = static_cast<uint64_t>(std::abs(exponent));
-  const Formula power = whole_power(x, count);
+  const Tensor power = whole_power(x, count);
   if (exponent > 0) return power;
   // Explicit slope: the chain rule of reciprocal() gives 0 * infinity at 0 and infinity.
-  const Formula slope = whole_power(x, count + 1).reciprocal() * exponent;
+  const Tensor slope = whole_power(x, count + 1).reciprocal() * exponent;
   return tensor::with_slope(power.reciprocal(), x, slope);
 }
 
@@ -142,23 +147,21 @@ Tensor Tensor::pow(const Tensor& exponent) const {
           "[pow] {} to {}: integers have no negative powers; cast to a float", name_of(dtype()),
           literal ? *literal : 0.0);
   const Tensor base = literal ? in_common_dtype(*this, exponent) : *this;
-  const auto to_literal = [&](const Formula& x) { return literal_power(x, *literal); };
-  if (literal && *literal == 0.5 && real && !is_integer(dtype()))
-    return tensor::formula_of("pow", base, square_root);
-  if (whole && *literal == 1 && (!real || is_float(base.dtype()))) return tensor::own_handle(base);
-  if (whole && real) return tensor::real_formula_of("pow", base, to_literal);
-  if (whole && base.dtype() == DType::Bool) return base | Tensor(*literal == 0);
-  if (whole) return tensor::formula_of("pow", base, to_literal);
+  if (literal && *literal == 0.5 && real && !is_integer(dtype())) return square_root(base);
+  if (whole && real)
+    return tensor::in_compute_dtype(is_float(base.dtype()) ? base : base.cast(DType::F32),
+                                    [&](const Tensor& x) { return literal_power(x, *literal); });
+  if (whole && !real) return literal_power(base, *literal);
   // No integer dtype holds u64 and signed numbers: the result has the base's.
   if (!real && is_float(promote(dtype(), exponent.dtype()))) return integer_power(*this, exponent);
-  if (real)
-    return tensor::real_formula_of("pow", *this, exponent, [&](const Formula& x, const Formula& y) {
-      return power_with_slopes(x, y, !literal);
-    });
   Recorder r("pow");
   std::vector<Id> nodes = {r.use(*this), r.use(exponent)};
-  r.match_dtypes(nodes, Takes::Numbers);
-  return integer_power(r.done(nodes[0]), r.done(nodes[1]));
+  r.match_dtypes(nodes, real ? Takes::Floats : Takes::Numbers);
+  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
+  if (!real) return integer_power(x, y);
+  return tensor::in_compute_dtype(x, [&](const Tensor& promoted) {
+    return power_with_slopes(promoted, y.cast(promoted.dtype()), !literal);
+  });
 }
 
 }  // namespace plugrad

@@ -97,10 +97,7 @@ Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
 Tensor Tensor::dropout(double p, bool training) const {
   require(p >= 0.0 && p <= 1.0, "[dropout] the probability is {}, not in [0, 1]", p);
   if (!training || p == 0.0) return tensor::own_handle(*this);
-  if (p == 1.0)
-    return tensor::formula_of("dropout", *this, [](const tensor::Formula& x) {
-      return tensor::constant_in(x, x.constant(0.0));
-    });
+  if (p == 1.0) return tensor::constant_in(*this, zeros_like());
   const Tensor stays = rand(shape(), DType::F32, device()) >= p;
   return plugrad::where(stays, *this, 0.0) / (1.0 - p);
 }

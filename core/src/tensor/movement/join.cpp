@@ -142,17 +142,15 @@ Tensor selected_parts(const std::vector<Tensor>& tensors, int64_t axis) {
            tensor::shown_shape(tensors[0]), tensor::shown_shape(t), at);
     total += t.size(static_cast<int64_t>(at));
   }
-  Tensor result, position;
+  Tensor result;
   tensor::AxisSize begin{Tensor(0)};
   for (const Tensor& t : tensors) {
     const Tensor part = framed(t, static_cast<int64_t>(at), begin, total);
-    if (!result.defined()) {
+    if (!result.defined())
       result = part;
-    } else if (t.size(static_cast<int64_t>(at)) > 0) {
-      if (!position.defined())
-        position = tensor::counter(total, result.ndim(), static_cast<int64_t>(at));
-      result = where(position < begin.count, result, part);
-    }
+    else if (t.size(static_cast<int64_t>(at)) > 0)
+      result = where(tensor::counter(total, result.ndim(), static_cast<int64_t>(at)) < begin.count,
+                     result, part);
     begin = tensor::plus(begin, tensor::axis_size(t, static_cast<int64_t>(at)));
   }
   return tensor::limited(result, static_cast<int64_t>(at), begin);
