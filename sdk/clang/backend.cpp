@@ -106,8 +106,7 @@ struct ArrayPasses : llvm::PassInfoMixin<ArrayPasses> {
   }
 };
 
-// Loop counters are simplified and loops unrolled for GPUs only, where leaving it out was not
-// measured.
+// For GPUs, loop counters are simplified first.
 llvm::FunctionPassManager unrolling_passes(Language language) {
   llvm::FunctionPassManager passes;
   llvm::LoopPassManager unroll;

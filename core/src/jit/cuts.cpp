@@ -135,8 +135,8 @@ JitCuts::Part& JitCuts::part_of(const Hash128& graph, uint64_t call) {
   return parts_.emplace_back(Part{graph, call, ++uses_});
 }
 
-// What stays the same is known from the second call on, so that the third one finds its plan. After
-// an assignment the part stays as it is, unless that happens in each call.
+// The second call knows which inputs stay the same, so the third one finds its plan. An assignment
+// does not change that, unless each call assigns.
 std::vector<uint32_t> JitCuts::Call::constant_inputs(const Hash128& graph,
                                                      std::span<const engine::ValuePtr> inputs,
                                                      const std::function<bool()>& varies) {

@@ -162,7 +162,7 @@ void Session::add_used_anew(DistinctRoots& roots) {
   }
 }
 
-// What a later part of a call recomputes, an earlier part should have stored, held or not.
+// Notes the values that an earlier part of the call should have stored, as this part recomputes them.
 void Session::note_used_anew(Work& work, Id first) {
   DistinctRoots used;
   add_used_anew(used);
