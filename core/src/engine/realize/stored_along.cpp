@@ -162,7 +162,7 @@ void Session::add_used_anew(DistinctRoots& roots) {
   }
 }
 
-// Notes the values that an earlier part of the call should have stored, as this part recomputes them.
+// Notes the values that earlier parts of the call should have stored: this part recomputes them.
 void Session::note_used_anew(Work& work, Id first) {
   DistinctRoots used;
   add_used_anew(used);
